@@ -150,8 +150,8 @@ func (a *Agent) diskFull() bool {
 	return bytes >= a.cfg.GC.DiskPercent || inodes >= a.cfg.GC.InodePercent
 }
 
-// fullness returns how much of a file system's bytes and inodes is in use, in percent of what we may use at all, as df
-// counts: what is kept for root, or lies beyond a quota, is neither free nor used.
+// fullness returns how much of a file system's bytes and inodes is in use, in percent of what an ordinary user may use.
+// It counts as df does: blocks that are reserved for root, or lie beyond a quota, are neither free nor used.
 func fullness(st *unix.Statfs_t) (bytes, inodes float64) {
 	used := float64(st.Blocks - st.Bfree)
 	if all := used + float64(st.Bavail); all > 0 {

@@ -19,9 +19,10 @@ type GroupSweeper interface {
 
 const idLength = 36 // of an allocation's id, with which the names of folders and groups begin
 
-// sweep ends and removes what an earlier agent on this folder left of allocations that nothing knows any more, or that
-// have ended: it was killed at the wrong moment, or its local state was lost. Control may hand such an allocation out again,
-// and it must not run twice. Other agents of this machine have folders of their own, and their groups are not touched.
+// sweep ends and removes what an earlier agent on this folder left of allocations that have ended, or that are not known
+// any more. That agent was killed at the wrong moment, or its local state was lost. Control may hand such an allocation
+// out again, and it must not run twice. Other agents of this machine have folders of their own, and their groups are not
+// touched.
 func (a *Agent) sweep(ctx context.Context) {
 	dead, err := a.orphans(ctx)
 	if err != nil {

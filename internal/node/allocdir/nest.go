@@ -16,8 +16,9 @@ const (
 	nestRoom   = 64 // allocations that are born in one
 )
 
-// nest is where allocations' folders are made, to be renamed into their place: looking for another block group
-// (see scatter) costs ext4 a walk over all of them, half a millisecond on a disk of 256 GB. So some allocations share one.
+// nest is a folder in which allocations' folders are made before they are renamed into their place. To find another
+// block group (see scatter) ext4 walks over all of them, which takes half a millisecond on a disk of 256 GB. So several
+// allocations share one.
 type nest struct {
 	parent string
 

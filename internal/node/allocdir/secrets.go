@@ -21,9 +21,9 @@ const (
 	secretsIdle = 64    // file systems that are kept for the next task
 )
 
-// secrets are the small file systems in memory that hold tasks' secrets. Making one costs a third of a millisecond of the
-// kernel's time, and ending it as much; so those in which nothing was left are kept for the next task: to mount one costs
-// a tenth of that. Its methods may be called at once.
+// secrets keeps the small file systems in memory that hold tasks' secrets. To make one costs the kernel a third of a
+// millisecond, and to end it as much. So one in which nothing was left is kept for the next task, as mounting it costs
+// only a tenth of that. Its methods may be called concurrently.
 type secrets struct {
 	mu    sync.Mutex
 	idle  []int          // descriptors of file systems; guarded by mu

@@ -12,10 +12,11 @@ import (
 
 const shieldFlags = unix.ST_NOSUID | unix.ST_NODEV
 
-// Shield puts the folder, which is there, on a mount of its own, where neither set-user-id bits, nor capabilities of files,
-// nor device files count: what a task leaves there as its container's root gives nothing to the machine's other users. What
-// containers mount from there inherits it. The mount stays over a restart of the agent; one that an earlier agent made, or a
-// file system that is mounted so anyway, is good as it is. Without root there is none, and no task with more rights than ours.
+// Shield puts the folder, which must exist, on a mount of its own with nosuid and nodev. There set-user-id bits, file
+// capabilities and device files have no effect. So a program that a task leaves there as root of its container gives no
+// rights to other users of the machine. What containers mount from there inherits this. The mount outlives the agent; a
+// mount of an earlier agent, or a file system with these options, is used as it is. Without root Shield does nothing,
+// and no task has more rights than the agent.
 func (r Root) Shield() error {
 	var st unix.Statfs_t
 	if os.Geteuid() != 0 || unix.Statfs(r.Path(), &st) == nil && st.Flags&shieldFlags == shieldFlags {

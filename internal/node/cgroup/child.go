@@ -13,9 +13,9 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Child makes a group inside the payload's, for one execution. On v1 it is made only in the trees that its limits
-// need, and in one more to know its members by: each tree costs a join at every start. Once the kernel has killed something
-// for the payload's memory, that of memory is needed too: what it kills of this child is then told apart from that, also
+// Child makes a group inside the payload's, for one execution. On v1 it uses only the trees that its limits need and one
+// more to know its members by, because each tree costs a join at every start. Once the kernel has killed something in
+// the payload for memory, the child gets a memory group too. Its own kills can then be told from the earlier ones, also
 // by an agent that finds the child again.
 func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	if err := checkName(name); err != nil {

@@ -28,10 +28,10 @@ func ownGroup() string {
 	return ""
 }
 
-// delegated is what an agent without rights over the whole v2 tree can use: its own group, if that was given to it
-// (systemd's Delegate=yes), or better the highest group above that was given too: a user's service manager's. There our
-// groups are no part of the agent's service. If they were, systemd before 254 could not start it again while tasks run:
-// it puts the new process into the service's own group, which takes none then.
+// delegated returns what an agent without rights over the whole v2 tree can use. That is its own group, if it was
+// delegated (systemd's Delegate=yes), or better the highest delegated group above it: that of the user's service
+// manager. There our groups are no part of the agent's service. If they were, systemd before 254 could not start the
+// service again while tasks run: it puts the new process into the service's own group, which then takes none.
 func (i Info) delegated(root, own string) Info {
 	if filepath.Base(own) == agentLeaf { // an earlier agent of this process went there
 		own = filepath.Dir(own)

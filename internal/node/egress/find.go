@@ -12,8 +12,8 @@ const (
 	firewallIPTables = "iptables"
 )
 
-// trial hands to the kernel what our rules need of it. nft only checks it; iptables, where listing what is there works
-// without the kernel's part too, makes a chain and takes it back in one step.
+// trial asks the kernel to accept the kinds of rules that we need. nft can check rules without making them. iptables
+// cannot: it makes a chain and removes it in one step, as a mere listing works without the kernel's modules too.
 type trial struct {
 	kind, program, args string
 	base                string

@@ -58,8 +58,8 @@ func (s *Stats) Run(ctx context.Context) {
 	}
 }
 
-// together makes a wait longer by a tenth at most, so that the tasks of a node are sampled in ten lots an interval: to
-// wake for each of a thousand by itself costs more than to sample it.
+// together makes a wait longer by at most a tenth, so that the tasks of a node are sampled in ten lots an interval.
+// Waking up for each of a thousand tasks by itself costs more than the sampling.
 func together(now time.Time, wait time.Duration) time.Duration {
 	const lots = 10
 	end := now.Add(wait)
