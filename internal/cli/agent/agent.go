@@ -156,6 +156,7 @@ func (f *flags) load() (*config.Agent, error) {
 	}
 	cfg = config.Merge(cfg, env)
 	cfg = config.Merge(cfg, f.fromFlags())
+	// 0 is a value for ports, which Merge would take for "not given".
 	if f.httpPort >= 0 {
 		cfg.Ports.HTTP = f.httpPort
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Client calls the Nomad API of an agent.
+// Client calls the Nomad API of an agent. Address has a scheme; the other texts may be empty, and then the agent's
+// defaults count. It may be used by several goroutines.
 type Client struct {
 	HTTP      *http.Client
 	Address   string
@@ -63,7 +64,9 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 	}
 	if res.StatusCode >= 300 {
 		defer res.Body.Close()
+		// The bound keeps the page of a wrong server from filling the terminal.
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // the status says enough if it cannot be read
+		// An agent always says why it refuses; a proxy or another program may not.
 		if len(strings.TrimSpace(string(text))) == 0 {
 			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent",
 				c.Address, res.Status, path)
@@ -91,7 +94,8 @@ func (c *Client) Call(ctx context.Context, method, path string, query url.Values
 	return res.Header, nil
 }
 
-// Get reads path into out and returns the index for a blocking query.
+// Get reads path into out and returns the index for a blocking query, 0 if the answer has none. Errors: the API's;
+// Unavailable for an answer that cannot be read.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, out any) (index uint64, err error) {
 	h, err := c.Call(ctx, http.MethodGet, path, query, nil, out)
 	if err != nil {
@@ -113,7 +117,8 @@ func (c *Client) Delete(ctx context.Context, path string, query url.Values, out 
 	return err
 }
 
-// Url completes a path with the query, the namespace and the region.
+// Url completes a path with the query, the namespace and the region. A namespace in the query comes before the chosen
+// one. The query itself is not changed.
 func (c *Client) Url(path string, query url.Values) string {
 	q := url.Values{}
 	maps.Copy(q, query)

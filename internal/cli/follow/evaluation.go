@@ -84,7 +84,8 @@ func (f *follower) placed(ctx context.Context, id string) (*drover.Evaluation, e
 	}
 }
 
-// outcome tells how the evaluation ended, with the reasons if not all could be placed.
+// outcome prints how the evaluation ended, with the reasons if not all could be placed, which is unplaced. Errors: a
+// plain one if it failed or was canceled.
 func (f *follower) outcome(e *drover.Evaluation) (unplaced bool, err error) {
 	w := f.app.Out
 	switch {
@@ -118,6 +119,7 @@ func (f *follower) deployment(ctx context.Context, e *drover.Evaluation) (*drove
 // placed, or, to their end, of all that run.
 func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 	var index uint64
+	// What was followed once stays followed: a later evaluation may take the allocation over, which changes its EvalID.
 	mine := map[string]bool{}
 	for {
 		var list []*drover.AllocationListStub
@@ -163,6 +165,7 @@ func (f *follower) tell(a *drover.AllocationListStub) {
 	f.seen[a.ID] = a.ClientStatus
 	fmt.Fprintf(f.app.Out, "    Allocation %s (%s) on node %s: %s\n", f.id(a.ID), a.Name, a.NodeName, a.ClientStatus)
 	if a.ClientStatus == drover.AllocClientFailed {
+		// The fault of each task, since a group fails as a whole by one of them.
 		for name, s := range a.TaskStates {
 			if event := lastFault(s); event != "" {
 				fmt.Fprintf(f.app.Out, "      task %s: %s\n", name, term.OneLine(event))

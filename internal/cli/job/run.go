@@ -67,6 +67,7 @@ func run(ctx context.Context, app *term.App, f *runFlags, path string) error {
 		return err
 	}
 	body := drover.RegisterRequest{Job: job, EvalPriority: f.priority, PreserveCounts: f.preserveCounts, Submission: source}
+	// Index 0 is enforced too: it demands that the job is new.
 	if f.checkIndex >= 0 {
 		body.EnforceIndex, body.JobModifyIndex = true, uint64(f.checkIndex)
 	}

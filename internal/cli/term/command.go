@@ -19,7 +19,8 @@ const (
 	AfterFlags  = "after the first word and flags"
 )
 
-// Group is a command that only has others below it.
+// Group is a command that only has others below it. Without a word it prints its help; an unknown word is an error
+// with suggestions, so that a misspelt command does not exit with 0.
 func Group(name, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: name + " COMMAND", Short: short, SuggestionsMinimumDistance: 2, DisableFlagsInUseLine: true,
@@ -81,7 +82,8 @@ func NativeCommand(
 	})
 }
 
-// Remote makes a command, with all below it, one that asks an agent: it gets the flags of the target.
+// Remote makes a command, with all below it, one that asks an agent: it gets the flags of the target. All commands
+// share one target, as only one of them runs in a process.
 func Remote(app *App, c *cobra.Command) *cobra.Command {
 	app.Target.Bind(c.PersistentFlags())
 	return c

@@ -7,6 +7,7 @@ const (
 	ExitNotFound = 3
 	ExitUnplaced = 4 // a job was registered but not all of it could be placed
 
+	// 128 and the number of SIGPIPE, as a shell tells it.
 	ExitPipe = 141 // nobody reads what we print
 )
 

@@ -16,7 +16,8 @@ type Listing[T any] struct {
 	Row     func(v T) []string // one cell a column
 }
 
-// List reads a list and shows it, as data if that was asked for. Errors: the API's; Invalid for a wrong template.
+// List reads a list and shows it in the order of l.Compare, as data if that was asked for: scripts get the same order
+// as people. Errors: the API's; Invalid for a wrong template.
 func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
 	c, err := app.Nomad()
 	if err != nil {
