@@ -86,6 +86,7 @@ func (g *Groups) OOMKills() uint64 {
 	return g.Task.OOMKills()
 }
 
+// open opens the files of a group that the supervisor gets. On an error nothing stays open, but the group stays.
 func (g *Groups) open(child *cgroup.Group) (*Group, error) {
 	e := &Group{group: child, clock: g.Clock}
 	dirs := child.SupervisedDirs()

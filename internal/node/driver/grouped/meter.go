@@ -52,6 +52,7 @@ var (
 	noPids         = map[string]*drover.ResourceUsage{}
 )
 
+// memory is the part of a sample that needs no rates; what the kernel does not tell is 0.
 func memory(u cgroup.Usage) drover.MemoryStats {
 	n := func(v int64) uint64 { return uint64(max(v, 0)) }
 	return drover.MemoryStats{

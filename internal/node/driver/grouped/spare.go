@@ -18,6 +18,7 @@ type spares struct {
 // maxSpares is how many are kept of a task, with their open files.
 const maxSpares = 8
 
+// take returns the group that was kept last, nil if there is none.
 func (s *spares) take() *Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -171,6 +171,7 @@ func (t *Task) Tell(text string) {
 	}
 }
 
+// known is the exit if somebody has waited for it before, else nil.
 func (t *Task) known() *driver.Exit {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -98,6 +98,8 @@ func moved(fd int) (int, error) {
 
 var errShort = errors.New("the agent gave up before it handed the descriptors over") // a constant error
 
+// receive takes the descriptors of one message, count of them; fewer are as bad as none. They are closed at an exec until main says
+// otherwise.
 func receive(fd int) ([]int, error) {
 	var buf [1]byte
 	oob := make([]byte, unix.CmsgSpace(count*4))

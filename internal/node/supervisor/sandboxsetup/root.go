@@ -47,6 +47,7 @@ func (b *builder) makeMasks() {
 	}
 }
 
+// mountOverlay attaches the layers below the stage and mounts the overlay over them. With userxattr it works in a user namespace.
 func (b *builder) mountOverlay() {
 	options := "userxattr,upperdir=up,workdir=work,lowerdir="
 	for i, l := range b.layers {
@@ -69,6 +70,8 @@ func (b *builder) mountOverlay() {
 	)
 }
 
+// makeScratch makes a directory on the writable layer, and a mount of it that attach puts in its place. Its mode is set apart, past the
+// umask.
 func (b *builder) makeScratch(name string, s Scratch) {
 	what := "making " + s.Target
 	b.mkdir(what, name, 0o700)
@@ -107,6 +110,7 @@ func (b *builder) attach() {
 	b.attachBinds(true)
 }
 
+// attachBinds places the early mounts, such as /dev, or the late ones, which may lie over scratch directories.
 func (b *builder) attachBinds(late bool) {
 	for i, m := range b.c.Binds {
 		if m.Late == late {

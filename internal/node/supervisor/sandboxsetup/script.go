@@ -113,6 +113,7 @@ func (b *builder) cloneMount(what, dir string, readOnly bool) spawn.Slot {
 	return fd
 }
 
+// setReadOnly makes one mount read-only, by its path or, with AT_EMPTY_PATH, by its descriptor.
 func (b *builder) setReadOnly(what string, dir, path spawn.Arg, flags int) {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	b.Call(
@@ -132,6 +133,7 @@ func (b *builder) moveMount(what string, fd spawn.Slot, target string) *spawn.Ca
 		spawn.Num(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS))
 }
 
+// mount adds a call of mount(2); without options it gets a null pointer for them.
 func (b *builder) mount(what, source, target, kind string, flags int, options string) *spawn.Call {
 	data := spawn.Arg{}
 	if options != "" {

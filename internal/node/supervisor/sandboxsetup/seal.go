@@ -45,6 +45,7 @@ type interfaceFlags struct {
 	_     [22]byte
 }
 
+// loopbackUp brings up lo, which a new network namespace has but leaves down.
 func (b *builder) loopbackUp() {
 	const what = "bringing lo up"
 	request := &interfaceFlags{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP | unix.IFF_RUNNING}

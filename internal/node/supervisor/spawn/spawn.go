@@ -142,6 +142,8 @@ func Start(s Spec) (pid int, err error) {
 	return int(id), nil
 }
 
+// newPlan makes everything that the child needs before the fork: between fork and exec it may not allocate. Errors: *Error for a string
+// with a zero byte.
 func newPlan(s Spec) (*plan, error) {
 	p := &plan{files: append([]int(nil), s.Files...), tty: s.TTY, rlimits: s.Rlimits, join: s.Join, cgroupNS: s.CgroupNamespace, drop: s.Drop}
 	var err error

@@ -161,6 +161,7 @@ func (s *Staged) Close() {
 	s.m.Store(nil)
 }
 
+// send wakes the child by one byte, with descriptors if there are any. A child that has ended is an error, not a signal to us.
 func (s *Staged) send(fds []int) error {
 	raw, err := s.control.SyscallConn()
 	if err != nil {

@@ -68,6 +68,7 @@ type Decoder struct {
 	Err error
 }
 
+// fail drops the rest, so that all that is still taken is zero.
 func (d *Decoder) fail() {
 	d.Err, d.B = ErrMalformed, nil
 }

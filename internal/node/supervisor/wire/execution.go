@@ -50,6 +50,7 @@ func (e *Encoder) spec(s execution.Spec) {
 	e.Bytes(i.B)
 }
 
+// spec takes a length-prefixed specification. Its length lets a later version add fields at its end, as HideEnv was.
 func (d *Decoder) spec() execution.Spec {
 	i := Decoder{B: d.Bytes()}
 	s := execution.Spec{ID: i.Str(), Argv: i.Strs(), Env: i.Map(), WorkDir: i.Str(), User: i.Str()}
@@ -65,12 +66,14 @@ func (d *Decoder) spec() execution.Spec {
 	return s
 }
 
+// inner takes over the error of a decoder for an embedded value; what it left unread is ignored.
 func (d *Decoder) inner(i Decoder) {
 	if d.Err == nil {
 		d.Err = i.Err
 	}
 }
 
+// limits appends limits, length-prefixed, with durations in nanoseconds.
 func (e *Encoder) limits(l drover.Limits) {
 	var i Encoder
 	i.Int(int64(l.Wall))
@@ -84,6 +87,7 @@ func (e *Encoder) limits(l drover.Limits) {
 	e.Bytes(i.B)
 }
 
+// limits takes limits; those that an older sender did not know are 0, no limit.
 func (d *Decoder) limits() drover.Limits {
 	i := Decoder{B: d.Bytes()}
 	l := drover.Limits{
