@@ -50,7 +50,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 		return client.ContainerCreateOptions{}, err
 	}
 	mounts = append(mounts, files...)
-	// Docker refuses a host name for a container in a namespace of UTS or network that is not its own.
+	// Docker refuses a host name together with another container's network.
 	hostname := c.hostname
 	if c.network == "host" || strings.HasPrefix(c.network, containerMode) {
 		hostname = ""

@@ -73,8 +73,8 @@ func execTask(s *suite) {
 	}
 }
 
-// execStdin sends 780 kB, more than any buffer on the way, with bytes that a terminal or a text protocol would change. Writing and
-// reading happen at once, because cat would otherwise block on its output.
+// execStdin sends 720 kB, more than pipes hold, with bytes that a terminal or a text protocol would change. Writing and reading happen at
+// once, because cat would otherwise block on its output.
 func execStdin(s *suite) {
 	h := s.pool()
 	spec := execution.Spec{Argv: []string{"cat"}, Stdin: true}

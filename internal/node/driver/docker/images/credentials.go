@@ -90,7 +90,7 @@ func (s *Service) fromFile(ctx context.Context, server string) (Account, error) 
 			if err != nil || !found {
 				return Account{}, drover.Errorf(drover.Invalid, "auth.config: the entry of %s is not base64 of user:password", name)
 			}
-			// Old versions of docker padded the password with zero bytes.
+			// As docker's own client does: the file may have zero bytes after the password.
 			a.Username, a.Password = user, strings.TrimRight(password, "\x00")
 		}
 		if a.Username != "" || a.Token != "" {

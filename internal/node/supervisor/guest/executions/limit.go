@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
-// How long a tree may go beyond its limits of cpu time, memory or processes unseen, at the least.
+// The shortest pauses between two looks at a tree: at its cpu time, and at its memory and processes.
 const (
 	cpuCheck  = 20 * time.Millisecond
 	treeCheck = 25 * time.Millisecond
