@@ -287,8 +287,10 @@ func (c *check) destroy(ctx context.Context) (string, error) {
 	}
 }
 
+// left is the error of a check that could not destroy its machine: the user has to hear of that above all.
 func (c *check) left(err error) error {
 	return fmt.Errorf("machine %s MAY STILL RUN AND COST, destroy it by hand: %w", c.machine.ID, err)
 }
 
+// dead reports whether the machine has ended or is about to.
 func dead(s provider.State) bool { return s == provider.Terminated || s == provider.Terminating }

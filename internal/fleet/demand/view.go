@@ -163,6 +163,7 @@ func wantsMachines(e *drover.Evaluation) bool {
 	return e.Type != drover.JobTypeSystem && e.Type != drover.JobTypeSysBatch
 }
 
+// unplaced is how many allocations of each group the evaluation found no place for.
 func unplaced(e *drover.Evaluation) map[string]int {
 	queued := map[string]int{}
 	for group := range e.FailedTGAllocs {

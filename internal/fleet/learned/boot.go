@@ -36,6 +36,8 @@ func (h *histogram) Quantile(q float64) time.Duration {
 	return time.Duration(0.25 * math.Exp2(16) * float64(time.Second))
 }
 
+// bucketOf is the bucket of a boot time: four to each doubling, from a quarter of a second on. The last one takes all
+// that is longer.
 func bucketOf(d time.Duration) int {
 	if d.Seconds() <= 0.25 {
 		return 0
@@ -43,6 +45,7 @@ func bucketOf(d time.Duration) int {
 	return min(63, int(math.Log2(d.Seconds()/0.25)*4))
 }
 
+// bootKeys are under what a boot time is counted, from the most specific on: the offering, its type, everything.
 func bootKeys(offering, typ string) [3]string { return [3]string{offering, "type " + typ, ""} }
 
 // BootQuantile predicts how long a machine takes from create call to taking work: from its own offering's past, else

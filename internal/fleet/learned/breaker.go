@@ -15,6 +15,7 @@ type breaker struct {
 	why    string
 }
 
+// outcome counts a boot that worked or did not. The first success after the breaker was open forgets all failures.
 func (b *breaker) outcome(ok bool) {
 	b.failed[b.n%len(b.failed)] = !ok
 	b.n++
@@ -23,6 +24,7 @@ func (b *breaker) outcome(ok bool) {
 	}
 }
 
+// fails returns how many of the last boots failed, and how many are known.
 func (b *breaker) fails() (fails, of int) {
 	of = min(b.n, len(b.failed))
 	for _, f := range b.failed[:of] {
@@ -33,6 +35,8 @@ func (b *breaker) fails() (fails, of int) {
 	return fails, of
 }
 
+// trip opens the breaker if most of the last boots failed, three at least; each time for longer, from one minute up to
+// thirty.
 func (b *breaker) trip(now time.Time, jitter float64) {
 	fails, of := b.fails()
 	if fails < 3 || fails*2 <= of || now.Before(b.until) {
@@ -53,4 +57,5 @@ func (b *breaker) refuse(now time.Time, jitter float64, message string) {
 	b.opened++
 }
 
+// open reports whether nothing may be bought now.
 func (b *breaker) open(now time.Time) bool { return now.Before(b.until) }

@@ -41,6 +41,8 @@ func (b *Cloud) cools(now time.Time, o *fleet.Offering) (worst *coolDown) {
 	return worst
 }
 
+// lacks notes that the cloud has no machine of the offering, or of what the scope names. Failures of several offerings
+// may show that more than these lack capacity.
 func (b *Cloud) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) {
 	keys := coolKeys(o)
 	b.cool(now, keys[scopeIndex[scope]])
@@ -49,6 +51,8 @@ func (b *Cloud) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) {
 	}
 }
 
+// cool keeps the key from being asked for: half a minute at first, then longer up to a quarter of an hour. Failures
+// while it is cooling do not count, as their calls began before.
 func (b *Cloud) cool(now time.Time, key string) {
 	c := b.cooling[key]
 	if c == nil {

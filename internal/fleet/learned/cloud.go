@@ -217,6 +217,7 @@ func (b *Cloud) Probing(o *fleet.Offering, template string) bool {
 	return false
 }
 
+// quota returns what is known of the group's quota; a new group has no limit until a create fails.
 func (b *Cloud) quota(group string) *quota {
 	q := b.quotas[group]
 	if q == nil {
@@ -226,6 +227,7 @@ func (b *Cloud) quota(group string) *quota {
 	return q
 }
 
+// breaker returns the breaker of an offering with a template: a broken image must not block a good one.
 func (b *Cloud) breaker(offering, template string) *breaker {
 	key := offering + "\x00" + template
 	br := b.breakers[key]

@@ -20,24 +20,28 @@ type saved struct {
 	Market   map[string]interruptionsMemory `json:",omitempty"`
 }
 
+// quotaMemory is a quota as it is kept over restarts.
 type quotaMemory struct {
 	Limit   int64
 	Fails   int
 	RetryAt time.Time
 }
 
+// coolMemory is a coolDown as it is kept over restarts.
 type coolMemory struct {
 	What        string
 	Until, Last time.Time
 	Fails       int
 }
 
+// bootMemory is a histogram of boot times as it is kept over restarts.
 type bootMemory struct {
 	Counts map[int]float64 // by bucket, without empty ones
 	Total  float64
 	N      int
 }
 
+// breakerMemory is a breaker as it is kept over restarts.
 type breakerMemory struct {
 	Failed    [10]bool
 	N, Opened int
@@ -45,6 +49,7 @@ type breakerMemory struct {
 	Why       string
 }
 
+// interruptionsMemory is how long spot machines ran, and how many were taken back, as it is kept over restarts.
 type interruptionsMemory struct{ Hours, Taken float64 }
 
 // Memory writes down what was learned, for Remember after a restart. The same beliefs give the same text.

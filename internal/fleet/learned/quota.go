@@ -27,6 +27,8 @@ func (q *quota) left(now time.Time, used, units int64) int64 {
 	return 0
 }
 
+// failed notes a create that the quota refused. The limit is what the cloud told, or else what was in use then. It is
+// tried again after one to fifteen minutes, as somebody may raise it.
 func (q *quota) failed(now time.Time, used, told int64, jitter float64) {
 	again := !now.Before(q.retryAt)
 	q.limit = min(used, unlimited)
@@ -40,6 +42,8 @@ func (q *quota) failed(now time.Time, used, told int64, jitter float64) {
 	q.fails++
 }
 
+// succeeded notes a create within the quota. One beyond the assumed limit shows that it is higher, so it grows in small
+// steps.
 func (q *quota) succeeded(used int64) {
 	if q.limit == unlimited || used < q.limit {
 		return

@@ -17,6 +17,7 @@ type bucket struct {
 	clean              time.Time // since when nothing was refused; also when the rate last grew
 }
 
+// newBucket returns a full bucket; a rate that is not known is taken as 50 calls a second.
 func newBucket(r provider.Rate) *bucket {
 	if r.PerSecond == 0 {
 		r = provider.Rate{PerSecond: 50, Burst: 200}
@@ -25,6 +26,7 @@ func newBucket(r provider.Rate) *bucket {
 	return &bucket{rate: r.PerSecond, known: r.PerSecond, burst: r.Burst, tokens: r.Burst}
 }
 
+// level is how many tokens there are now; below 0 they are owed.
 func (b *bucket) level(now time.Time) float64 {
 	if b.at.IsZero() {
 		return b.tokens
@@ -32,6 +34,7 @@ func (b *bucket) level(now time.Time) float64 {
 	return min(b.burst, b.tokens+max(0, now.Sub(b.at).Seconds())*b.rate)
 }
 
+// whole is how many calls may begin now. The small addend makes up for rounding of floats.
 func (b *bucket) whole(now time.Time) int {
 	if now.Before(b.paused) {
 		return 0
@@ -39,6 +42,7 @@ func (b *bucket) whole(now time.Time) int {
 	return int(b.level(now) + 1e-9)
 }
 
+// next is when one more call may begin after those that were spent but not taken yet.
 func (b *bucket) next(now time.Time, spent int) time.Time {
 	missing := 1 + float64(spent) - b.level(now)
 	at := now
@@ -51,10 +55,13 @@ func (b *bucket) next(now time.Time, spent int) time.Time {
 	return at
 }
 
+// take spends n tokens, also if there are fewer.
 func (b *bucket) take(now time.Time, n int) {
 	b.tokens, b.at = b.level(now)-float64(n), now
 }
 
+// result adapts the rate to how a call ended. A refusal for the rate halves it and pauses; calls that are accepted let
+// it grow again.
 func (b *bucket) result(now time.Time, err error) {
 	var e *provider.Error
 	if errors.As(err, &e) && e.Kind == provider.RateLimited {
@@ -78,6 +85,7 @@ func (b *bucket) result(now time.Time, err error) {
 	}
 }
 
+// later returns the later of the two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -92,8 +100,11 @@ type concurrency struct {
 	inFlight  int
 }
 
+// room is how many more calls may be in flight.
 func (c *concurrency) room() int { return max(0, int(c.limit)-c.inFlight) }
 
+// done ends a call and adapts the limit as TCP does: it doubles in a slow start until the first failure, then grows by
+// one for a whole round of calls.
 func (c *concurrency) done(ok bool) {
 	c.inFlight = max(0, c.inFlight-1)
 	switch {

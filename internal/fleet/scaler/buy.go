@@ -27,6 +27,7 @@ func (p *plan) buyDemand() {
 			last++
 		}
 		p.buyTier(first, last, priority)
+		// Only the day's budget was in the way, and it counts less now: the tier is tried once more with new packings.
 		if p.makeRoom(first, last, priority) {
 			for s := range p.shapes {
 				p.shapes[s].packed.valid = false
@@ -37,6 +38,7 @@ func (p *plan) buyDemand() {
 	}
 }
 
+// anyLeft reports whether any work still has no place.
 func (p *plan) anyLeft() bool {
 	for i := range p.classes {
 		if p.classes[i].left > 0 {
@@ -84,6 +86,8 @@ func (p *plan) choose(first, last, priority int) int {
 	return best
 }
 
+// serves reports whether the packing has room for work of the classes first to last, the upper one excluded. A machine
+// that would only hold less urgent work is not bought in an urgent tier.
 func serves(k *packing, first, last int) bool {
 	for _, t := range k.take {
 		if t.class >= first && t.class < last {
@@ -167,6 +171,8 @@ func (p *plan) stop(first, last, priority int) {
 	}
 }
 
+// commit plans to buy n machines of the offer with this packing, and takes them off the quota, the pool's limits and
+// the work that is left. The packing is copied, as the shape uses its memory again.
 func (p *plan) commit(at, n int, k *packing) {
 	o := &p.offers[at]
 	take := append([]portion(nil), k.take...)

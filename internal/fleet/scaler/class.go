@@ -57,11 +57,14 @@ func (p *plan) demand() {
 	p.order()
 }
 
+// part is a capacity divided by n, rounded down; n below 1 counts as 1.
 func part(c drover.Capacity, n int) drover.Capacity {
 	k := int64(max(n, 1))
 	return drover.Capacity{CPU: c.CPU / k, MemoryMB: c.MemoryMB / k, DiskMB: c.DiskMB / k}
 }
 
+// classOf prepares a class of demand for packing: its size as a vector, and whether each machine takes one piece at
+// most. A class that asks for too many kinds of devices can never be packed; strange says so.
 func (p *plan) classOf(d *fleet.DemandClass) class {
 	c := class{DemandClass: d, each: p.sized(d.Each, d.Devices), left: d.Count, standby: d.Priority < 0}
 	if (d.Each == drover.Capacity{}) {
@@ -106,6 +109,7 @@ func (p *plan) order() {
 	})
 }
 
+// fit is how many of n pieces fit into the room, no more than are left.
 func (c *class) fit(free *vector, n int) int {
 	k := free.fit(&c.each, min(n, c.left))
 	if c.perBin > 0 {

@@ -39,6 +39,8 @@ func satisfies(o *fleet.Offering, c *drover.Constraint) bool {
 	return true
 }
 
+// attribute resolves one side of a constraint for nodes of the offering, as Nomad does for a node: "${…}" names an
+// attribute, other text stands for itself. set is false if the nodes will not have it, as far as known.
 func attribute(o *fleet.Offering, target string) (value string, set bool) {
 	name, ok := strings.CutPrefix(target, "${")
 	if !ok {
@@ -66,6 +68,8 @@ func attribute(o *fleet.Offering, target string) (value string, set bool) {
 	return value, set
 }
 
+// contains compares two lists with commas between, as set_contains does if all of want must be there, else as
+// set_contains_any.
 func contains(have, want string, all bool) bool {
 	set := map[string]bool{}
 	for s := range strings.SplitSeq(have, ",") {
@@ -79,6 +83,7 @@ func contains(have, want string, all bool) bool {
 	return all
 }
 
+// ordered compares two values: as numbers if both are, else as texts, which is Nomad's rule for <, <=, > and >=.
 func ordered(a, b, operand string) bool {
 	x, errA := strconv.ParseFloat(a, 64)
 	y, errB := strconv.ParseFloat(b, 64)

@@ -142,6 +142,7 @@ type counts struct {
 	busyCost float64 // per hour
 }
 
+// newPlan returns an empty plan over the input, which it only reads.
 func newPlan(in *Input) *plan {
 	p := &plan{
 		in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, over: map[string]int64{},
@@ -234,6 +235,8 @@ func (p *plan) allows(o *fleet.Offering, n, priority int) (int, string) {
 	return p.allowed(&p.limits, o, n, priority)
 }
 
+// allowed returns how many of n machines of the offering the pool's policy has room for beside l, and what bounds them;
+// "" if nothing does.
 func (p *plan) allowed(l *limits, o *fleet.Offering, n, priority int) (int, string) {
 	pol := p.in.Policy
 	why := ""
@@ -266,6 +269,7 @@ func (p *plan) allowed(l *limits, o *fleet.Offering, n, priority int) (int, stri
 	return n, why
 }
 
+// add counts n machines of the offering; a negative n takes them back.
 func (l *limits) add(o *fleet.Offering, n int) {
 	l.machines += n
 	l.cost += float64(n) * o.Price

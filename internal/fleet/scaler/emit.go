@@ -35,6 +35,7 @@ func (p *plan) emitCreates() {
 	}
 }
 
+// reason tells people what a purchase is for; it names three kinds of work at most.
 func (p *plan) reason(y *buy) string {
 	if y.note != "" {
 		return y.note

@@ -46,6 +46,7 @@ func (p *plan) limitOf(c *class) string {
 	return ""
 }
 
+// whyNot tells why the rest of the class is not bought for. The most specific cause that is known wins.
 func (p *plan) whyNot(c *class) string {
 	if c.strange != "" {
 		return c.strange
@@ -96,10 +97,12 @@ func (p *plan) whyNone(c *class) string {
 	return "no type that the pool may buy meets the constraints"
 }
 
+// constraintText is a constraint as a job file has it, without the parts that are missing.
 func constraintText(c *drover.Constraint) string {
 	return strings.Join(strings.Fields(c.LTarget+" "+c.Operand+" "+c.RTarget), " ")
 }
 
+// stoppedBy tells why the offer cannot be bought now although the work fits and the policy allows it.
 func (p *plan) stoppedBy(i int) string {
 	o := &p.offers[i]
 	switch {
@@ -113,6 +116,7 @@ func (p *plan) stoppedBy(i int) string {
 	return "its turn in this pass is over"
 }
 
+// sizeText is a capacity for people, without devices.
 func sizeText(c drover.Capacity) string {
 	return fmt.Sprintf("%d MHz, %d MB of memory, %d MB of disk", c.CPU, c.MemoryMB, c.DiskMB)
 }

@@ -9,6 +9,7 @@ func (p *plan) improve() {
 		return
 	}
 	p.single()
+	// Only the last purchases are tried, a few times: the effort must not grow with the size of the fleet.
 	const window = 24
 	for range 3 {
 		changed := false
@@ -39,6 +40,7 @@ func (p *plan) single() {
 	}
 }
 
+// load is the sum of what one machine of the purchase will hold.
 func (p *plan) load(b *buy) (v vector) {
 	for _, t := range b.take {
 		v.take(&p.classes[t.class].each, -t.n)
@@ -83,6 +85,7 @@ func (p *plan) dissolve(i, from int) bool {
 	return true
 }
 
+// addPortion adds pieces of a class to a machine's portions, so that each class stands there once.
 func addPortion(take []portion, class, n int) []portion {
 	for i := range take {
 		if take[i].class == class {
@@ -93,11 +96,13 @@ func addPortion(take []portion, class, n int) []portion {
 	return append(take, portion{class, n})
 }
 
+// cancel takes purchase i, of one machine, out of the plan. Its work must have a place elsewhere by then.
 func (p *plan) cancel(i int) {
 	p.unbuy(i)
 	p.buys = append(p.buys[:i], p.buys[i+1:]...)
 }
 
+// unbuy gives back the quota and the limits of one machine of purchase i, which stays in the list.
 func (p *plan) unbuy(i int) {
 	o := &p.offers[p.buys[i].offer]
 	o.bought--
@@ -152,6 +157,7 @@ func (p *plan) merge(i, from int) bool {
 	return false
 }
 
+// rebuy makes purchase i one machine of another offer with this load. The caller has given back the old one by unbuy.
 func (p *plan) rebuy(i, at int, take []portion) {
 	o := &p.offers[at]
 	o.bought++
@@ -182,6 +188,8 @@ func (p *plan) cheapestFor(load vector, rest *limits, a, b []portion, below floa
 	return best
 }
 
+// allEligible reports whether the offer suits all the work of the portions. Work that takes a machine for itself is
+// never moved.
 func (p *plan) allEligible(at int, take []portion) bool {
 	for _, t := range take {
 		c := &p.classes[t.class]

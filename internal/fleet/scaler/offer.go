@@ -33,6 +33,7 @@ type packing struct {
 	free  vector
 }
 
+// portion is n pieces of a class, on one machine.
 type portion struct{ class, n int }
 
 // expect is how long a bought machine is assumed to work, for want of better knowledge.
@@ -91,6 +92,7 @@ func (p *plan) holds(o *offer) float64 {
 	return max(1, min(float64(o.Capacity.CPU)*n/max(cpu, 1), float64(o.Capacity.MemoryMB)*n/max(memory, 1)))
 }
 
+// wakeBlocked asks to decide again at t if work is left by then: a blocked offer matters to nobody else.
 func (p *plan) wakeBlocked(t time.Time) {
 	for i := range p.classes {
 		if p.classes[i].left > 0 {

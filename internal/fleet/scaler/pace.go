@@ -73,6 +73,7 @@ func (p *Pace) waitedUntil(now time.Time) float64 {
 	return p.waited + float64(p.awaits)*max(0, now.Sub(p.awaitsAt).Hours())
 }
 
+// fade is the weight that what was counted until p.at still has: it falls by a factor of e in each paceTime.
 func (p *Pace) fade(now time.Time) float64 {
 	return math.Exp(-max(0, now.Sub(p.at).Seconds()) / paceTime.Seconds())
 }

@@ -49,6 +49,7 @@ func (p *plan) mayMove() bool {
 // saved in an hour is worth twice the trouble, and nothing waits or starts.
 func (p *plan) consolidate() {
 	pol := p.in.Policy
+	// trouble is what moving a piece of work costs, in money; gain is how many times that has to be saved in an hour.
 	const minAge, trouble, gain = 10 * time.Minute, 0.01, 2.0
 	if !pol.Consolidate || len(p.in.Demand) > 0 || p.counts.starting > 0 || p.counts.moving > 0 || p.counts.live <= p.minimum() {
 		return
@@ -70,6 +71,8 @@ func (p *plan) consolidate() {
 	}
 }
 
+// holdsElsewhere reports whether one other busy machine has room for all of the machine's work. Idle machines do not
+// count, as they would be returned instead.
 func (p *plan) holdsElsewhere(i *fleet.Instance) bool {
 	for _, o := range p.in.Instances {
 		if o != i && o.State == fleet.InstanceActive && o.Busy() && o.Behavior == fleet.BehaviorRun && o.InterruptAt.IsZero() &&

@@ -21,6 +21,7 @@ type room struct {
 	machine []int // indexes of the instances
 }
 
+// roomKind is what the machines of a room do; rooms of different kinds are never joined.
 type roomKind uint8
 
 const (
@@ -29,6 +30,7 @@ const (
 	roomStarting                 // machines that were asked for
 )
 
+// roomKey is what equal machines have in common. A big fleet has few different ones, which keeps decisions fast.
 type roomKey struct {
 	offering string
 	kind     roomKind
@@ -98,6 +100,7 @@ func (p *plan) findRooms() {
 	slices.SortStableFunc(p.rooms, func(a, b room) int { return cmp.Compare(a.kind, b.kind) })
 }
 
+// anyReadyAfter reports whether a machine began to take work after t.
 func (p *plan) anyReadyAfter(t time.Time) bool {
 	for _, i := range p.in.Instances {
 		if i.State == fleet.InstanceActive && i.ReadyAt.After(t) {
@@ -124,6 +127,7 @@ func (p *plan) roomOf(i *fleet.Instance) (roomKind, bool) {
 	return roomPart, true
 }
 
+// expired reports whether the machine is older than its policy allows.
 func (p *plan) expired(i *fleet.Instance) bool {
 	return !i.ExpiresAt.IsZero() && !p.in.Now.Before(i.ExpiresAt)
 }
@@ -142,6 +146,7 @@ func (p *plan) usable(c *class, r *room) bool {
 	return true
 }
 
+// all returns the indexes of all machines, where a look at the special ones is not enough.
 func (p *plan) all() []int {
 	list := make([]int, len(p.in.Instances))
 	for n := range list {
@@ -153,6 +158,7 @@ func (p *plan) all() []int {
 // least is the smallest cpu and memory that any class asks for.
 type least struct{ cpu, memoryMB int64 }
 
+// least returns the smallest cpu and memory that any piece of work asks for; what has less room is full.
 func (p *plan) least() least {
 	l := least{math.MaxInt64, math.MaxInt64}
 	for i := range p.classes {
@@ -161,6 +167,7 @@ func (p *plan) least() least {
 	return l
 }
 
+// fits reports whether the machine has room for the smallest work at all.
 func (l least) fits(i *fleet.Instance) bool {
 	return i.Capacity.CPU-i.Used.CPU >= l.cpu && i.Capacity.MemoryMB-i.Used.MemoryMB >= l.memoryMB
 }
@@ -192,6 +199,8 @@ func (p *plan) placeInto(c *class, r int) {
 	}
 }
 
+// split takes so many machines out of room r for each pieces of the class, and keeps them from being returned. What is
+// left free on them becomes a room of its own.
 func (p *plan) split(c *class, r, machines, each int) {
 	if machines == 0 || each == 0 {
 		return

@@ -79,6 +79,7 @@ type ledge struct {
 	units  map[string]int64 // left
 }
 
+// without takes the machine out of the sums, as if it had been returned.
 func (l *ledge) without(i *fleet.Instance) {
 	l.limits.machines--
 	l.limits.cost -= i.Price
@@ -86,6 +87,7 @@ func (l *ledge) without(i *fleet.Instance) {
 	l.units[i.QuotaGroup] += i.QuotaUnits
 }
 
+// with puts the machine back into the sums.
 func (l *ledge) with(i *fleet.Instance) {
 	l.limits.machines++
 	l.limits.cost += i.Price

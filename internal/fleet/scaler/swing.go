@@ -119,6 +119,7 @@ func swing(need, unit float64) float64 {
 	return math.Sqrt(max(need, unit) * unit)
 }
 
+// add counts a rise of the demand. Older rises lose weight, so that the distribution follows the last hours.
 func (d *dist) add(rise float64) {
 	keep := 1 - beat.Seconds()/memory.Seconds()
 	d.total = d.total*keep + 1
@@ -135,6 +136,7 @@ func (d *dist) chance(rise, presume, prior float64) float64 {
 	return (d.seen(rise) + prior*presume) / max(d.total+prior, 1e-9)
 }
 
+// seen is how often, with weights, the demand rose by at least this much; between two rungs it is interpolated.
 func (d *dist) seen(rise float64) float64 {
 	at := 2 * math.Log2(max(rise, 1e-9)/rungs[0])
 	if at <= 0 {

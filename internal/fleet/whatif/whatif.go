@@ -124,6 +124,7 @@ func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err err
 	}, told, nil
 }
 
+// simulated is a simulation's result as the API shows it.
 func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet.Simulated {
 	out := fleet.Simulated{
 		Rules: rules, Tasks: r.Tasks, Cost: r.Cost, Bound: r.Bound, Machines: r.Created, Peak: r.Peak, Again: r.Again, Redone: r.Redone,
@@ -136,6 +137,8 @@ func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet
 	return out
 }
 
+// workload is the trace that was sent, or a drawn one: by default a day of 600 tasks an hour of ten minutes each.
+// Errors: Invalid for a bad line, an unknown kind, or more work than can be simulated at once.
 func workload(ask fleet.Simulation) (simulator.Workload, error) {
 	if len(ask.Trace) > 0 {
 		return simulator.Trace(bytes.NewReader(ask.Trace))

@@ -163,6 +163,7 @@ func (p *Provider) boot(ctx context.Context, id string, req *provider.Request, i
 	return missing(err)
 }
 
+// file is a file that a machine's container gets before it starts.
 type file struct {
 	path string
 	data []byte

@@ -39,6 +39,7 @@ const (
 // remember is how long a machine that ended is listed.
 const remember = 10 * time.Minute
 
+// labels are a machine's tags, and what List has to tell of it beside: docker keeps nothing else for us.
 func labels(req *provider.Request, intent *provider.Intent, tags map[string]string) map[string]string {
 	size, _ := json.Marshal(req.Offering.Capacity) // three numbers
 	all := maps.Clone(tags)
@@ -49,6 +50,7 @@ func labels(req *provider.Request, intent *provider.Intent, tags map[string]stri
 	return all
 }
 
+// sizeOf is the capacity in the labels; zero for a container that is not ours.
 func sizeOf(labels map[string]string) (size drover.Capacity) {
 	_ = json.Unmarshal([]byte(labels[labelSize]), &size) // somebody's else
 	return size

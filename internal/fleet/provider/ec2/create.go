@@ -164,6 +164,7 @@ func sameBatch(b provider.Batch, intent string) bool {
 	return ok && other == b
 }
 
+// tagsOf are the tags of the request and of the intent, which wins.
 func tagsOf(req *provider.Request, intent *provider.Intent) map[string]string {
 	tags := maps.Clone(req.Tags)
 	if tags == nil {

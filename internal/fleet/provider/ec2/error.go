@@ -149,6 +149,7 @@ func classify(ctx context.Context, err error, about subject) *provider.Error {
 	return e
 }
 
+// prefixed reports whether the error code begins with one of the list: Amazon has families such as InvalidInstanceID.
 func prefixed(code string, list []string) bool {
 	for _, p := range list {
 		if strings.HasPrefix(code, p) {
@@ -164,6 +165,7 @@ type backoffs struct {
 	wait map[provider.Call]time.Duration // guarded by mu
 }
 
+// next is how long to wait after one more refusal of this kind of call: longer each time, up to a minute.
 func (b *backoffs) next(kind provider.Call) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,6 +176,7 @@ func (b *backoffs) next(kind provider.Call) time.Duration {
 	return b.wait[kind]
 }
 
+// clean ends the waiting after a call that was accepted.
 func (b *backoffs) clean(kind provider.Call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,6 +34,7 @@ type Scarce struct {
 	Group           string
 }
 
+// suite is one test, with a provider of its own.
 type suite struct {
 	Harness
 	*testing.T
@@ -68,6 +69,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
+// request is a create of one machine for each id, with the tags that the fleet gives.
 func (s *suite) request(owner string, ids ...string) provider.Request {
 	r := provider.Request{Offering: s.Offering, Image: s.Image, Tags: map[string]string{fleet.TagOwner: owner, fleet.TagPool: "p"}}
 	for _, id := range ids {
@@ -109,6 +111,7 @@ func (s *suite) list() map[string]provider.Machine {
 	}
 }
 
+// created: a machine is listed with its intent, tags, type and zone.
 func (s *suite) created() {
 	m := s.create(s.owner, "a")[0]
 	require.NotEmpty(s, m.ID)
@@ -122,6 +125,7 @@ func (s *suite) created() {
 	require.False(s, seen.CreatedAt.IsZero())
 }
 
+// idempotent: the same intent twice is one machine where the provider says so, and otherwise two.
 func (s *suite) idempotent() {
 	a := s.create(s.owner, "a")[0]
 	b := s.create(s.owner, "a")[0]
@@ -133,6 +137,7 @@ func (s *suite) idempotent() {
 	require.Len(s, s.list(), want)
 }
 
+// destroyed: a machine that is destroyed is not listed any more, and a second destroy does no harm.
 func (s *suite) destroyed() {
 	m := s.create(s.owner, "a")[0]
 	require.NoError(s, s.p.Destroy(s.Context(), m.ID))
@@ -142,6 +147,7 @@ func (s *suite) destroyed() {
 	}
 }
 
+// tags: SetTags keeps other tags and every character of a value.
 func (s *suite) tags() {
 	m := s.create(s.owner, "a")[0]
 	strange := "a=b & <c> \"d\" ü/€ +%20"
@@ -154,11 +160,13 @@ func (s *suite) tags() {
 	require.Equal(s, "p", seen.Tags[fleet.TagPool])
 }
 
+// notFound: calls about a machine that never was say so.
 func (s *suite) notFound() {
 	require.Equal(s, provider.NotFound, provider.KindOf(s.p.Destroy(s.Context(), "i-00000000")))
 	require.Equal(s, provider.NotFound, provider.KindOf(s.p.SetTags(s.Context(), "i-00000000", map[string]string{"a": "b"})))
 }
 
+// foreign: machines of another owner are neither listed nor touched, even with an intent like ours.
 func (s *suite) foreign() {
 	s.create("somebody-else", "a")
 	require.Empty(s, s.list())
@@ -249,6 +257,7 @@ func (s *suite) atOnce() {
 	}
 }
 
+// userData: what is as long as UserDataMax is accepted, and one byte more is an error of the configuration.
 func (s *suite) userData() {
 	most := s.p.Capabilities().UserDataMax
 	if most == 0 {
@@ -264,6 +273,7 @@ func (s *suite) userData() {
 	require.NoError(s, err)
 }
 
+// unknown: a type that the cloud does not have is an error of the configuration, and nothing is made.
 func (s *suite) unknown() {
 	r := s.request(s.owner, "a")
 	r.Offering.Type, r.Offering.Key = "no-such-type", "x/no-such-type/z/on-demand"
@@ -272,6 +282,7 @@ func (s *suite) unknown() {
 	require.Empty(s, s.list())
 }
 
+// scarce: errors of quota and of capacity are told apart, as the fleet reacts to them differently.
 func (s *suite) scarce() {
 	if s.Scarce == nil {
 		return

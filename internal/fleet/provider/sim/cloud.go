@@ -198,6 +198,7 @@ func (c *Cloud) batch(now time.Time, s *supply, req *provider.Request, b provide
 	return made, nil
 }
 
+// refuses says why a machine cannot be made now: the quota is reached, or the offering is sold out. nil if it can.
 func (c *Cloud) refuses(now time.Time, s *supply) error {
 	o := &s.offering
 	if limit, ok := c.cfg.Quotas[o.QuotaGroup]; ok && c.used[o.QuotaGroup]+o.QuotaUnits > limit {
@@ -228,6 +229,7 @@ func (c *Cloud) has(now time.Time, s *supply) bool {
 	return s.on
 }
 
+// exponential draws a time until something happens, at least a millisecond.
 func (c *Cloud) exponential(mean time.Duration) time.Duration {
 	return max(time.Duration(c.rng.ExpFloat64()*float64(mean)), time.Millisecond)
 }
@@ -278,6 +280,7 @@ func (c *Cloud) fate(now time.Time, m *machine) {
 	}
 }
 
+// plan has something happen to the machine; events of the same time happen in the order of their planning.
 func (c *Cloud) plan(at time.Time, kind string, m *machine, until time.Time) {
 	c.seq++
 	c.happen.Push(Happening{At: at, Kind: kind, ID: m.ID, Intent: m.Intent, Until: until, seq: c.seq})

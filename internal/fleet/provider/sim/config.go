@@ -58,6 +58,7 @@ type Outage struct {
 	Mode        Mode
 }
 
+// mode is how the cloud is out of order now; "" if it is not. The first outage that covers the time counts.
 func (c *Config) mode(now time.Time) Mode {
 	for _, o := range c.Outages {
 		if !now.Before(o.From) && now.Before(o.Until) {

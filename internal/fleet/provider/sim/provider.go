@@ -30,6 +30,7 @@ func (p *Provider) With(f func(now time.Time, c *Cloud)) {
 	}
 }
 
+// with calls f with the cloud after all that was due has happened, and returns that.
 func (p *Provider) with(f func(now time.Time, c *Cloud)) []Happening {
 	p.mu.Lock()
 	defer p.mu.Unlock()

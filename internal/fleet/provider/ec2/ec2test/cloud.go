@@ -72,11 +72,13 @@ type tagged struct {
 	at         time.Time
 }
 
+// reservation is what one RunInstances made. form is its request, which a repeated client token has to equal.
 type reservation struct {
 	id, form  string
 	instances []*Instance
 }
 
+// bucket is the token bucket of one action, as EC2 throttles.
 type bucket struct {
 	rate, burst, tokens float64
 	at                  time.Time
@@ -141,6 +143,7 @@ func (c *Cloud) throttled(action string) bool {
 	return false
 }
 
+// find returns the instance, also one that has ended; nil if there never was one.
 func (c *Cloud) find(id string) *Instance {
 	at := slices.IndexFunc(c.instances, func(i *Instance) bool { return i.ID == id })
 	if at < 0 {
@@ -184,6 +187,7 @@ func (c *Cloud) address(i *Instance) string {
 	return fmt.Sprintf("10.0.%d.%d", n/250%250, n%250+1)
 }
 
+// name returns a new id of EC2's form: a prefix and seventeen hexadecimal digits.
 func (c *Cloud) name(prefix string) string {
 	c.seq++
 	return fmt.Sprintf("%s-%017x", prefix, c.seq)
@@ -211,6 +215,7 @@ func pairs(form map[string]string, prefix string, at time.Time) (tags []tagged) 
 	}
 }
 
+// marketOf is the market that RunInstances asks for; on demand unless it says spot.
 func marketOf(form map[string]string) string {
 	if strings.EqualFold(form["InstanceMarketOptions.MarketType"], "spot") {
 		return "spot"

@@ -20,10 +20,13 @@ type failure struct {
 	retry         int
 }
 
+// no is a refusal with status 400, as EC2 gives for every mistake of the caller.
 func no(code, format string, args ...any) *failure {
 	return &failure{status: http.StatusBadRequest, code: code, message: fmt.Sprintf(format, args...)}
 }
 
+// serve answers one request of the query API, or of the metadata service, which only a machine has. Faults that were
+// ordered for an action come before its real answer.
 func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -80,6 +83,7 @@ func (c *Cloud) hang(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
+// fault takes the next fault that was ordered for the action; each happens once.
 func (c *Cloud) fault(action string) (f Fault, ok bool) {
 	if len(c.faults[action]) == 0 {
 		return f, false
@@ -91,6 +95,7 @@ func (c *Cloud) fault(action string) (f Fault, ok bool) {
 	return f, true
 }
 
+// answerNo writes a refusal in EC2's XML.
 func answerNo(w http.ResponseWriter, f *failure) {
 	if f.retry > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
@@ -107,6 +112,8 @@ func text(s string) string {
 	return b.String()
 }
 
+// act checks the signature, the version and the rate, and then performs the action. It returns the inner XML of the
+// answer.
 func (c *Cloud) act(r *http.Request, body []byte, action string, form map[string]string, bad error) (string, *failure) {
 	if f := c.authenticate(r, body); f != nil {
 		return "", f
@@ -134,6 +141,8 @@ func (c *Cloud) act(r *http.Request, body []byte, action string, form map[string
 	return "", no("InvalidAction", "The action %s is not valid for this web service.", action)
 }
 
+// run is RunInstances. The same client token with the same parameters returns the same instances; with others it is an
+// error, as in EC2.
 func (c *Cloud) run(form map[string]string) (string, *failure) {
 	canonical := url.Values{}
 	for k, v := range form {
@@ -203,6 +212,7 @@ func (c *Cloud) run(form map[string]string) (string, *failure) {
 	return c.reservationXML(res, c.now), nil
 }
 
+// running counts the instances of a type that have not ended.
 func (c *Cloud) running(typ string) (n int) {
 	for _, i := range c.instances {
 		if i.Type == typ && i.Ended.IsZero() {
@@ -212,6 +222,7 @@ func (c *Cloud) running(typ string) (n int) {
 	return n
 }
 
+// reservationXML is a reservation with its instances as they were seen at that time.
 func (c *Cloud) reservationXML(r *reservation, at time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<reservationId>%s</reservationId><ownerId>123456789012</ownerId><groupSet/><instancesSet>", r.id)
@@ -222,6 +233,7 @@ func (c *Cloud) reservationXML(r *reservation, at time.Time) string {
 	return b.String()
 }
 
+// instanceXML is an instance in the elements that our provider and Amazon's SDK read. Its state is late by Cloud.Delay.
 func (c *Cloud) instanceXML(i *Instance, n int, at time.Time) string {
 	var b strings.Builder
 	state := i.seen(at, c.Delay)
@@ -314,6 +326,7 @@ func (c *Cloud) matches(i *Instance, form map[string]string) bool {
 	}
 }
 
+// terminate is TerminateInstances: one unknown id refuses the whole call.
 func (c *Cloud) terminate(form map[string]string) (string, *failure) {
 	ids := indexed(form, "InstanceId")
 	if len(ids) == 0 {
@@ -336,6 +349,7 @@ func (c *Cloud) terminate(form map[string]string) (string, *failure) {
 	return out + "</instancesSet>", nil
 }
 
+// createTags is CreateTags. EC2 has limits of 128 and 256 characters.
 func (c *Cloud) createTags(form map[string]string) (string, *failure) {
 	for _, id := range indexed(form, "ResourceId") {
 		i := c.find(id)
@@ -352,6 +366,7 @@ func (c *Cloud) createTags(form map[string]string) (string, *failure) {
 	return "<return>true</return>", nil
 }
 
+// console is GetConsoleOutput, whose text is base64 with a line feed at its end.
 func (c *Cloud) console(form map[string]string) (string, *failure) {
 	i := c.find(form["InstanceId"])
 	if i == nil {
