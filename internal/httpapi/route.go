@@ -2,8 +2,8 @@ package httpapi
 
 import "net/http"
 
-// Handle answers a request. An error that it returns is written by its face's WriteError, unless the response has
-// already begun: then the connection is cut, so that a client never takes half an answer for a whole one.
+// Handle answers a request. An error that it returns is written by its face's WriteError. If the response has already
+// begun the connection is cut instead, so that a client never takes half an answer for a whole one.
 type Handle func(w http.ResponseWriter, r *http.Request) error
 
 // Route is one entry of a face's table of contents.

@@ -9,8 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/appendlog"
 )
 
-// ledgerLimit is the size from which the ledger is written anew, with what still counts; twice as much as was left of it
-// then, if that is more: else it would be written anew for each line.
+// ledgerLimit is the size from which the ledger is written anew, with what still counts. If more than half of that is
+// left, the next limit is twice what was left. Otherwise a full ledger would be written anew for each line.
 const ledgerLimit = 8 << 20
 
 // ledger remembers executions across restarts: that they were started, how they ended, and which webhooks are still to

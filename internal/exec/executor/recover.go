@@ -48,9 +48,9 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 	return false
 }
 
-// recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
-// does not know the runner yet, is asked again for a while; one that answers has found its tasks, and is not asked again,
-// as each look begins the runner's idle time anew. What is remembered of the executions is in running.
+// recover takes up the executions that run in claimed runners from before this process started. A node that is away,
+// or does not know the runner yet, is asked again for a while. One that answers has found its tasks. It is not asked
+// again, since each look begins the runner's idle time anew. What is remembered of the executions is in running.
 func (s *Service) recover(ctx context.Context, running map[string]record) {
 	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)

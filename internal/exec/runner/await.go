@@ -9,8 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
-// AwaitPool waits until the environment's pool is full of runners of its present specification, one of them failed, or
-// the time is over, and says how the pool stands and whether it is full. Errors: NotFound; ctx's.
+// AwaitPool waits until the environment's pool is full of runners of its present specification, one of them failed,
+// or the time is over. It returns how the pool stands and whether it is full. Errors: NotFound; ctx's.
 func (s *Service) AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (st execution.PoolStatus, full bool, err error) {
 	full, err = s.await(ctx, environmentID, wait, func(c census) bool { return c.old == 0 && c.current >= c.size })
 	if err != nil {

@@ -17,8 +17,8 @@ func (c *Core) demanded(e *env) {
 }
 
 // demands returns what changed of all environments' demands, and takes it as recorded with the claims. As long as
-// somebody draws from the pool, a demand falls by no more than what is claimed: else the pool would shrink, and of what
-// it stops one may be handed out at this moment.
+// somebody draws from the pool, a demand falls by no more than what is claimed. Otherwise the pool would shrink, and
+// could stop a runner that is handed out at this moment.
 func (c *Core) demands(claims []AllocClaim) (changed []Demand) {
 	claimed := map[string]int{}
 	for _, line := range claims {

@@ -8,8 +8,8 @@ import (
 // withholdFor bounds how long Withhold waits for claims to be recorded; one entry of the log takes milliseconds.
 const withholdFor = 2 * time.Second
 
-// Withhold is called before allocations are stopped that seem to be warm runners. Those that are warm are handed out to
-// nobody until giveBack is called; those that were handed out already stand in the state as claimed when it returns, so
+// Withhold is called before allocations are stopped that seem to be warm runners. Those that are warm are handed out
+// to nobody until giveBack is called. When it returns, those that were handed out stand in the state as claimed, so
 // that the caller can spare them. Call giveBack when the state says what became of them.
 func (s *Service) Withhold(ctx context.Context, allocIDs []string) (giveBack func()) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, withholdFor)

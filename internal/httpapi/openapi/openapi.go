@@ -47,6 +47,7 @@ func Document(info Info, operations []Operation) map[string]any {
 			s.of(reflect.TypeOf(op.In))
 		}
 	}
+	// Requests come first, because a type that is in both is described as a request's.
 	s.asked = false // what was not met yet is in answers only
 	paths := object{}
 	for _, op := range operations {

@@ -118,6 +118,7 @@ func (f *face) allocationChecks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// A null for a service with checks would say that they all passed.
 	if a.Job != nil && checked(a.Job.Group(a.TaskGroup)) {
 		return drover.Errorf(drover.NotImplemented, "service checks are not implemented yet")
 	}

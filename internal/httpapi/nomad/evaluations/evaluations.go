@@ -116,6 +116,7 @@ func (f *face) deleteEvaluations(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
+	// A request that names nothing must not match everything.
 	if len(b.EvalIDs) > 0 == (b.Filter != "") {
 		return drover.Errorf(drover.Invalid, "evals must be deleted by either EvalIDs or Filter")
 	}

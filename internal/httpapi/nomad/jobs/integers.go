@@ -6,8 +6,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// restoreIntegers makes int64 of the whole numbers in free-form parts, where JSON has only one kind of number, so that
-// the same job from HCL and from JSON is the same.
+// restoreIntegers makes int64 of the whole numbers in free-form parts, since JSON has only one kind of number.
+// Thereby a job from HCL and the same job from JSON are equal.
 func restoreIntegers(j *drover.Job) {
 	for _, g := range j.TaskGroups {
 		if g == nil {

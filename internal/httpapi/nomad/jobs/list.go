@@ -37,6 +37,7 @@ func (f *face) jobStatuses(w http.ResponseWriter, r *http.Request) error {
 		Jobs            []drover.NamespacedID
 		IncludeChildren bool
 	}
+	// Nomad's pages send the jobs of interest in a POST; a GET asks for all.
 	if r.Method != http.MethodGet {
 		if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
 			return err

@@ -50,6 +50,7 @@ func (f *face) decodeJob(r *http.Request) (jobBody, error) {
 			b.Job.Namespace = b.Namespace
 		}
 	}
+	// "*" means all namespaces in reads, and would be an ordinary name in the state.
 	if b.Job.Namespace == "*" {
 		return b, drover.Errorf(drover.Invalid, "Job.Namespace: \"*\" is not the name of one namespace")
 	}

@@ -213,6 +213,7 @@ func (f *face) nodeAction(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case handle == nil:
 		return drover.Errorf(drover.NotFound, "no such node action: %q", action)
+	// Writes take PUT and POST, reads GET only; DELETE is there for node pools.
 	case write == (r.Method == http.MethodGet), r.Method == http.MethodDelete:
 		return answer.ErrMethod()
 	}
