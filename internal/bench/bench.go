@@ -168,6 +168,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	if err != nil {
 		return err
 	}
+	// Every agent has a folder of its own, which goes with it: no part sees what another one left.
 	dir, err := os.MkdirTemp("", "drover-bench-")
 	if err != nil {
 		return err
@@ -247,6 +248,7 @@ func percentile(list []time.Duration, p float64) float64 {
 	if len(list) == 0 {
 		return 0
 	}
+	// The caller's list keeps its order, which is that of the measurements.
 	sorted := slices.Clone(list)
 	slices.Sort(sorted)
 	i := min(len(sorted)-1, int(p*float64(len(sorted))))

@@ -79,6 +79,7 @@ func (b *bench) inTurn(ctx context.Context, runner string, n int) ([]time.Durati
 // atOnce runs it n times by that many at once, and tells how long all took.
 func (b *bench) atOnce(ctx context.Context, runner string, width, n int) ([]time.Duration, time.Duration, error) {
 	list, errs := make([]time.Duration, n), make([]error, n)
+	// A filled and closed channel hands out the work, so that no worker waits for another one.
 	next := make(chan int, n)
 	for i := range n {
 		next <- i
@@ -141,6 +142,7 @@ func (b *bench) taskStats(ctx context.Context) error {
 		})
 		return cpu, err
 	}
+	// Without the sampling first: the difference is what it costs.
 	off, err := measure("")
 	if err != nil {
 		return err

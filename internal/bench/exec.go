@@ -178,6 +178,8 @@ func (b *bench) cycles(ctx context.Context) error {
 // cyclesTold is after how many cycles their number is told.
 const cyclesTold = 10_000
 
+// cycle claims a runner, changes a file, runs a command, reads its output and releases the runner, as a user of
+// Poseidon does. ok is false if the command's output was not what it should be.
 func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
 	r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench", Wait: 30 * time.Second})
 	if err != nil {

@@ -70,6 +70,7 @@ func (b *bench) cpuOver(ctx context.Context, d time.Duration) float64 {
 
 // supervisors lists the drover-init processes that run from this bench's data folder.
 func (b *bench) supervisors(ctx context.Context) []int {
+	// pgrep finds candidates only, also of other agents on the machine; each is checked below.
 	out, err := exec.CommandContext(ctx, "pgrep", "-f", "drover-init").Output()
 	if err != nil {
 		return nil

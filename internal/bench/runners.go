@@ -131,6 +131,7 @@ func (b *bench) sessions(ctx context.Context) error {
 			return err
 		}
 		defer func() { _ = s.Close() }()
+		// The first frame says that the terminal runs.
 		if _, err := s.Next(ctx); err != nil {
 			return err
 		}
@@ -138,6 +139,7 @@ func (b *bench) sessions(ctx context.Context) error {
 	if err := env.AwaitWarm(ctx, b.client, "bench", pool); err != nil {
 		return err
 	}
+	// An idle runner costs nothing by itself: only what follows the start has to be over before the measurement.
 	clock.Sleep(ctx, clock.Wall{}, 3*time.Second) // what starting left to do
 	b.report(fmt.Sprintf("CPU of %d idle terminals and %d warm runners", open, pool), b.cpuOver(ctx, watch), "% of a core", "≤ 0.5",
 		"Poseidon 55")

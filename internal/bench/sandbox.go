@@ -37,6 +37,7 @@ func (b *bench) sandbox(ctx context.Context) error {
 
 // idleSandboxes counts private memory of the supervisors and what the agent grew by.
 func (b *bench) idleSandboxes(ctx context.Context, n int) error {
+	// The agent's memory before is taken off, so that the figure is what the sandboxes added.
 	agent, others := privateMB([]int{b.agent.Process.Pid}), len(b.supervisors(ctx))
 	if err := b.environment(ctx, "idle", n); err != nil {
 		return err

@@ -43,6 +43,7 @@ func cpuTimes(pid int) (own, children float64) {
 	if len(fields) < 15 {
 		return 0, 0
 	}
+	// proc(5) counts fields from 1; utime is the 14th, and here the state, its 3rd, has the index 0.
 	var ticks [4]float64 // utime, stime, cutime, cstime
 	for i := range ticks {
 		ticks[i], _ = strconv.ParseFloat(fields[11+i], 64)

@@ -111,6 +111,7 @@ func memoryMB(pid int, key string) float64 {
 	}
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) >= 2 && f[0] == key+":" {
+			// The kernel says kB and means 1,024 bytes.
 			kb, _ := strconv.ParseFloat(f[1], 64)
 			return kb * 1024 / 1e6
 		}

@@ -10,6 +10,7 @@ import (
 // msgpack is a connect.Codec for any Go value. Field names are Go's own: json tags are not looked at.
 type msgpack struct{ handle *codec.MsgpackHandle }
 
+// newMsgpack is the codec of the link. Fields go by their Go names unless a codec tag says otherwise.
 func newMsgpack() msgpack {
 	h := &codec.MsgpackHandle{}
 	h.RawToString = true

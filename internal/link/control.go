@@ -155,6 +155,7 @@ func (c *Control) Push(ctx context.Context, nodeID string, updates []exchange.Al
 // SetJoinToken has later calls show another join token.
 func (c *Control) SetJoinToken(token string) { c.token.Store(&token) }
 
+// who is the identity with the newest join token.
 func (c *Control) who() Identity {
 	i := c.identity
 	if t := c.token.Load(); t != nil {
@@ -163,12 +164,14 @@ func (c *Control) who() Identity {
 	return i
 }
 
+// set puts the identity into a request's headers.
 func (i Identity) set(h http.Header) {
 	h.Set(nodeHeader, i.NodeID)
 	h.Set(secretHeader, i.Secret)
 	h.Set(tokenHeader, i.JoinToken)
 }
 
+// call makes a unary call. Errors: ctx's own, else the code that the other side gave.
 func call[Req, Res any](ctx context.Context, client *connect.Client[Req, Res], identity Identity, msg *Req) (Res, error) {
 	req := connect.NewRequest(msg)
 	identity.set(req.Header())

@@ -57,6 +57,7 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Se
 	return s, nil
 }
 
+// sessionClient is an execution's session over the link.
 type sessionClient struct {
 	id     string
 	client *workloadsClient
@@ -69,6 +70,7 @@ type sessionClient struct {
 	over   bool // the receipt was read; owned by Next's caller
 }
 
+// receive hands frames to Next until the stream or the session ends. Then err says how the stream ended.
 func (s *sessionClient) receive() {
 	defer close(s.ended)
 	defer func() { _ = s.stream.Close() }()
@@ -126,6 +128,7 @@ func (s *sessionClient) Signal(ctx context.Context, name string) error {
 	return s.op(ctx, sessionOp{Signal: name})
 }
 
+// op sends one operation on the session, such as input or a signal. Errors: Gone once the session was closed.
 func (s *sessionClient) op(ctx context.Context, op sessionOp) error {
 	op.SessionID = s.id
 	ctx, cancel := context.WithCancel(ctx)

@@ -64,6 +64,7 @@ func (s *sessions) leave(session execution.Session) {
 	_ = session.Close() // detaching cannot fail
 }
 
+// openSession starts the execution that the request describes, or attaches to the one that it names.
 func openSession(ctx context.Context, w exchange.Workloads, o *sessionOpen) (execution.Session, error) {
 	if o.Spec != nil {
 		return w.StartExecution(ctx, o.AllocID, o.Task, *o.Spec)

@@ -63,6 +63,7 @@ type Nodes struct {
 // NewNodes returns an empty set.
 func NewNodes() *Nodes { return &Nodes{conns: map[string]*remoteNode{}} }
 
+// remoteNode is a node at the other end of a tunnel.
 type remoteNode struct {
 	*workloadsClient
 	conn net.Conn

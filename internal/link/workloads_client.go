@@ -136,6 +136,8 @@ func (l *logReader) Close() error {
 	return l.stream.Close()
 }
 
+// download begins to read a file. The first message describes it; the reader that is returned ends the call when
+// closed. Errors: Unavailable if the node ended the stream before that.
 func (c *workloadsClient) download(ctx context.Context, procedure string, t target) (execution.FileInfo, io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := connect.NewClient[target, chunk](c.http, nodeBase+procedure, c.opts)
@@ -241,6 +243,8 @@ func (f *filesClient) Extract(ctx context.Context, r execution.FileRequest, tar 
 	return f.upload(ctx, procFileExtract, writePart{Target: &t}, tar)
 }
 
+// upload sends the head and then what r gives, in chunks. If r fails the call is cancelled, so that the node discards
+// the part that it has.
 func (f *filesClient) upload(ctx context.Context, procedure string, head writePart, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

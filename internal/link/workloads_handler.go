@@ -82,6 +82,7 @@ func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	return mux
 }
 
+// serveLogs streams a log. An empty chunk comes first, so that the caller learns of a refusal before any text.
 func serveLogs(ctx context.Context, w exchange.AllocFolder, r exchange.LogRequest, s *connect.ServerStream[exchange.LogChunk]) error {
 	logs, err := w.Logs(ctx, r)
 	if err != nil {

@@ -57,6 +57,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 		Withhold: a.withhold,
 	})
 	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
+	// Observers are called while the log is replayed, too.
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
 	raftDir := cfg.DataDir
 	if raftDir == "" {
@@ -69,6 +70,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
+	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 	})

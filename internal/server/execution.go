@@ -50,6 +50,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Results are posted to addresses that users choose: private networks are refused unless they are listed here.
 	allow, err := netguard.Networks(a.cfg.Exec.WebhookAllow)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)

@@ -56,6 +56,7 @@ func (a *Agent) openFleet() (*fleetPlane, error) {
 		keep.Pools = append(keep.Pools, policy)
 	}
 	folder := filepath.Join(a.dataDir, "fleet")
+	// Without a folder the audit log is kept in memory.
 	if a.forgetful() {
 		folder = ""
 	}

@@ -25,6 +25,7 @@ type Allocs struct {
 
 type taskKey struct{ allocID, task string }
 
+// taskSample is the newest usage of a task, with what labels and counters need.
 type taskSample struct {
 	job, group, namespace string
 	usage                 *drover.ResourceUsage
@@ -40,6 +41,7 @@ type reading struct {
 	value    func(*drover.ResourceUsage) float64
 }
 
+// readings are the metrics of a task under Nomad's names, and how each is read from its resource usage.
 func readings() []reading {
 	memory := func(f func(*drover.MemoryStats) uint64) func(*drover.ResourceUsage) float64 {
 		return func(u *drover.ResourceUsage) float64 {
@@ -112,6 +114,8 @@ func ticksSince(before, now int64, usage *drover.ResourceUsage) float64 {
 	return usage.CpuStats.TotalTicks * time.Duration(now-before).Seconds()
 }
 
+// read emits the latest sample of every task. The lock is held only to copy, as emitting thousands of values takes
+// long.
 func (a *Allocs) read(emit Emit) {
 	a.mu.Lock()
 	latest := maps.Clone(a.latest)
@@ -135,6 +139,7 @@ func (a *Allocs) read(emit Emit) {
 	}
 }
 
+// measured reports whether the driver measures this value at all: a measured 0 is a value, another 0 is none.
 func measured(u *drover.ResourceUsage, name string) bool {
 	return u.MemoryStats != nil && slices.Contains(u.MemoryStats.Measured, name) ||
 		u.CpuStats != nil && slices.Contains(u.CpuStats.Measured, name)

@@ -19,12 +19,14 @@ type summary struct {
 	Samples         []sampled
 }
 
+// gauge is a gauge in Nomad's JSON.
 type gauge struct {
 	Name   string
 	Value  float64
 	Labels map[string]string
 }
 
+// sampled is a counter or a sample in Nomad's JSON. Min, Max and Stddev stay 0, as a registry keeps no single values.
 type sampled struct {
 	Name   string
 	Count  uint64
@@ -50,6 +52,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serveJSON answers with all metrics in the JSON form of Nomad's /v1/metrics.
 func (m *Metrics) serveJSON(w http.ResponseWriter, r *http.Request) {
 	families, err := m.registry.Gather()
 	if err != nil && len(families) == 0 {
@@ -79,6 +82,7 @@ func (m *Metrics) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(buf) // fails only when the client is gone
 }
 
+// dotted returns the name that a flat one was made from; names from elsewhere stay as they are.
 func (m *Metrics) dotted(flat string) string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -112,6 +116,7 @@ func (s *summary) add(name string, kind dto.MetricType, metric *dto.Metric) {
 	}
 }
 
+// sampleOf is a histogram or summary as one sample, with its mean.
 func sampleOf(name string, count uint64, sum float64, labels map[string]string) sampled {
 	out := sampled{Name: name, Count: count, Sum: sum, Labels: labels}
 	if count > 0 {

@@ -38,6 +38,7 @@ func paceAgain(p *pacer) {
 	}, p)
 }
 
+// adapt sets the collector's percentage anew if the live heap asks for one that differs by more than a tenth.
 func (p *pacer) adapt() {
 	metrics.Read(p.live)
 	if next := percentFor(p.live[0].Value.Uint64()); next*10 < p.percent*9 || next*10 > p.percent*11 {

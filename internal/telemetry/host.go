@@ -54,6 +54,8 @@ type hostTicks struct {
 	counts map[string]float64 // by cpu; replaced, not changed; guarded by mu
 }
 
+// add returns the ticks of each core since the agent's start. The first sample and one that was seen before add
+// nothing.
 func (h *hostTicks) add(s *drover.HostStats) map[string]float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,6 +78,7 @@ func nodeLabels(n *drover.Node) []string {
 	return []string{"node_id", n.ID, "datacenter", n.Datacenter, "node_class", orNone(n.NodeClass), "node_pool", n.NodePool}
 }
 
+// orNone is the label's value for an empty text, as Nomad has it.
 func orNone(s string) string {
 	if s == "" {
 		return "none"

@@ -31,6 +31,7 @@ func NewMetrics(c clock.Clock) *Metrics {
 	return m
 }
 
+// name returns the flat name that Prometheus allows, and remembers the dotted one for Nomad's JSON.
 func (m *Metrics) name(dotted string) string {
 	flat := strings.NewReplacer(".", "_", "-", "_").Replace(dotted)
 	m.mu.RLock()
@@ -103,6 +104,7 @@ func (s source) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
+// runtimeMetrics emits what the Go runtime knows, under Nomad's names, and our count of breached invariants.
 func runtimeMetrics(emit Emit) {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)

@@ -71,6 +71,7 @@ func (r *Ring) WithGroup(name string) slog.Handler {
 	return r.derive(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
 }
 
+// derive is a Ring for WithAttrs and WithGroup: it shares the hub, and applies the change to each reader's handler too.
 func (r *Ring) derive(f func(slog.Handler) slog.Handler) *Ring {
 	return &Ring{next: f(r.next), with: append(slices.Clone(r.with), f), hub: r.hub}
 }

@@ -22,6 +22,7 @@ func (s *Seldom) Warn(log *slog.Logger, now time.Time, msg string, args ...any) 
 	log.Debug(msg, args...)
 }
 
+// due reports whether a minute has passed since it last said so.
 func (s *Seldom) due(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

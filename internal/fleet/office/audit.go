@@ -75,6 +75,7 @@ func (a *AuditLog) load(path string) (*appendlog.File, error) {
 	return f, nil
 }
 
+// remember keeps the newest lines in memory, at least auditKept and less than twice as many.
 func (a *AuditLog) remember(e fleet.Audit) {
 	if len(a.ring) >= 2*auditKept {
 		a.ring = slices.Clone(a.ring[auditKept:])

@@ -64,6 +64,7 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 	return report, nil
 }
 
+// jobKey is the job under which a cost is shown: its namespace and id, or "idle".
 func jobKey(c *fleet.Cost) string {
 	if c.Job == fleet.IdleJob {
 		return "idle"

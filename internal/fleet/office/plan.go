@@ -39,6 +39,7 @@ func (o *Office) Plan(ctx context.Context, name string) ([]fleet.Plan, error) {
 	return plans, err
 }
 
+// planOf is a decision as the API shows it. Its note says why less is done than the decision wants.
 func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fleet.Plan {
 	p := fleet.Plan{Pool: in.Policy.Name, At: now.UTC(), Actions: []fleet.Action{}, Deferred: out.Deferred, Settled: in.Settled}
 	for k := range out.Actions {
