@@ -103,6 +103,8 @@ func (b *bench) atOnce(ctx context.Context, runner string, width, n int) ([]time
 // beside runs /bin/true by docker's own command line.
 func (b *bench) beside(ctx context.Context, allocID string) error {
 	out, err := exec.CommandContext(ctx, "docker", "ps", "-q", "--filter", "label=com.hashicorp.nomad.alloc_id="+allocID).Output()
+	// The comparison runs in the very container that was measured before, found by the label that Nomad's driver gives
+	// too.
 	container := strings.TrimSpace(string(out))
 	if err != nil || container == "" {
 		fmt.Fprintln(b.app.Err, "docker exec is not measured: no docker command that finds the container:", err)

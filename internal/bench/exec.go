@@ -188,6 +188,7 @@ func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
 	if err := b.client.ChangeFiles(ctx, r.ID, execution.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
 		return false, err
 	}
+	// Every runner prints its own id, so that output which went to another cycle is found.
 	t, err := b.execute(ctx, r.ID, "echo", r.ID)
 	if err != nil {
 		return false, err
@@ -221,6 +222,7 @@ func (b *bench) burst(ctx context.Context) error {
 		return err
 	}
 	firsts := make([]time.Duration, n)
+	// The time to the first byte begins with the claim, as a user waits for both.
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {

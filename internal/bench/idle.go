@@ -49,6 +49,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	b.report(fmt.Sprintf("idle %d raw_exec: CPU of agent and supervisors", n), b.cpuOver(ctx, 20*time.Second), "% of a core", "≤ 2",
 		"Nomad 20 with 50")
 	pids := b.supervisors(ctx)
+	// privateMB is a mean: times the number of processes it is what all of them have.
 	all := privateMB(pids)*float64(len(pids)) + privateMB([]int{b.agent.Process.Pid}) - before
 	b.report(fmt.Sprintf("idle %d raw_exec: private memory a task, agent's growth included", n), all/float64(n), "MB", "≤ 1", "Nomad 37")
 	return nil

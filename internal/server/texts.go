@@ -47,6 +47,7 @@ func (a *Agent) openEvaluators(templates, jobFiles evaluator.Limits) evaluators 
 // part keeps a child at hand for each kind of text that this process evaluates.
 func (e evaluators) part(a *Agent) lifecycle.Part {
 	return lifecycle.Part{Name: "evaluators", Run: func(ctx context.Context) error {
+		// Templates are evaluated on nodes and job files on servers: a process keeps only the children that it needs.
 		if a.node != nil {
 			e.templates.Warm() //nolint:contextcheck // a start is bounded
 		}

@@ -77,6 +77,8 @@ func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x 
 	return x, notFound
 }
 
+// describe tells in sentences what a machine is for, what it waits for, and why it stays or goes. The most important
+// one comes first.
 func describe(now time.Time, c *pool.Core, i *fleet.Instance) []string {
 	out := []string{fmt.Sprintf("It is %s for %s: %s.", i.State, now.Sub(i.StateAt).Round(time.Second), i.Reason)}
 	if i.Bought != "" {

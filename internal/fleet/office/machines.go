@@ -30,6 +30,7 @@ func (o *Office) Instances(ctx context.Context, name string) ([]fleet.Instance, 
 	return list, err
 }
 
+// policyNames are the names of the pools of one cloud.
 func policyNames(c *pool.Core) (names []string) {
 	for _, p := range c.Policies() {
 		names = append(names, p.Name)
@@ -85,7 +86,8 @@ func (o *Office) Kill(ctx context.Context, id, reason string) error {
 	})
 }
 
-// Interrupt Without a time it is in two minutes, as clouds mostly give.
+// Interrupt has the fleet act as if the cloud took the machine back then, to try it. Without a time it is in two minutes, which
+// is the notice that most clouds give. Errors: as Behave.
 func (o *Office) Interrupt(ctx context.Context, id string, at time.Time) error {
 	return o.runOperatorAction(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
 		if at.IsZero() {
