@@ -195,6 +195,7 @@ func described(comment string) (meaning, unit, standard string) {
 	for _, part := range strings.Split(comment, "; ") {
 		part = strings.TrimSuffix(strings.TrimSpace(part), ".")
 		switch given, ok := strings.CutPrefix(part, "default"); {
+		// Both "default 5" and "default: what it is otherwise" stand in comments.
 		case ok && strings.HasPrefix(given, " "):
 			standard = strings.TrimSpace(given)
 		case ok && strings.HasPrefix(given, ": "):

@@ -51,20 +51,24 @@ func smallAndBig() *fleet.Policy {
 	return policyOf("", size("small", 2, 0.05), size("big", 8, 0.18))
 }
 
+// threeC5 has three types of one price a core: only how full they get decides between them.
 func threeC5() *fleet.Policy {
 	return policyOf("", size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4))
 }
 
+// spotC5 is threeC5 on the spot market, where machines are taken back.
 func spotC5() *fleet.Policy {
 	return policyOf(fleet.SpotPrefer, size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4))
 }
 
+// policyOf is a pool of these types in three zones, bought on the market that spot says; "" = the default.
 func policyOf(spot string, types ...fleet.InstanceType) *fleet.Policy {
 	p := &fleet.Policy{Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img", Spot: spot, Types: types}
 	p.Canonicalize()
 	return p
 }
 
+// size is a type of so many cores of 1 GHz with 2 GB each, at a price an hour; on the spot market it costs a third.
 func size(name string, cores int64, price float64) fleet.InstanceType {
 	return fleet.InstanceType{
 		Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3,
