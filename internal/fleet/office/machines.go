@@ -86,8 +86,8 @@ func (o *Office) Kill(ctx context.Context, id, reason string) error {
 	})
 }
 
-// Interrupt has the fleet act as if the cloud took the machine back then, to try it. Without a time it is in two minutes, which
-// is the notice that most clouds give. Errors: as Behave.
+// Interrupt tells the fleet that the cloud takes the machine back then. Without a time that is in two minutes, which is the
+// notice that most clouds give. Errors: as Behave.
 func (o *Office) Interrupt(ctx context.Context, id string, at time.Time) error {
 	return o.runOperatorAction(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
 		if at.IsZero() {
