@@ -46,9 +46,19 @@ func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 	return v
 }
 
+// function finds a function by its name. The scope within a dynamic block has none of its own, but its parents' are known there.
+func (d *decoder) function(name string) (function.Function, bool) {
+	for scope := d.ctx; scope != nil; scope = scope.Parent() {
+		if f, known := scope.Functions[name]; known {
+			return f, true
+		}
+	}
+	return function.Function{}, false
+}
+
 // call evaluates a function whose arguments may hold the node's interpolations.
 func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
-	f, known := d.ctx.Functions[e.Name]
+	f, known := d.function(e.Name)
 	// HCL reports an unknown function, expands a last argument with "...", and hands expressions on unevaluated.
 	if !known || e.ExpandFinal || takesExpressions(f) {
 		v, diags := e.Value(d.ctx)
