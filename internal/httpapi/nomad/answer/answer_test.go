@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // state is a cluster whose only table is of evaluations.
 type state struct {
+	mu      sync.Mutex // guards what follows
 	index   uint64
 	evals   []*drover.Evaluation
 	watched []string
@@ -41,19 +43,28 @@ func newState(evals ...*drover.Evaluation) *state {
 }
 
 func (s *state) Snapshot() Snapshot {
-	if f := s.before; f != nil {
-		s.before = nil
-		f()
+	s.mu.Lock()
+	f := s.before
+	s.before = nil
+	s.mu.Unlock()
+	if f != nil {
+		f() // it changes the state
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return snapshot{index: s.index, evals: s.evals}
 }
 
 func (s *state) Watch(table, key string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.watched = append(s.watched, table+"/"+key)
 	return s.changed
 }
 
 func (s *state) put(e *drover.Evaluation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.index++
 	e.ModifyIndex = s.index
 	s.evals = append(slices.Clone(s.evals), e)
