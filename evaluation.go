@@ -200,6 +200,19 @@ type DeploymentState struct {
 // has none.
 func (s *DeploymentState) Unpromoted() bool { return s != nil && s.DesiredCanaries > 0 && !s.Promoted }
 
+// Waiting reports whether the group waits for allocations to become healthy; not for a person to promote canaries.
+func (s *DeploymentState) Waiting() bool {
+	if s.Unpromoted() {
+		return s.HealthyAllocs < s.DesiredCanaries
+	}
+	return s.HealthyAllocs < s.DesiredTotal
+}
+
+// Late reports whether the group still waits and its progress deadline has passed: its deployment fails by that.
+func (s *DeploymentState) Late(now time.Time) bool {
+	return s.Waiting() && !s.RequireProgressBy.IsZero() && !s.RequireProgressBy.After(now)
+}
+
 // DeploymentStatusUpdate changes a deployment's status.
 type DeploymentStatusUpdate struct {
 	DeploymentID      string

@@ -104,11 +104,10 @@ func progressOf(d *drover.Deployment) progress {
 func failure(s *store.Snapshot, d *drover.Deployment, now time.Time) (why string, revert bool) {
 	hopeless := hopelessGroups(s, d, now)
 	for name, g := range d.TaskGroups {
-		late := waiting(g) && !g.RequireProgressBy.IsZero() && !g.RequireProgressBy.After(now)
 		switch {
 		case hopeless[name] || g.ProgressDeadline == 0 && g.UnhealthyAllocs > 0:
 			why, revert = intake.FailedByHealth, revert || g.AutoRevert
-		case late:
+		case g.Late(now):
 			revert = revert || g.AutoRevert
 			if why == "" {
 				why = "Failed due to progress deadline"
@@ -138,20 +137,12 @@ func hopelessGroups(s *store.Snapshot, d *drover.Deployment, now time.Time) map[
 	return groups
 }
 
-// waiting reports whether the group waits for allocations to become healthy; not for a person to promote canaries.
-func waiting(g *drover.DeploymentState) bool {
-	if g.Unpromoted() {
-		return g.HealthyAllocs < g.DesiredCanaries
-	}
-	return g.HealthyAllocs < g.DesiredTotal
-}
-
 // untilDeadline says when a deadline will have passed. One that has is dealt with, or is not ours: of a version that
 // the scheduler has still to take the deployment from.
 func untilDeadline(d *drover.Deployment, now time.Time) time.Duration {
 	wait := time.Hour
 	for _, g := range d.TaskGroups {
-		if waiting(g) && g.RequireProgressBy.After(now) {
+		if g.Waiting() && g.RequireProgressBy.After(now) {
 			wait = min(wait, g.RequireProgressBy.Sub(now))
 		}
 	}

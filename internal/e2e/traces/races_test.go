@@ -72,14 +72,6 @@ var races = []race{
 		"3-4 deployments: 1 x #1 v1 paused (Deployment is paused) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 paused " +
 			"(Deployment is paused) g: total=4 canaries=0 promoted=false healthy=2",
 	}},
-	{"roll-parallel3-fails", "The third wait of five seconds ends some milliseconds after the progress deadline of fifteen, which is looked " +
-		"at later than that on a busy machine. Nomad's allocations take half a second more to fail.", []string{
-		"2 about: 9 x deployment #1 v1 g placed -> 12 x deployment #1 v1 g placed",
-		"2 about: 9 x deployment #1 v1 g unhealthy -> 12 x deployment #1 v1 g unhealthy",
-		"2 about: 6 x ended v1 g stop/failed healthy=false -> 9 x ended v1 g stop/failed healthy=false",
-		"2 about: 9 x summary g failed -> 12 x summary g failed",
-		"2 made: 9 -> 12",
-	}},
 	{"roll-superseded", further, []string{
 		"3-5 deployments: 1 x #1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=2 -> 1 x " +
 			"#1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=3",

@@ -112,7 +112,7 @@ func (r *Reconciler) classifyFailed(s *sorted, g *drover.TaskGroup, a *drover.Al
 	switch {
 	case !x.ever && !optional.Value(a.DesiredTransition.Reschedule):
 		s.held = append(s.held, a)
-	case !r.deployments.lets(a):
+	case !r.deployments.lets(a, r.Now):
 		s.held = append(s.held, a)
 		r.deployments.owe(a, x.at)
 	case !x.at.After(r.Now.Add(rescheduleNowWindow)):

@@ -122,18 +122,33 @@ func (d *deployments) unproven(group string) bool {
 // lets reports whether the deployment that a failed allocation belongs to lets it be replaced. While it is under way, what
 // failed after it had been healthy waits until it is over: the group is judged by those that were healthy. Once it has
 // failed nothing of it is replaced: its version must not go on failing for ever.
-func (d *deployments) lets(a *drover.Allocation) bool {
+//
+// Nor is anything replaced of one whose progress deadline has passed: the leader fails it at that moment, and how many rounds
+// there are must not depend on which of both looks first.
+func (d *deployments) lets(a *drover.Allocation, now time.Time) bool {
 	if d.current == nil || a.DeploymentID != d.current.ID {
 		return true
 	}
 	switch {
 	case d.current.Status == drover.DeploymentFailed:
 		return d.proven
+	case d.current.Status == drover.DeploymentRunning && late(d.current, now):
+		return false
 	case d.current.Active():
 		return !a.DeploymentStatus.IsHealthy() || optional.Value(a.DesiredTransition.Reschedule) ||
 			optional.Value(a.DesiredTransition.ForceReschedule)
 	}
 	return true
+}
+
+// late reports whether a group of the deployment is late.
+func late(x *drover.Deployment, now time.Time) bool {
+	for _, s := range x.TaskGroups {
+		if s.Late(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // owe remembers a failure that the deployment under way holds back.
