@@ -96,10 +96,3 @@ func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover
 	}
 	return s.result, nil
 }
-
-// Waiting returns how many plans are in the queue.
-func (p *Planner) Waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.queue.Len()
-}

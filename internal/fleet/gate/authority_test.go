@@ -126,8 +126,9 @@ func TestCertificatesAreOfOneNode(t *testing.T) {
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 }
 
-func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
-	t.Parallel()
+// machineWithCertificate returns a gate where links are mutual, and the chains of machine i1's certificate.
+func machineWithCertificate(t *testing.T) (*world, *Gate, [][]*x509.Certificate) {
+	t.Helper()
 	w := newWorld()
 	g := w.with(Config{Certified: true})
 	a, err := g.Authority()
@@ -137,6 +138,12 @@ func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
 	require.NoError(t, err)
 	chains, err := verify(a, leafOf(t, text), time.Now(), x509.ExtKeyUsageClientAuth)
 	require.NoError(t, err)
+	return w, g, chains
+}
+
+func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
+	t.Parallel()
+	w, g, chains := machineWithCertificate(t)
 	other, err := NewAuthority([]byte("the configured one"))
 	require.NoError(t, err)
 	w.instances["i2"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i2", State: fleet.InstanceActive}}

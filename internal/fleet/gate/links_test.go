@@ -2,11 +2,9 @@ package gate
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,15 +15,7 @@ import (
 // Who has no certificate may ask for one and reaches nothing else; a machine with one passes.
 func TestTheHandlerLetsThroughWhoMayPass(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	g := w.with(Config{Certified: true})
-	a, err := g.Authority()
-	require.NoError(t, err)
-	_, csr := request(t, "")
-	text, err := a.Certify(csr, "i1", time.Now())
-	require.NoError(t, err)
-	chains, err := verify(a, leafOf(t, text), time.Now(), x509.ExtKeyUsageClientAuth)
-	require.NoError(t, err)
+	w, g, chains := machineWithCertificate(t)
 	unopened := newWorld()
 	unopened.identity = nil
 	for name, c := range map[string]struct {

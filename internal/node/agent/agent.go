@@ -137,16 +137,14 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
-		Hooks: hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator}),
+		Hooks:    hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator}),
+		Networks: deps.Networks,
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {
 				deps.Terminated(alloc, task, exit)
 			}
 		},
-	}
-	if deps.Networks != nil {
-		s.Networks = deps.Networks
 	}
 	if a.cfg.PublishAllocMetrics {
 		s.Publish = a.publisher(deps)

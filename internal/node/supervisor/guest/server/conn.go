@@ -33,10 +33,7 @@ type conn struct {
 }
 
 // readBuffer holds many small frames; one that is longer gets a buffer of its own.
-const (
-	readBuffer = 16 << 10
-	maxFds     = 16
-)
+const readBuffer = 16 << 10
 
 // newConn takes over a connected, non-blocking socket; run closes it.
 func newConn(s *Server, fd int) *conn {
