@@ -32,7 +32,8 @@ type nomad struct {
 	allocs     map[string]*api.Allocation // by job
 	registered int                        // runners' jobs that were registered anew
 	streams    map[chan *api.Events]bool
-	refuse     int // the status of all writes; 0 = they succeed
+	refuse     int           // the status of all writes; 0 = they succeed
+	cut        chan struct{} // where it is not nil, registrations are cut instead of answered, once it is closed
 }
 
 func startNomad(t *testing.T) (*nomad, string) {
@@ -95,6 +96,12 @@ func (n *nomad) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n.mu.Lock()
+	if cut := n.cut; cut != nil && strings.HasPrefix(*req.Job.ID, runnerPrefix) {
+		defer func() {
+			<-cut
+			panic(http.ErrAbortHandler)
+		}()
+	}
 	defer n.mu.Unlock()
 	if n.refuse != 0 {
 		http.Error(w, "refused", n.refuse)
@@ -361,4 +368,32 @@ func TestTheConnectionIsMadeAgain(t *testing.T) {
 	n.server.CloseClientConnections()
 	see(t, b, "its end", func(s runner.Snapshot) bool { return s.Allocation(before.ID).Terminal() })
 	see(t, b, "another one", func(s runner.Snapshot) bool { return len(running(s, "e")) == 1 })
+}
+
+// TestTheAnswerOfARegistrationIsLost: the event of a runner's job came, and then the connection of its registration broke.
+// The runner was forgotten, while its allocation seemed to run for ever.
+func TestTheAnswerOfARegistrationIsLost(t *testing.T) {
+	t.Parallel()
+	n, address := startNomad(t)
+	b, _ := follow(t, address)
+	cut := make(chan struct{})
+	n.mu.Lock()
+	n.cut = cut
+	n.mu.Unlock()
+	put(t, b, execution.Environment{ID: "e", Image: "host", PoolSize: 1})
+	see(t, b, "a runner", func(s runner.Snapshot) bool { return len(running(s, "e")) == 1 })
+	before := running(b.Snapshot(), "e")[0]
+
+	n.mu.Lock()
+	n.cut = nil
+	n.mu.Unlock()
+	close(cut)
+	put(t, b, execution.Environment{ID: "next", Image: "host", PoolSize: 1}) // is filled once the registration before it is over
+	see(t, b, "a runner of the next", func(s runner.Snapshot) bool { return len(running(s, "next")) == 1 })
+	require.NoError(t, b.ReleaseRunners(t.Context(), []string{before.ID}, ""))
+	see(t, b, "its end", func(s runner.Snapshot) bool { return s.Allocation(before.ID).Terminal() })
+	see(t, b, "another one", func(s runner.Snapshot) bool { return len(running(s, "e")) == 1 })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	require.Equal(t, 3, n.registered, "nothing was started beside the one whose answer was lost")
 }

@@ -37,14 +37,18 @@ func (b *Backend) follow(ctx context.Context) {
 func (b *Backend) followOnce(ctx context.Context, loaded func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	index, err := b.load(ctx)
+	index, err := b.indexNow(ctx)
 	if err != nil {
 		return err
 	}
+	// The stream comes first: what changes while everything is read is told by it, too.
 	stream, err := b.client.EventStream().Stream(ctx, map[api.Topic][]string{
 		api.TopicJob: {"*"}, api.TopicAllocation: {"*"},
 	}, index+1, b.query(ctx))
 	if err != nil {
+		return err
+	}
+	if err := b.load(ctx); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -63,13 +67,23 @@ func (b *Backend) followOnce(ctx context.Context, loaded func()) error {
 	return context.Cause(ctx)
 }
 
-// load lists environments, runners and their allocations, and returns an index before all of it.
-func (b *Backend) load(ctx context.Context) (index uint64, err error) {
-	stubs, meta, err := b.client.Jobs().List(&api.QueryOptions{Namespace: b.cfg.Namespace, Prefix: "drover-"})
+// indexNow returns the index of the cluster's jobs.
+func (b *Backend) indexNow(ctx context.Context) (uint64, error) {
+	q := b.query(ctx)
+	q.PerPage = 1
+	_, meta, err := b.client.Jobs().List(q)
 	if err != nil {
 		return 0, err
 	}
-	index = meta.LastIndex
+	return meta.LastIndex, nil
+}
+
+// load lists environments, runners and their allocations.
+func (b *Backend) load(ctx context.Context) error {
+	stubs, _, err := b.client.Jobs().List(&api.QueryOptions{Namespace: b.cfg.Namespace, Prefix: "drover-"})
+	if err != nil {
+		return err
+	}
 	here := map[string]bool{}
 	for _, s := range stubs {
 		if !ours(s.ID) {
@@ -80,7 +94,7 @@ func (b *Backend) load(ctx context.Context) (index uint64, err error) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		here[s.ID] = true
 		b.takeJob(job)
@@ -89,7 +103,7 @@ func (b *Backend) load(ctx context.Context) (index uint64, err error) {
 	q.Params = map[string]string{"resources": "true"}
 	allocs, _, err := b.client.Allocations().List(q)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, a := range allocs {
 		b.takeAlloc(a.JobID, a)
@@ -106,7 +120,7 @@ func (b *Backend) load(ctx context.Context) (index uint64, err error) {
 			b.forgetEnvLocked(id)
 		}
 	}
-	return index, nil
+	return nil
 }
 
 // ours reports whether a job belongs to this backend. Everything else on the cluster is ignored, and never changed.

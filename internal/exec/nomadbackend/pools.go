@@ -2,7 +2,6 @@ package nomadbackend
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -142,16 +141,21 @@ func (b *Backend) change(ctx context.Context, start, remove []*runnerJob) bool {
 }
 
 // start registers one runner's job. keep has entered the runner before, so that it is not started twice; an error
-// takes it out again. The index is the larger of the answer's and the event's, since the event may come first.
+// takes it out again, unless an event told of the job before: then only the answer was lost. The index is the larger
+// of the answer's and the event's, since the event may come first.
 func (b *Backend) start(ctx context.Context, r *runnerJob) error {
 	b.mu.Lock()
 	e := b.envs[r.env]
 	b.mu.Unlock()
-	forget := sync.OnceFunc(func() {
+	forget := func() (registered bool) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if r.index != 0 {
+			return true
+		}
 		delete(b.runners, r.id)
-	})
+		return false
+	}
 	if e == nil {
 		forget()
 		return nil
@@ -163,8 +167,10 @@ func (b *Backend) start(ctx context.Context, r *runnerJob) error {
 	}
 	res, _, err := b.client.Jobs().Register(job, b.write(ctx))
 	if err != nil {
-		forget() // if it was registered all the same, the event of it brings it back
-		return b.reached(err)
+		if forget() {
+			return nil
+		}
+		return b.reached(err) // if it was registered all the same, the event of it brings it back
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
