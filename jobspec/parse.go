@@ -1,6 +1,8 @@
 package jobspec
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +16,16 @@ import (
 // Options of Parse.
 type Options struct {
 	Name     string            // of the file, for messages; default "job.hcl"
-	Vars     map[string]string // values for variables, as text: "3", "[\"a\"]", "plain words"
-	VarFile  string            // the text of a file with name = value lines
+	Vars     map[string]string // values for variables, as text: "3", "[\"a\"]", "plain words"; they win over VarFile
+	VarFile  string            // the text of a file with name = value lines; it wins over Env
+	Env      map[string]string // values from the environment, as Vars; names that the file does not declare are ignored
 	VarNames []string          // of Vars given by flags must be declared: an unknown one is an error
 	Dir      string            // where file("x") begins; "" = the functions that read files refuse
 	Now      func() time.Time  // for timestamp(); nil = it refuses
 }
 
-// Parse reads a job file. The job is not canonicalized. Errors: Invalid, with file, line and what is wrong, all at once.
+// Parse reads a job file. The job is not canonicalized. Errors: Invalid, with file, line and what is wrong, all at once, in
+// the order of the file.
 func Parse(text []byte, o Options) (*drover.Job, error) {
 	if o.Name == "" {
 		o.Name = "job.hcl"
@@ -41,6 +45,17 @@ func Parse(text []byte, o Options) (*drover.Job, error) {
 // diagnosed makes one Invalid error of all the diagnostics that are errors; warnings are dropped. The parser's own text
 // begins with file, line and column.
 func diagnosed(diags hcl.Diagnostics) error {
+	// Arguments are decoded in no order, and the text of variables before the job: the reader wants the order of the file.
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
+		if a.Subject == nil || b.Subject == nil {
+			return cmp.Compare(placeless(a), placeless(b))
+		}
+		return cmp.Or(
+			cmp.Compare(a.Subject.Filename, b.Subject.Filename),
+			cmp.Compare(a.Subject.Start.Byte, b.Subject.Start.Byte),
+			cmp.Compare(a.Summary+a.Detail, b.Summary+b.Detail),
+		)
+	})
 	var lines []string
 	for _, d := range diags {
 		switch {
@@ -52,6 +67,14 @@ func diagnosed(diags hcl.Diagnostics) error {
 		}
 	}
 	return drover.Errorf(drover.Invalid, "job file: %s", strings.Join(lines, "; "))
+}
+
+// placeless is 1 for a problem that stands nowhere in a file, which is told last, else 0.
+func placeless(d *hcl.Diagnostic) int {
+	if d.Subject == nil {
+		return 1
+	}
+	return 0
 }
 
 // decoder walks the syntax tree; what it finds wrong it collects.

@@ -20,9 +20,10 @@ func (d *decoder) affinity(b *hclsyntax.Block, a *drover.Affinity) {
 
 // comparison reads attribute, operator and value, and the short forms: version = ">= 1", distinct_hosts = true, ….
 func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, more attrs) {
+	names := []string{"regexp", "version", "semver", "set_contains", "set_contains_any", "set_contains_all", "distinct_property"}
 	short := map[string]*string{}
 	table := attrs{"attribute": left, "operator": operand, "value": right}
-	for _, name := range []string{"regexp", "version", "semver", "set_contains", "set_contains_any", "set_contains_all", "distinct_property"} {
+	for _, name := range names {
 		short[name] = new(string)
 		table[name] = short[name]
 	}
@@ -32,8 +33,9 @@ func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, m
 		table[name] = target
 	}
 	d.fill(b.Body, table, nil)
-	// A short form is named after its operator.
-	for name, text := range short {
+	// A short form is named after its operator. Of several the last one of the list counts.
+	for _, name := range names {
+		text := short[name]
 		if _, given := b.Body.Attributes[name]; !given {
 			continue
 		}

@@ -29,7 +29,16 @@ func Declared(text []byte) (names []string) {
 	return names
 }
 
-// variables fills var.* from defaults, the variables file and the given texts, in this order.
+// Given names the variables to which the text of a variables file gives values; none if it cannot be read.
+func Given(varFile string) []string {
+	body, _ := parse([]byte(varFile), "variables") // Parse reports its errors
+	if body == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(body.Attributes))
+}
+
+// variables fills var.* from defaults, the environment, the variables file and the given texts: the later one wins.
 func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 	fromFile, places := d.variableFile(o.VarFile)
 	values := map[string]cty.Value{}
@@ -55,7 +64,7 @@ func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 			d.errorf(places[name], "Undeclared variable", "The job file declares no variable \""+name+"\".")
 		}
 	}
-	// Values from the environment are not in VarNames: the environment may hold variables of other files.
+	// Names in Env are not checked: the environment may hold variables of other files.
 	for _, name := range o.VarNames {
 		if !declared[name] { // it stands nowhere in the file
 			d.diags = append(d.diags, &hcl.Diagnostic{
@@ -131,10 +140,14 @@ func (d *decoder) checkVariable(b *hclsyntax.Block, name string, v cty.Value) {
 	}
 }
 
-// chosen picks a variable's value and converts it to its type. A text from Options.Vars wins over the variables file, and
-// both win over the default. After an error, which it reports, the value is unknown, so that no other error follows.
+// chosen picks a variable's value and converts it to its type. A text from Options.Vars wins over the variables file,
+// that over the environment, and each over the default. After an error, which it reports, the value is unknown, so that no
+// other error follows.
 func (d *decoder) chosen(name string, kind cty.Type, def cty.Value, fromFile map[string]cty.Value, o Options, at hcl.Range) cty.Value {
 	v := def
+	if text, ok := o.Env[name]; ok {
+		v = d.fromText(text, kind)
+	}
 	if given, ok := fromFile[name]; ok {
 		v = given
 	}
@@ -205,7 +218,8 @@ func (d *decoder) locals(body *hclsyntax.Body) {
 	for len(pending) > 0 {
 		// Each round evaluates the locals that wait for no other. A round that finds none has met a cycle.
 		progress := false
-		for name, expr := range pending {
+		for _, name := range slices.Sorted(maps.Keys(pending)) {
+			expr := pending[name]
 			if slices.ContainsFunc(localsUsed(expr), func(used string) bool { _, waits := pending[used]; return waits }) {
 				continue
 			}

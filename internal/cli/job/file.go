@@ -59,10 +59,10 @@ func (j *file) read(ctx context.Context, a *term.App, path string) (*drover.Job,
 	return job, source, nil
 }
 
-// parse reads HCL, and notes in source which variables went into it. A value of a file gives way to one of the
-// environment, and both give way to -var. Errors: Invalid.
+// parse reads HCL, and notes in source which variables went into it. A value of the environment gives way to
+// one of a file, and both give way to -var, as with Nomad. Errors: Invalid.
 func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*drover.Job, error) {
-	o := jobspec.Options{Name: path, Vars: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
+	o := jobspec.Options{Name: path, Vars: map[string]string{}, Env: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
 	// Functions such as file() need a folder: for stdin that is the working directory.
 	if path == "-" {
 		o.Name, o.Dir = "stdin", "."
@@ -70,7 +70,7 @@ func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*d
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok {
 			if name, ok = strings.CutPrefix(name, "NOMAD_VAR_"); ok {
-				o.Vars[name] = value
+				o.Env[name] = value
 			}
 		}
 	}
@@ -93,9 +93,13 @@ func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*d
 	job, err := jobspec.Parse(text, o)
 	declared := jobspec.Declared(text)
 	source.Format, source.Variables = "hcl2", o.VarFile
+	// The submission's flags win over its file, so a value of the environment that gave way to the file is not among them.
+	inFile := jobspec.Given(o.VarFile)
+	maps.DeleteFunc(o.Env, func(name, _ string) bool { return slices.Contains(inFile, name) })
+	source.VariableFlags = o.Env
+	maps.Copy(source.VariableFlags, o.Vars)
 	// The submission is kept by the server and can be read there, so it must not hold variables that are not this job's.
-	maps.DeleteFunc(o.Vars, func(name, _ string) bool { return !slices.Contains(declared, name) }) // the environment has others
-	source.VariableFlags = o.Vars
+	maps.DeleteFunc(source.VariableFlags, func(name, _ string) bool { return !slices.Contains(declared, name) })
 	return job, err
 }
 

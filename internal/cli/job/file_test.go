@@ -36,6 +36,12 @@ job "web" {
 	require.Equal(t, map[string]string{"image": "nginx"}, source.VariableFlags)
 	require.Equal(t, "count = \"2\"\n", source.Variables)
 
+	// The file wins over the environment, in the job and in what is kept of it: flags would win over the file there.
+	t.Setenv("NOMAD_VAR_count", "3")
+	_, source, err = f.read(t.Context(), &term.App{Getenv: os.Getenv}, name)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"image": "nginx"}, source.VariableFlags)
+
 	require.NoError(t, os.WriteFile(name, []byte(`{"Job": {"ID": "web"}}`), 0o600))
 	_, source, err = (&file{}).read(t.Context(), &term.App{Getenv: os.Getenv}, name)
 	require.NoError(t, err)
