@@ -105,6 +105,18 @@ func (n *Node) Executions(_ context.Context, allocID string) ([]execution.Execut
 	return list, nil
 }
 
+// Lie makes the node say that the executions of an allocation run in another one.
+func (n *Node) Lie(allocID, otherID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key, s := range n.sessions {
+		if id, ok := strings.CutPrefix(key, allocID+"/"); ok {
+			delete(n.sessions, key)
+			n.sessions[otherID+"/"+id] = s
+		}
+	}
+}
+
 // Break ends all sessions of the allocation as a lost node does.
 func (n *Node) Break(allocID string) {
 	n.mu.Lock()

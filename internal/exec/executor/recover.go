@@ -102,6 +102,10 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 		return err
 	}
 	for _, x := range list {
+		if of := running[x.ID].Execution.RunnerID; of != "" && of != runnerID { // a node may speak of its own runners only
+			s.deps.Log.Warn("a node names an execution of another runner", "execution", x.ID, "runner", of, "named_for", runnerID)
+			continue
+		}
 		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].Webhook); err != nil {
 			return err
 		}
