@@ -22,7 +22,7 @@ type layer struct {
 var layers = []layer{ // a table
 	{
 		"vocabulary",
-		"drover drover/execution drover/fleet cron exchange lifecycle optional tables validation",
+		"drover drover/cluster drover/execution drover/fleet cron exchange lifecycle optional tables validation",
 		"nouns and the seam between node and control: no I/O",
 	},
 	{
@@ -51,7 +51,7 @@ var layers = []layer{ // a table
 		"effects",
 		"control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats " +
 			"node/fingerprint node/machine node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook " +
-			"link peer",
+			"link peer peercall",
 		"each with its SDK or its part of the kernel",
 	},
 	{
@@ -68,7 +68,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"roots",
-		"server sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*",
+		"server server/* sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*",
 		"they join the planes",
 	},
 	{

@@ -13,19 +13,19 @@ import (
 // Agent.Ignored names those that were given. Whatever is in neither a struct nor this table is an error.
 var accepted = map[string][]string{
 	"": {
-		"plugin_dir", "leave_on_interrupt", "leave_on_terminate", "enable_syslog", "syslog_facility", "eventlog",
+		"plugin_dir", "enable_syslog", "syslog_facility", "eventlog",
 		"log_include_location", "log_rotate_bytes", "log_rotate_duration", "log_rotate_max_files",
-		"disable_update_check", "disable_anonymous_signature", "http_api_response_headers", "autopilot", "audit",
+		"disable_update_check", "disable_anonymous_signature", "http_api_response_headers", "audit",
 		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
 	},
 	"server": {
-		"authoritative_region", "encrypt", "enable_event_broker", "event_buffer_size", "job_gc_interval",
+		"authoritative_region", "enable_event_broker", "event_buffer_size", "job_gc_interval",
 		"batch_eval_gc_threshold", "csi_volume_claim_gc_threshold", "csi_volume_claim_gc_interval",
-		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "failover_heartbeat_ttl", "max_heartbeats_per_second",
-		"license_path", "license_env", "non_voting_server", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",
+		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "max_heartbeats_per_second",
+		"license_path", "license_env", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",
 		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
-		"raft_trailing_logs", "redundancy_zone", "rejoin_after_leave", "root_key_gc_interval", "root_key_gc_threshold",
-		"root_key_rotation_threshold", "start_join", "retry_join", "retry_interval", "retry_max", "upgrade_version",
+		"raft_trailing_logs", "root_key_gc_interval", "root_key_gc_threshold",
+		"root_key_rotation_threshold", "upgrade_version",
 		"search", "job_max_priority", "job_default_priority", "job_max_count",
 		"job_tracked_versions", "start_timeout", "client_introduction", "enabled_schedulers",
 	},

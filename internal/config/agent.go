@@ -24,6 +24,10 @@ type Agent struct {
 	APIToken string `hcl:"api_token,optional"`    // token that every face asks for (X-Nomad-Token, Poseidon-Token, Bearer)
 	Debug    *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof; default: true with -dev
 	Insecure *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS; default false
+	// a server leaves the cluster for good when it is interrupted (SIGINT); default false
+	LeaveOnInterrupt *bool `hcl:"leave_on_interrupt,optional"`
+	// a server leaves the cluster for good when it is terminated (SIGTERM); default false
+	LeaveOnTerminate *bool `hcl:"leave_on_terminate,optional"`
 
 	// origins of web pages that may call the agent, beside its own, such as "https://ide.example.com"
 	AllowedOrigins []string `hcl:"allowed_origins,optional"`
@@ -34,6 +38,7 @@ type Agent struct {
 	Addresses *Addresses `hcl:"addresses,block"`
 	Advertise *Addresses `hcl:"advertise,block"`
 	Server    *Server    `hcl:"server,block"`
+	Autopilot *Autopilot `hcl:"autopilot,block"`
 	Client    *Client    `hcl:"client,block"`
 	Exec      *Exec      `hcl:"exec,block"`
 	Fleet     *Fleet     `hcl:"fleet,block"`
@@ -54,15 +59,15 @@ type Agent struct {
 // Ports are the ports of the listeners.
 type Ports struct {
 	HTTP int `hcl:"http,optional"` // of all faces; port
-	RPC  int `hcl:"rpc,optional"`  // of nodes that dial the server; port
-	Serf int `hcl:"serf,optional"` // accepted without an effect, as servers do not gossip; port
+	RPC  int `hcl:"rpc,optional"`  // of nodes and other servers that dial the server; port
+	Serf int `hcl:"serf,optional"` // of the servers' gossip, TCP and UDP; who sets it lets others join; port; default 4648
 }
 
 // Addresses are the IP addresses that the agent listens on, or tells others to reach it at.
 type Addresses struct {
 	HTTP string `hcl:"http,optional"` // of the faces
-	RPC  string `hcl:"rpc,optional"`  // of nodes that dial the server
-	Serf string `hcl:"serf,optional"` // accepted without an effect
+	RPC  string `hcl:"rpc,optional"`  // of nodes and other servers that dial the server
+	Serf string `hcl:"serf,optional"` // of the servers' gossip
 }
 
 // Switch is a block of Nomad's for something that is not here.
@@ -79,9 +84,26 @@ type Foreign struct {
 
 // Server is the control plane.
 type Server struct {
-	Enabled         *bool  `hcl:"enabled,optional"`          // run a server in this process; default: true with -dev
-	BootstrapExpect int    `hcl:"bootstrap_expect,optional"` // servers of the cluster: only 1 is supported
-	DataDir         string `hcl:"data_dir,optional"`         // folder of the log and of snapshots; path; default: server in data_dir
+	Enabled *bool `hcl:"enabled,optional"` // run a server in this process; default: true with -dev
+	// servers that begin the cluster, the same number on each: 1, 3, 5 or 7; 0 waits to be joined; default 1
+	BootstrapExpect *int   `hcl:"bootstrap_expect,optional"`
+	DataDir         string `hcl:"data_dir,optional"` // folder of the log and of snapshots; path; default: server in data_dir
+	// first key that gossip is encrypted with, and by which servers know each other without TLS; base64 of 16, 24 or 32 bytes
+	Encrypt   string   `hcl:"encrypt,optional"`
+	RetryJoin []string `hcl:"retry_join,optional"` // host:port of other servers' gossip, tried until one answers
+	StartJoin []string `hcl:"start_join,optional"` // the same as retry_join
+	// time between two tries to join; duration; default 30s
+	RetryInterval string `hcl:"retry_interval,optional"`
+	RetryMax      int    `hcl:"retry_max,optional"` // tries to join until the agent gives up; 0 is no limit; default 0
+	// a server that left on purpose joins its former members at its next start; default false
+	RejoinAfterLeave *bool `hcl:"rejoin_after_leave,optional"`
+	// follow the log and answer reads, but never vote; default false
+	NonVoter *bool  `hcl:"non_voting_server,optional"`
+	Zone     string `hcl:"redundancy_zone,optional"` // zone of the server, if autopilot keeps one voter in each
+	// how long a new leader waits for nodes before it calls them lost; duration; default 5m
+	FailoverHeartbeatTTL string `hcl:"failover_heartbeat_ttl,optional"`
+	// how long a request waits for a leader, before it is answered with "No cluster leader"; duration; default 5s
+	RPCHold string `hcl:"rpc_hold_timeout,optional"`
 	// evaluations that are computed at once; default: the number of cores
 	NumSchedulers *int `hcl:"num_schedulers,optional"`
 	// how late a heartbeat may be before its node is down; duration; default 10s
@@ -124,12 +146,12 @@ type Preemption struct {
 	Service  *bool `hcl:"service_scheduler_enabled,optional"`  // service jobs may preempt; default false
 }
 
-// ServerJoin names servers.
+// ServerJoin names servers: those that a server joins by gossip, or that a node dials as it does client.servers.
 type ServerJoin struct {
-	RetryJoin     []string `hcl:"retry_join,optional"`     // host:port of the server's rpc; used as client.servers
+	RetryJoin     []string `hcl:"retry_join,optional"`     // host:port of their gossip, or of their rpc for a node
 	StartJoin     []string `hcl:"start_join,optional"`     // the same as retry_join
-	RetryMax      int      `hcl:"retry_max,optional"`      // accepted without an effect: a node dials for ever
-	RetryInterval string   `hcl:"retry_interval,optional"` // accepted without an effect
+	RetryMax      int      `hcl:"retry_max,optional"`      // tries of a server until it gives up; a node dials for ever; default 0, no limit
+	RetryInterval string   `hcl:"retry_interval,optional"` // time between two tries of a server; duration; default 30s
 }
 
 // Client is the node agent.
@@ -328,11 +350,12 @@ type PluginConfig struct {
 func Default() *Agent {
 	return &Agent{
 		Region: "global", Datacenter: "dc1", BindAddr: "127.0.0.1", LogLevel: "info",
-		Ports:     &Ports{HTTP: 4646, RPC: 4647, Serf: 4648},
-		Server:    &Server{Enabled: new(false), BootstrapExpect: 1},
+		Ports:     &Ports{HTTP: 4646, RPC: 4647},
+		Server:    &Server{Enabled: new(false)},
 		Client:    &Client{Enabled: new(false), NodePool: "default"},
 		Exec:      &Exec{QueueLength: 1000, ClaimWait: "15s", NetworkMode: "bridge"},
 		Telemetry: &Telemetry{CollectionInterval: "1s"},
+		Autopilot: &Autopilot{}, // present, as in the configuration that Nomad shows
 	}
 }
 

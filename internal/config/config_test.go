@@ -113,7 +113,7 @@ consul { address = "127.0.0.1:8500" }
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
 	require.Subset(t, m.Ignored, []string{
-		"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring",
+		"client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring",
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
 	docker := m.Driver("docker")

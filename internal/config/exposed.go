@@ -31,11 +31,14 @@ func (a *Agent) Exposed() (lines []string) {
 	if host, key := a.listens("rpc"); optional.Value(a.Server.Enabled) && a.AwaitsNodes() && !loopback(host) && !optional.Value(t.RPC) {
 		lines = append(lines, fmt.Sprintf("%s: the port of the nodes on %s lacks tls { rpc = true }", key, host))
 	}
+	if host, key := a.listens("serf"); a.Clustered() && !loopback(host) && !optional.Value(t.RPC) && a.Server.Encrypt == "" {
+		lines = append(lines, fmt.Sprintf("%s: the servers' gossip on %s lacks server.encrypt or tls { rpc = true }", key, host))
+	}
 	return lines
 }
 
-// AwaitsNodes reports whether a server listens for nodes that dial.
-func (a *Agent) AwaitsNodes() bool { return !a.Dev || a.Fleet != nil }
+// AwaitsNodes reports whether a server listens for nodes, or other servers, that dial.
+func (a *Agent) AwaitsNodes() bool { return !a.Dev || a.Fleet != nil || a.Clustered() }
 
 // listens returns the host that a listener is on, and the key that says so.
 func (a *Agent) listens(kind string) (host, key string) {
@@ -45,6 +48,9 @@ func (a *Agent) listens(kind string) (host, key string) {
 		}
 		if kind == "rpc" && own.RPC != "" {
 			return own.RPC, "addresses.rpc"
+		}
+		if kind == "serf" && own.Serf != "" {
+			return own.Serf, "addresses.serf"
 		}
 	}
 	return a.BindAddr, "bind_addr"

@@ -148,9 +148,10 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 		}
 		a.Ports = &Ports{HTTP: port}
 	}
+	key, _ := lookup("DROVER_ENCRYPT")
 	token, _ := lookup("DROVER_JOIN_TOKEN")
-	if file, _ := lookup("DROVER_JOIN_TOKEN_FILE"); token != "" || file != "" {
-		a.Server, a.Client = &Server{JoinToken: token, JoinTokenFile: file}, &Client{JoinToken: token, JoinTokenFile: file}
+	if file, _ := lookup("DROVER_JOIN_TOKEN_FILE"); token != "" || file != "" || key != "" {
+		a.Server, a.Client = &Server{JoinToken: token, JoinTokenFile: file, Encrypt: key}, &Client{JoinToken: token, JoinTokenFile: file}
 	}
 	return a, nil
 }

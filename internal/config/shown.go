@@ -43,7 +43,8 @@ func (a *Agent) nomadNames() map[string]any {
 		"LogJson":     optional.Value(a.LogJSON),
 		"Addresses":   own,
 		"AdvertiseAddrs": Addresses{
-			HTTP: cmp.Or(advertised.HTTP, a.HTTPAddress()), RPC: cmp.Or(advertised.RPC, a.RPCAddress()), Serf: advertised.Serf,
+			HTTP: cmp.Or(advertised.HTTP, a.HTTPAddress()), RPC: cmp.Or(advertised.RPC, a.RPCAddress()),
+			Serf: cmp.Or(advertised.Serf, a.SerfAddress()),
 		},
 		"ACL":    map[string]any{"Enabled": false},
 		"UI":     map[string]any{"Enabled": false, "ShowCLIHints": false},
@@ -51,8 +52,8 @@ func (a *Agent) nomadNames() map[string]any {
 		"TLSConfig": map[string]any{
 			"EnableHTTP": optional.Value(tls.HTTP), "EnableRPC": optional.Value(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile,
 		},
-		"LeaveOnInt":   false, // there is one server, which never leaves
-		"LeaveOnTerm":  false,
+		"LeaveOnInt":   optional.Value(a.LeaveOnInterrupt),
+		"LeaveOnTerm":  optional.Value(a.LeaveOnTerminate),
 		"EnableSyslog": false,
 
 		"HTTPAPIResponseHeaders": none,
@@ -90,7 +91,7 @@ func redact(v any) {
 func secret(key string) bool {
 	name := strings.ToLower(key)
 	return strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || strings.Contains(name, "secret") ||
-		strings.Contains(name, "password")
+		strings.Contains(name, "password") || name == "encrypt"
 }
 
 // hide returns what is shown in place of a secret, or of a list of them. That there is none may be seen.

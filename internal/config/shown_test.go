@@ -91,7 +91,7 @@ func TestNamesThatNomadsClientsKnow(t *testing.T) {
 	require.Equal(t, "n1", got["NodeName"])
 	require.Equal(t, true, got["DevMode"])
 	require.Equal(t, map[string]any{"Enabled": false, "ShowCLIHints": false}, got["UI"])
-	require.Equal(t, Addresses{HTTP: a.HTTPAddress(), RPC: "10.0.0.1:4647"}, got["AdvertiseAddrs"])
+	require.Equal(t, Addresses{HTTP: a.HTTPAddress(), RPC: "10.0.0.1:4647", Serf: "127.0.0.1:4648"}, got["AdvertiseAddrs"])
 	require.Equal(t, true, got["TLSConfig"].(map[string]any)["EnableHTTP"])
 	require.Equal(t, "dc1", got["Datacenter"], "and its own names")
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -86,8 +87,7 @@ func (a *Agent) serverProblems(p *problems) {
 	p.check(s.JoinToken == "" || s.JoinTokenFile == "", "server.join_token_file", "and join_token are set: one of them, please")
 	_, err := Size(s.JobMaxSource, 0)
 	p.check(err == nil, "server.job_max_source_size", "%v", err)
-	p.check(s.BootstrapExpect == 1, "server.bootstrap_expect",
-		"must be 1: clusters of several servers are not there yet, got %d", s.BootstrapExpect)
+	a.clusterProblems(p)
 }
 
 func (a *Agent) clientProblems(p *problems) {
@@ -126,8 +126,13 @@ func (a *Agent) durations() map[string]string {
 		"server.job_gc_threshold": s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
 		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,
 		"client.gc_interval": c.GCInterval, "client.gc_min_age": c.GCMinAge, "client.gc_max_age": c.GCMaxAge,
-		"exec.claim_wait":               a.Exec.ClaimWait,
-		"telemetry.collection_interval": a.Telemetry.CollectionInterval,
+		"server.failover_heartbeat_ttl": s.FailoverHeartbeatTTL, "server.retry_interval": s.RetryInterval,
+		"server.rpc_hold_timeout":             s.RPCHold,
+		"server.server_join.retry_interval":   cmp.Or(s.ServerJoin, &ServerJoin{}).RetryInterval,
+		"autopilot.last_contact_threshold":    cmp.Or(a.Autopilot, &Autopilot{}).LastContactThreshold,
+		"autopilot.server_stabilization_time": cmp.Or(a.Autopilot, &Autopilot{}).StabilizationTime,
+		"exec.claim_wait":                     a.Exec.ClaimWait,
+		"telemetry.collection_interval":       a.Telemetry.CollectionInterval,
 	}
 }
 

@@ -34,6 +34,7 @@ func certificate(t *testing.T) (ca, cert, key string) {
 			x509.ExtKeyUsageClientAuth,
 		},
 		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"server.global.drover"}, // it may speak as a server
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	require.NoError(t, err)

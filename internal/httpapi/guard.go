@@ -132,6 +132,10 @@ func hostName(hostport string) string {
 // Handler puts the guard before next.
 func (g *Guard) Handler(next http.Handler, log *slog.Logger, c clock.Clock) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, relayed := HopOf(r.Context()); relayed { // the agent that was called has checked it
+			next.ServeHTTP(w, r)
+			return
+		}
 		if err := g.Check(r); err != nil {
 			g.refused.Warn(log, c.Now(), "refused what a web page may have sent", "method", r.Method, "path", r.URL.Path, "host", r.Host,
 				"origin", r.Header.Get("Origin"), "site", r.Header.Get("Sec-Fetch-Site"), "from", r.RemoteAddr, "error", err)

@@ -32,6 +32,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// MaxStreams bounds the answers without an end (logs, events, websockets) that are open at once; default 10,000.
 	MaxStreams int
+	// Relay answers what is for other agents; nil means that all is answered here.
+	Relay Relay
 	// Observe, if set, is told of each finished request: route pattern, status, duration.
 	Observe func(pattern string, status int, took time.Duration)
 }
@@ -97,7 +99,7 @@ type path struct {
 // methods.
 func newPath(s *shared, face Face, compress func(http.Handler) http.HandlerFunc) *path {
 	p := &path{byMethod: map[string]*endpoint{}}
-	p.others = newEndpoint(s, face, Route{Open: true, Handle: p.notAllowed}, compress)
+	p.others = newEndpoint(s, face, Route{Open: true, Where: Here, Handle: p.notAllowed}, compress)
 	return p
 }
 
@@ -212,6 +214,11 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
+	if e.Relay != nil && e.route.Where.Place != AtHere {
+		if done, err := e.Relay.Elsewhere(w, r, e.route.Where); done || err != nil {
+			return err
+		}
+	}
 	if e.route.Raw != nil {
 		e.route.Raw(w, r)
 		return nil
@@ -252,7 +259,7 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 		e.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
 	}
 	switch drover.CodeOf(err) {
-	case drover.Exhausted, drover.RateLimited, drover.Unavailable:
+	case drover.Exhausted, drover.RateLimited, drover.Unavailable, drover.NotLeader:
 		w.Header().Set("Retry-After", "1") // seconds
 	}
 	e.refuse(w, r, err)

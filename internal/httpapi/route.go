@@ -12,6 +12,8 @@ type Route struct {
 	// Without methods it answers all of them. A known path with another method gets 405 from WriteError.
 	Pattern string
 	Handle  Handle
+	// Where says which agent answers: required.
+	Where Where
 	// Raw is used instead of Handle by what needs the bare http.Handler (pprof, file servers).
 	Raw http.HandlerFunc
 	// MaxBody bounds the request body in bytes; 0 means Config.MaxBody, -1 unbounded (uploads that are streamed).

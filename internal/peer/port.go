@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,7 +22,7 @@ type Protocol string
 // The protocols. Their numbers rise when servers of before and after cannot understand each other.
 const (
 	Raft    Protocol = "drover-raft/1"    // the replicated log
-	Forward Protocol = "drover-forward/1" // HTTP/2: requests that another server has to answer
+	Forward Protocol = "drover-forward/1" // HTTP/1.1: requests that another server has to answer, and calls between servers
 )
 
 var protocols = []Protocol{Raft, Forward}
@@ -31,6 +32,8 @@ type Config struct {
 	Region string
 	// TLS is mutual; nil is clear text. RootCAs is the authority of servers' certificates.
 	TLS *tls.Config
+	// Accept is how who dials is accepted, if more than servers and their nodes may come; nil: as TLS says.
+	Accept *tls.Config
 	// Secret is what servers prove to each other in clear text; "" speaks with no other server. It is asked for the port's own,
 	// with an empty address, and for that of the server that is dialled.
 	Secret func(ctx context.Context, address string) string
@@ -116,10 +119,10 @@ func (p *Port) sort(raw net.Conn) {
 	_ = raw.SetDeadline(p.cfg.Clock.Now().Add(handshake))        // a connection that takes no deadline is broken, as the next read says
 	to, c, err := p.identify(raw)
 	if err != nil {
-		_ = raw.Close()
-		if p.told.first(raw.RemoteAddr(), err) {
+		if p.told.first(raw.RemoteAddr(), err) { // before who dialled can know
 			p.cfg.Log.Warn("refusing a connection", "from", raw.RemoteAddr(), "error", err)
 		}
+		_ = raw.Close()
 		return
 	}
 	_ = raw.SetDeadline(time.Time{})
@@ -132,9 +135,7 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 	if p.cfg.TLS == nil {
 		return p.identifyClear(c)
 	}
-	cfg := p.cfg.TLS.Clone()
-	cfg.NextProtos = []string{string(Raft), string(Forward), "h2"}
-	secure := tls.Server(c, cfg)
+	secure := tls.Server(c, accepting(cmp.Or(p.cfg.Accept, p.cfg.TLS)))
 	if err := secure.HandshakeContext(p.ctx); err != nil {
 		return nil, c, err
 	}
@@ -146,7 +147,28 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 	if err := p.certified(state); err != nil {
 		return nil, secure, err
 	}
-	return to, secure, nil
+	return to, plain{secure}, nil
+}
+
+// plain is a connection of which net/http does not see that it is TLS: it would serve none with another protocol's name.
+type plain struct{ net.Conn }
+
+// accepting returns the configuration with all that can be spoken on the port.
+func accepting(cfg *tls.Config) *tls.Config {
+	out := cfg.Clone()
+	out.NextProtos = []string{string(Raft), string(Forward), "h2"}
+	if choose := cfg.GetConfigForClient; choose != nil {
+		out.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(h)
+			if err != nil || chosen == nil {
+				return nil, err
+			}
+			chosen = chosen.Clone()
+			chosen.NextProtos = out.NextProtos
+			return chosen, nil
+		}
+	}
+	return out
 }
 
 func (p *Port) identifyClear(c net.Conn) (*listener, net.Conn, error) {

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"log/slog"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -20,35 +20,46 @@ import (
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/servers"
 )
 
 // control is the control plane of this process.
 type control struct {
 	store      *store.Store
 	log        *raftlog.Log
+	servers    *servers.Servers
 	events     *eventstream.Buffer
 	leader     *leader.Leader
 	intake     *intake.Intake
 	assignment *assignment.Controller
 	view       *demand.View
 	gate       *gate.Gate
+	logger     *slog.Logger
 	joinToken  string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
 }
 
 // openControl opens the log and replays it. The state machine is observed by the event stream and by the leader; the
 // leader launches periodic jobs through the intake, which needs the log: so the intake is handed over last.
-func (a *Agent) openControl(ctx context.Context) (*control, error) {
+func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	cfg, d := a.cfg.Server, a.deps
 	maxSource, err := config.Size(cfg.JobMaxSource, drover.MaxJobSource)
 	if err != nil {
 		return nil, fmt.Errorf("server.job_max_source_size: %w", err)
 	}
-	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{})}
+	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{}), logger: d.Log}
 	if c.joinToken, err = a.joinToken(); err != nil {
 		return nil, err
 	}
 	a.openGate(c)
-	c.leader = leader.New(leaderConfig(cfg), leader.Deps{
+	if c.servers, err = a.openServers(c); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	c.leader = leader.New(a.leaderConfig(), leader.Deps{
 		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
 		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
 			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
@@ -59,37 +70,38 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
 	// Observers are called while the log is replayed, too.
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
-	raftDir := cfg.DataDir
-	if raftDir == "" {
-		raftDir = filepath.Join(a.dataDir, "server")
+	logConfig := raftlog.Config{DataDir: a.logFolder()}
+	if c.servers.Clustered() {
+		self := c.servers.Self()
+		logConfig.ID, logConfig.Network, logConfig.Advertise, logConfig.Join = self.ID, c.servers.Network(), self.Address, true
 	}
-	if a.forgetful() {
-		raftDir = ""
-	}
-	c.log, err = raftlog.Open(raftlog.Config{DataDir: raftDir}, raftlog.Deps{FSM: machine, Log: d.Log.With("part", "raft"), Clock: d.Clock})
+	c.log, err = raftlog.Open(logConfig, raftlog.Deps{
+		FSM: machine, Fresh: func() *fsm.FSM { return fsm.New(store.New(), nil) }, Log: d.Log.With("part", "raft"), Clock: d.Clock,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
-		Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
+		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 	})
 	c.assignment = assignment.New(assignment.Deps{
 		Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment"),
+		Several: c.servers.Clustered(),
 	})
+	if err := c.servers.Open(ctx, c.log); err != nil {
+		return nil, err
+	}
+	if c.servers.Clustered() {
+		return c, nil // whoever leads stores the first configuration
+	}
 	if err := c.log.WaitLeader(ctx); err != nil {
-		c.close()
 		return nil, fmt.Errorf("waiting for a leader: %w", err)
 	}
 	if err := c.log.Barrier(ctx); err != nil { // everything acknowledged before a crash is in the state now
-		c.close()
 		return nil, fmt.Errorf("replaying the log: %w", err)
 	}
-	if err := c.firstSchedulerConfig(ctx, cfg.SchedulerConfig); err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
+	return c, c.firstSchedulerConfig(ctx, cfg.SchedulerConfig)
 }
 
 // firstSchedulerConfig stores the configured one unless one is stored: from then on the API is where it is changed.
@@ -121,8 +133,14 @@ func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.Schedule
 func (a *Agent) forgetful() bool { return a.cfg.Dev && a.cfg.DataDir == "" }
 
 // leaderConfig takes the leader's settings from the configuration; 0 stands for the leader's own default.
-func leaderConfig(cfg *config.Server) leader.Config {
+func (a *Agent) leaderConfig() leader.Config {
+	cfg := a.cfg.Server
+	var failover time.Duration // of a lone server there is none: its nodes are connected to it
+	if a.cfg.Clustered() {
+		failover = cfg.FailoverTTL()
+	}
 	return leader.Config{
+		FailoverTTL:    failover,
 		Schedulers:     optional.Value(cfg.NumSchedulers),
 		HeartbeatTTL:   config.Duration(cfg.MinHeartbeatTTL, 0),
 		HeartbeatGrace: config.Duration(cfg.HeartbeatGrace, 0),
@@ -137,13 +155,34 @@ func leaderConfig(cfg *config.Server) leader.Config {
 func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", Run: c.log.Run} }
 
 // parts are the loops of the control plane, without the log, which has to stop after everything else.
-func (c *control) parts() []lifecycle.Part {
+func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 	return []lifecycle.Part{
+		{Name: "servers", Run: c.servers.Run},
+		{Name: "first configuration", Run: func(ctx context.Context) error { return c.configureFirst(ctx, cfg) }},
 		{Name: "leader", Run: func(ctx context.Context) error {
 			return c.leader.Follow(ctx, c.log, c.log.IsLeader(), c.log.Leadership())
 		}},
 	}
 }
 
+// configureFirst stores the scheduler's first configuration whenever this server begins to lead others.
+func (c *control) configureFirst(ctx context.Context, cfg *config.SchedulerConfig) error {
+	if cfg != nil && c.servers.Clustered() {
+		c.log.Follow(ctx, func(term context.Context) {
+			if err := c.firstSchedulerConfig(term, cfg); err != nil {
+				c.logger.Warn("storing the first configuration", "error", err)
+			}
+			<-term.Done()
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
 // close closes the log of a process that does not run, or not any more.
-func (c *control) close() { _ = c.log.Close() }
+func (c *control) close() {
+	c.servers.Close()
+	if c.log != nil {
+		_ = c.log.Close()
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/servers"
 )
 
 // executionService is the execution service of this process.
@@ -28,6 +29,7 @@ type executionService struct {
 	executions *executor.Service
 	settings   []*config.EnvSetting
 	cluster    *nomadbackend.Backend // nil: runners are kept here
+	servers    *servers.Servers
 	deps       Deps
 }
 
@@ -63,20 +65,38 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, d}, nil
+	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, a.control.servers, d}, nil
 }
 
 // parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
 	parts := []lifecycle.Part{
-		{Name: "runners", Run: x.runRunners},
-		{Name: "executions", Run: x.executions.Run},
-		{Name: "environments", Run: x.makeEnvironments},
+		{Name: "runners", Run: x.whenLeading(x.runRunners)},
+		{Name: "executions", Run: x.whenLeading(x.executions.Run)},
+		{Name: "environments", Run: x.whenLeading(x.makeEnvironments)},
 	}
 	if x.cluster != nil {
 		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
 	}
 	return parts
+}
+
+// whenLeading returns a part that begins when this server leads for the first time: who claims and executes is relayed to the
+// leader.
+func (x *executionService) whenLeading(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			changed := x.servers.Changed()
+			if x.servers.Leads() {
+				return run(ctx)
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}
 }
 
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.

@@ -48,9 +48,15 @@ func (a *Agent) httpPart() lifecycle.Part {
 	}}
 }
 
-// handler joins the faces. A process without server has the agent's own routes only: its node is asked through its
-// servers.
+// handler returns the faces, which are joined once: what they measure has one name each.
 func (a *Agent) handler() (http.Handler, error) {
+	a.joined.once.Do(func() { a.joined.handler, a.joined.err = a.joinFaces() })
+	return a.joined.handler, a.joined.err
+}
+
+// joinFaces joins the faces. A process without server has the agent's own routes only: its node is asked through its
+// servers.
+func (a *Agent) joinFaces() (http.Handler, error) {
 	guard, err := a.pageGuard()
 	if err != nil {
 		return nil, err
@@ -66,11 +72,16 @@ func (a *Agent) handler() (http.Handler, error) {
 	if a.control == nil {
 		return httpapi.Handler(shared, nodeFace{a}), nil
 	}
+	if a.control.servers.Clustered() {
+		a.relay = a.openRelay()
+		shared.Relay = a.relay
+	}
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: nomadEvents{a.control.events}, Agent: agentInfo{a}, ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
+			LastContact: a.control.log.LastContact,
 			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{
@@ -130,9 +141,16 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		srv := &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
-		if secure != nil {
+		switch peers := a.control.servers; {
+		case peers.Clustered():
+			if secure != nil { // Serve takes HTTP/2 only of who says that it speaks it
+				srv.TLSConfig = secure.Clone()
+				srv.TLSConfig.NextProtos = []string{"h2"}
+			}
+			err = srv.Serve(peers.Nodes()) // whose handshakes are done
+		case secure != nil:
 			err = srv.ServeTLS(a.rpc, "", "")
-		} else {
+		default:
 			err = srv.Serve(a.rpc)
 		}
 		if ctx.Err() != nil {

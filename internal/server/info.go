@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/telemetry"
-	"github.com/drover-project/drover/internal/version"
 )
 
 // agentInfo is what the process says of itself.
@@ -26,7 +24,7 @@ func (a agentInfo) Self() nomadagent.Self {
 // stats are texts under Nomad's names.
 func (a agentInfo) stats() map[string]map[string]string {
 	out := map[string]map[string]string{
-		"nomad": {"server": strconv.FormatBool(a.control != nil), "leader": strconv.FormatBool(a.Leader() != "")},
+		"nomad": {"server": strconv.FormatBool(a.control != nil), "leader": strconv.FormatBool(a.control != nil && a.control.log.IsLeader())},
 		"runtime": {
 			"arch": runtime.GOARCH, "version": runtime.Version(), "kernel.name": runtime.GOOS,
 			"cpu_count": strconv.Itoa(runtime.NumCPU()), "max_procs": strconv.Itoa(runtime.GOMAXPROCS(0)),
@@ -43,54 +41,12 @@ func (a agentInfo) stats() map[string]map[string]string {
 	return out
 }
 
-// member is this process as Nomad's clients expect a member of the gossip; there is none here.
-func (a agentInfo) member() nomadagent.Member {
-	host, port, _ := net.SplitHostPort(a.cfg.RPCAddress()) // made of the two
-	number, _ := strconv.ParseUint(port, 10, 16)
-	return nomadagent.Member{
-		Name: a.cfg.AgentName() + "." + a.cfg.Region, Addr: host, Port: uint16(number), Status: "alive",
-		Tags: map[string]string{ // with its address the port tells clients which member leads
-			"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local", "port": port, "rpc_addr": host,
-		},
-		ProtocolMin: 1, ProtocolMax: 5, ProtocolCur: 2, DelegateMin: 2, DelegateMax: 5, DelegateCur: 4,
-	}
-}
-
-// Members implements nomadagent.Servers.
-func (a agentInfo) Members() []nomadagent.Member { return []nomadagent.Member{a.member()} }
-
 // LocalNode implements nomadagent.Process.
 func (a agentInfo) LocalNode() string {
 	if a.node == nil {
 		return ""
 	}
 	return a.node.agent.NodeID()
-}
-
-// Leader implements nomadagent.Servers.
-func (a agentInfo) Leader() string {
-	if a.control == nil || !a.control.log.IsLeader() {
-		return ""
-	}
-	return a.cfg.RPCAddress()
-}
-
-// Peers implements nomadagent.Servers.
-func (a agentInfo) Peers() []string { return []string{a.cfg.RPCAddress()} }
-
-// Raft implements nomadagent.Servers.
-func (a agentInfo) Raft() nomadagent.RaftConfiguration {
-	out := nomadagent.RaftConfiguration{Index: a.control.store.Snapshot().Index()}
-	peers, err := a.control.log.Peers()
-	if err != nil {
-		return out
-	}
-	for _, p := range peers {
-		out.Servers = append(out.Servers, nomadagent.RaftServer{
-			ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3",
-		})
-	}
-	return out
 }
 
 // Schedulers implements nomadagent.Servers.
@@ -104,7 +60,8 @@ func (a agentInfo) Schedulers() (int, time.Time) {
 // Health implements nomadagent.Process.
 func (a agentInfo) Health() (server, client *nomadagent.Health) {
 	if a.control != nil {
-		server = &nomadagent.Health{Ok: a.control.log.IsLeader(), Message: "ok"}
+		_, led := a.control.servers.Leader()
+		server = &nomadagent.Health{Ok: led, Message: "ok"}
 		if !server.Ok {
 			server.Message = "no leader"
 		}

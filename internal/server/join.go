@@ -67,7 +67,7 @@ func nodeToken(ctx context.Context, c *config.Client) (string, error) {
 // tellNodes leaves the token where nodes of the same user on this machine find it, and says how others get it.
 func (a *Agent) tellNodes() {
 	token := a.control.joinToken
-	if token == "" {
+	if token == "" || a.rpc == nil {
 		return
 	}
 	var err error

@@ -44,6 +44,10 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
+	if cfg.Clustered() {
+		slog.New(ring).Warn("several servers share one state, but nodes do not move between them yet, and warm runners have no leases: " +
+			"keep nodes and executions on a server that is alone")
+	}
 	for _, line := range cfg.Exposed() {
 		slog.New(ring).Warn("INSECURE, as insecure = true allows: whoever reaches this agent can run programs on its machines, "+
 			"or read what goes over the network", "listener", line)
@@ -61,7 +65,7 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 // awaitNode waits until the node of this process can be given work, if both planes are in it: what is served before
 // that would find no node. It reports whether the agent still runs.
 func (a *Agent) awaitNode(ctx context.Context) bool {
-	if a.control == nil || a.node == nil {
+	if a.control == nil || a.node == nil || a.control.servers.Clustered() { // there may be no leader for long
 		return ctx.Err() == nil
 	}
 	for {

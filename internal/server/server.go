@@ -6,13 +6,16 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
+	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
@@ -46,8 +49,14 @@ type Agent struct {
 	texts   evaluators
 	remote  *link.Nodes
 
-	http net.Listener
-	rpc  net.Listener
+	http   net.Listener
+	rpc    net.Listener
+	relay  *relay.Relay // nil for a server that is alone
+	joined struct {
+		once    sync.Once
+		handler http.Handler
+		err     error
+	}
 	told *gate.Announcement // of where rpc is, to nodes of the same user; nil if there is nothing to tell
 }
 
@@ -77,15 +86,15 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		return a, err
 	}
 	if optional.Value(cfg.Server.Enabled) {
-		if a.control, err = a.openControl(ctx); err != nil {
-			return a, err
-		}
 		if cfg.AwaitsNodes() {
 			if a.rpc, err = takeover.Listen(ctx, cfg.RPCAddress(), "ports.rpc", deps.Clock); err != nil {
 				return a, err
 			}
-			a.tellNodes()
 		}
+		if a.control, err = a.openControl(ctx); err != nil {
+			return a, err
+		}
+		a.tellNodes()
 	}
 	if err = a.enroll(ctx); err != nil {
 		return a, err
@@ -133,9 +142,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Ring(a.texts.part(a))
 	if a.control != nil {
 		g.Ring(a.control.logPart())
-		g.Ring(a.control.parts()...)
+		g.Ring(a.control.parts(a.cfg.Server.SchedulerConfig)...)
 		if a.rpc != nil {
 			g.Ring(a.rpcPart())
+		}
+		if a.control.servers.Clustered() {
+			g.Ring(a.peersPart())
 		}
 	}
 	if a.node != nil {
@@ -148,6 +160,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Ring(a.fleet.parts()...)
 	}
 	g.Ring(a.httpPart())
+	ctx, stop := a.leaving(ctx)
+	defer stop()
 	return g.Run(ctx)
 }
 
@@ -158,6 +172,9 @@ func (a *Agent) close() {
 		if l != nil {
 			_ = l.Close()
 		}
+	}
+	if a.relay != nil {
+		a.relay.Close()
 	}
 	if a.control != nil {
 		a.control.close()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/appendlog"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exec/environment"
@@ -77,6 +79,7 @@ func TestDataOfAnOlderProgram(t *testing.T) {
 	require.Equal(t, fleet.InstanceActive, machine.State)
 	require.NotEmpty(t, machine.NodeID)
 
+	thisBoot(t, filepath.Join(dir, "client", "runners.log"))
 	local, err := localstate.OpenBolt(filepath.Join(dir, "client", "state.db"), slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	defer local.Close()
@@ -93,6 +96,20 @@ func TestDataOfAnOlderProgram(t *testing.T) {
 		"done", "environment-box", "environment-box", "environment-scratch", "environment-scratch", "environment-scratch",
 		"environment-scratch", "svc", "svc",
 	}, tasks, "the node finds its tasks, those of warm runners too")
+}
+
+// thisBoot has the node's state of its warm runners say that this machine was not started anew since: else the node forgets
+// them. It adds a newer record of the boot id.
+func thisBoot(t *testing.T, path string) {
+	t.Helper()
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	require.NoError(t, err)
+	f, err := appendlog.Open(path, appendlog.Frames)
+	require.NoError(t, err)
+	require.NoError(t, f.Read(func([]byte, appendlog.Span) {}))
+	record := append([]byte("\x01\x04boot"), bytes.TrimSpace(id)...)
+	require.NoError(t, f.Append(appendlog.AppendFrame(nil, func(all []byte) []byte { return append(all, record...) })))
+	require.NoError(t, f.Close())
 }
 
 // unpacked returns a folder with the archive's files.

@@ -22,7 +22,8 @@ type flags struct {
 	dev, demo bool
 	configs   []string
 	// Flags that are fields of the configuration are written into it directly.
-	set config.Agent
+	set  config.Agent
+	said config.Server
 	// 0 asks for a free port, so "not given" is -1.
 	httpPort int
 	rpcPort  int
@@ -33,6 +34,8 @@ type flags struct {
 	class    string
 	pool     string
 	expect   int
+	serfPort int
+	rejoin   bool
 	logJSON  bool
 	insecure bool
 	join     string
@@ -97,7 +100,14 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 	fl.IntVar(&f.rpcPort, "rpc-port", -1, "port where nodes dial; 0 picks a free one")
 	fl.BoolVar(&f.server, "server", false, "run the control plane")
 	fl.BoolVar(&f.client, "client", false, "run the node")
-	fl.IntVar(&f.expect, "bootstrap-expect", 0, "how many servers the cluster has")
+	fl.IntVar(&f.expect, "bootstrap-expect", -1, "how many servers begin the cluster: 1, 3, 5 or 7; 0 waits to be joined")
+	fl.StringSliceVar(&f.said.StartJoin, "join", nil, "another server's gossip to join, host or host:port; can be repeated")
+	fl.StringSliceVar(&f.said.RetryJoin, "retry-join", nil, "the same as -join")
+	fl.StringVar(&f.said.RetryInterval, "retry-interval", "", "time between two tries to join (default 30s)")
+	fl.IntVar(&f.said.RetryMax, "retry-max", 0, "tries to join until the agent gives up; 0 is no limit")
+	fl.StringVar(&f.said.Encrypt, "encrypt", "", "key of the gossip, base64 (DROVER_ENCRYPT hides it from who lists processes)")
+	fl.BoolVar(&f.rejoin, "rejoin", false, "join the former servers again after this one left on purpose")
+	fl.IntVar(&f.serfPort, "serf-port", -1, "port of the servers' gossip (default 4648)")
 	fl.StringVar(&f.class, "node-class", "", "the node's class")
 	fl.StringVar(&f.pool, "node-pool", "", "the node's pool")
 	fl.StringToStringVar(&f.meta, "meta", nil, "the node's metadata, key=value; can be repeated")
@@ -112,7 +122,15 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 // something on, but never off.
 func (f *flags) fromFlags() *config.Agent {
 	said := f.set
-	said.Server = &config.Server{BootstrapExpect: f.expect, JoinToken: f.join, JoinTokenFile: f.joinFile}
+	server := f.said
+	server.JoinToken, server.JoinTokenFile = f.join, f.joinFile
+	if f.expect >= 0 {
+		server.BootstrapExpect = &f.expect
+	}
+	if f.rejoin {
+		server.RejoinAfterLeave = new(true)
+	}
+	said.Server = &server
 	said.Client = &config.Client{
 		JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class,
 		NodePool: f.pool,
@@ -163,6 +181,9 @@ func (f *flags) load() (*config.Agent, error) {
 	if f.rpcPort >= 0 {
 		cfg.Ports.RPC = f.rpcPort
 	}
+	if f.serfPort > 0 {
+		cfg.Ports.Serf = f.serfPort
+	}
 	if f.demo && !f.dev {
 		return nil, drover.Errorf(drover.Invalid, "-demo goes with -dev")
 	}
@@ -179,6 +200,6 @@ func targetOf(cfg *config.Agent, addr string) api.Target {
 
 // LoadConfig reads the configuration of an agent from files and the environment. Errors: Invalid.
 func LoadConfig(files []string) (*config.Agent, error) {
-	f := &flags{configs: files, httpPort: -1, rpcPort: -1}
+	f := &flags{configs: files, httpPort: -1, rpcPort: -1, serfPort: -1, expect: -1}
 	return f.load()
 }

@@ -36,7 +36,7 @@ func TestFlagsOfAServer(t *testing.T) {
 	_, cfg, err := execute(t, "--server", "--data-dir", "/data", "--bootstrap-expect", "1", "--join-token-file", "/token", "--insecure")
 	require.NoError(t, err)
 	require.True(t, optional.Value(cfg.Server.Enabled))
-	require.Equal(t, 1, cfg.Server.BootstrapExpect)
+	require.Equal(t, 1, cfg.Expect())
 	require.Equal(t, "/token", cfg.Server.JoinTokenFile)
 	require.True(t, optional.Value(cfg.Insecure))
 	for want, args := range map[string][]string{

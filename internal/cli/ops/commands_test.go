@@ -196,8 +196,16 @@ func TestServers(t *testing.T) {
 		"GET /v1/status/leader": `"10.0.0.2:4647"`,
 		"GET /v1/agent/self":    `{"config": {}, "stats": {"nomad": {"leader": "true"}, "client": {"node_id": "n\u001b[2J1"}}}`,
 		"PUT /v1/system/gc":     `{}`,
+
+		"PUT /v1/agent/join":        `{"num_joined": 2, "error": ""}`,
+		"PUT /v1/agent/force-leave": "",
 	})
 	api.Check(
+		clitest.Case{
+			Args: "server join a b:1", Out: []string{"Joined 2 servers successfully"}, Asks: []string{"PUT /v1/agent/join?address=a&address=b%3A1"},
+		},
+		clitest.Case{Args: "server force-leave n2", Asks: []string{"PUT /v1/agent/force-leave?node=n2"}},
+		clitest.Case{Args: "server force-leave -prune n2", Asks: []string{"PUT /v1/agent/force-leave?node=n2&prune=1"}},
 		clitest.Case{Args: "operator raft list-peers", Out: []string{
 			"n1 s1 10.0.0.1:4647 leader yes 3\n",
 			"n2 s2 10.0.0.2:4647 follower no -\n",
@@ -209,6 +217,8 @@ func TestServers(t *testing.T) {
 		clitest.Case{Args: "agent-info -json", Out: []string{`"stats": {`}},
 		clitest.Case{Args: "system gc", Asks: []string{"PUT /v1/system/gc"}},
 	)
+	api.Set("PUT /v1/agent/join", `{"num_joined": 0, "error": "joining: nobody answers"}`)
+	api.Check(clitest.Case{Args: "server join a", Code: 1, Err: []string{"joining: nobody answers"}})
 	api.Set("GET /v1/status/leader", "! 500 No cluster leader")
 	api.Check(clitest.Case{Args: "server members", Out: []string{"n1 10.0.0.1:4647 alive no"}, Not: []string{"yes"}})
 	for _, c := range [][2]string{

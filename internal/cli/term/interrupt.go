@@ -41,6 +41,9 @@ type interrupted syscall.Signal
 // Error names the signal.
 func (i interrupted) Error() string { return syscall.Signal(i).String() }
 
+// Signal is the signal.
+func (i interrupted) Signal() os.Signal { return syscall.Signal(i) }
+
 // Is makes it a cancellation.
 func (i interrupted) Is(target error) bool { return target == context.Canceled }
 

@@ -372,3 +372,28 @@ func TestARolloutGoesOnWhenAWarmRunnerStarts(t *testing.T) {
 	require.Len(t, b.log.updates[1].Evals, 1)
 	require.Equal(t, drover.TriggerRollingUpdate, b.log.updates[1].Evals[0].TriggeredBy)
 }
+
+// A server that follows may have older state than a node has seen: it says nothing of what the node runs, however much the node knows.
+func TestAFollowerTellsNodesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, "service", "n1", "a1")
+	follower := New(Deps{
+		Log: b.log, Store: b.store, Leader: fakeLeader{}, Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
+		Several: true,
+	})
+	for _, since := range []uint64{0, 1, b.store.Index() + 100} {
+		_, err := follower.Pull(t.Context(), "n1", since, time.Minute)
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err), "since %d: %v", since, err)
+	}
+	_, err := follower.Register(t.Context(), &drover.Node{ID: "n1", SecretID: "s"})
+	require.Equal(t, drover.NotLeader, drover.CodeOf(err), "a registration without a change is a heartbeat, which is the leader's: %v", err)
+
+	// Nobody knows more than a lone server, whose term may begin a little later.
+	lone := New(Deps{
+		Log: b.log, Store: b.store, Leader: fakeLeader{}, Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
+	})
+	a, err := lone.Pull(t.Context(), "n1", 0, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, a.Allocs, 1)
+}

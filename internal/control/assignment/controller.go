@@ -36,6 +36,9 @@ type Deps struct {
 	Clock  clock.Clock
 	IDs    id.Source // used by several goroutines at once
 	Logger *slog.Logger
+	// Several says that other servers may lead: then only the leader tells nodes what to run. A lone server tells them before
+	// its own term has begun, too: nobody can know more.
+	Several bool
 }
 
 // Controller implements exchange.Controller.
@@ -55,11 +58,22 @@ func (c *Controller) maker() trigger.Maker {
 	return trigger.Maker{IDs: c.deps.IDs, Now: c.deps.Clock.Now().UnixNano()}
 }
 
-// Register implements exchange.Controller. A registration that changes nothing is not stored. Errors: Invalid,
+// follows returns an error if nodes have to ask another server: the state of this one may be older than what they know.
+func (c *Controller) follows() error {
+	if c.deps.Several && !c.deps.Leader.Leading() {
+		return drover.Errorf(drover.NotLeader, "this server does not lead")
+	}
+	return nil
+}
+
+// Register implements exchange.Controller. A registration that changes nothing is not stored. Errors: NotLeader, Invalid,
 // Unauthorized when the secret is not the one that the node first registered with.
 func (c *Controller) Register(ctx context.Context, node *drover.Node) (exchange.Registration, error) {
 	if node == nil || node.ID == "" || node.SecretID == "" {
 		return exchange.Registration{}, drover.Errorf(drover.Invalid, "registering a node: it must have an ID and a SecretID")
+	}
+	if err := c.follows(); err != nil {
+		return exchange.Registration{}, err
 	}
 	s := c.deps.Store.Snapshot()
 	old := s.Node(node.ID)

@@ -17,6 +17,9 @@ import (
 func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	deadline := c.deps.Clock.Now().Add(maxWait)
 	for {
+		if err := c.follows(); err != nil {
+			return exchange.Assignment{}, err
+		}
 		changed := c.deps.Store.Watch(tables.NodeAllocs, nodeID)
 		s := c.deps.Store.Snapshot()
 		if err := attended(s, nodeID); err != nil {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -11,7 +12,7 @@ const clusterVersion = 1
 // initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes.
 func (e *entry) initCluster(c *command.InitCluster) {
 	if e.txn.Cluster() == nil {
-		e.txn.PutCluster(&drover.Cluster{ID: c.ID, Epoch: c.Epoch, Version: clusterVersion, CreateIndex: e.index, ModifyIndex: e.index})
+		e.txn.PutCluster(&cluster.State{ID: c.ID, Epoch: c.Epoch, Version: clusterVersion, CreateIndex: e.index, ModifyIndex: e.index})
 	}
 }
 

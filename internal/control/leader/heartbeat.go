@@ -39,7 +39,7 @@ func newHeartbeats(cfg Config, c clock.Clock) *heartbeats {
 	)}
 }
 
-// restore gives every node that is not down a whole TTL: this leader has not heard of any.
+// restore gives every node that is not down a whole TTL, and no less than the failover's: this leader has not heard of any.
 func (h *heartbeats) restore(s *store.Snapshot) {
 	h.mu.Lock()
 	h.nodes = map[string]*nodeDeadline{}
@@ -47,13 +47,16 @@ func (h *heartbeats) restore(s *store.Snapshot) {
 	h.mu.Unlock()
 	for n := range s.Nodes("") {
 		if n.Status != drover.NodeStatusDown {
-			h.beat(n.ID)
+			h.expect(n.ID, h.cfg.FailoverTTL)
 		}
 	}
 }
 
 // beat notes a sign of life and returns within what time the next is wanted. With many nodes that is longer.
-func (h *heartbeats) beat(nodeID string) time.Duration {
+func (h *heartbeats) beat(nodeID string) time.Duration { return h.expect(nodeID, 0) }
+
+// expect waits for a sign of life from now on, for at least that time and the grace. It returns within what time one is wanted.
+func (h *heartbeats) expect(nodeID string, least time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := h.nodes[nodeID]
@@ -63,7 +66,7 @@ func (h *heartbeats) beat(nodeID string) time.Duration {
 		h.nodes[nodeID] = n
 	}
 	ttl := max(h.cfg.HeartbeatTTL, time.Duration(float64(len(h.nodes))/h.cfg.HeartbeatRate*float64(time.Second)))
-	n.at = h.clock.Now().Add(ttl + h.cfg.HeartbeatGrace)
+	n.at = h.clock.Now().Add(max(ttl, least) + h.cfg.HeartbeatGrace)
 	if known {
 		h.queue.Fix(n.index)
 	} else {

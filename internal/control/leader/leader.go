@@ -30,6 +30,7 @@ type Config struct {
 
 	HeartbeatTTL   time.Duration // least time between heartbeats that is asked of nodes; default 10 s
 	HeartbeatGrace time.Duration // how late a heartbeat may be; default 10 s
+	FailoverTTL    time.Duration // how long a new leader waits for a node's first heartbeat, if that is longer; default 0
 	HeartbeatRate  float64       // heartbeats a second that the leader wants at most; default 50
 
 	GC     GCConfig

@@ -88,7 +88,7 @@ func (l *Log) rename(rc *raft.Config, s *stores, t raft.Transport, deps Deps) er
 	if deps.Fresh == nil {
 		return drover.Errorf(drover.Invalid, "the raft log belongs to a server that was alone, and not to %s", l.cfg.ID)
 	}
-	scratch := &machine{deps.Fresh(), newHealth(), deps.Log}
+	scratch := &machine{fsm: deps.Fresh(), health: newHealth(), log: deps.Log}
 	me := raft.Configuration{Servers: []raft.Server{{ID: rc.LocalID, Address: l.address}}}
 	err := guarded(func() error { return raft.RecoverCluster(rc, scratch, s.log, s.stable, s.snapshots, t, me) })
 	if err = errors.Join(err, scratch.health.writable()); err != nil {

@@ -12,6 +12,19 @@ import (
 // IsLeader reports whether this server may be proposed to.
 func (l *Log) IsLeader() bool { return l.raft.State() == raft.Leader }
 
+// Ready returns once this server, which leads, has applied all that was acknowledged before it did. Errors: NotLeader, Unavailable.
+func (l *Log) Ready(ctx context.Context) error {
+	term := l.raft.CurrentTerm()
+	if l.readyIn.Load() == term && l.IsLeader() {
+		return nil
+	}
+	if err := l.Barrier(ctx); err != nil {
+		return err
+	}
+	l.readyIn.Store(term) // if that was an older term, it is asked again
+	return nil
+}
+
 // Leadership tells each gain and loss of leadership; only the newest is kept for a slow reader. It has one reader.
 func (l *Log) Leadership() <-chan bool { return l.raft.LeaderCh() }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -40,6 +41,7 @@ type Log struct {
 	close     []func() error // in order, after raft stopped
 	ended     chan struct{}  // closed when raft has stopped: it answers nobody any more
 	asked     questions      // that raft has not answered yet
+	readyIn   atomic.Uint64  // the term in which Ready was answered
 	once      sync.Once
 	closed    error
 }
@@ -58,7 +60,10 @@ func open(cfg Config, deps Deps, o opener) (*Log, error) {
 		return nil, drover.Errorf(drover.Invalid, "raft: %w", err)
 	}
 	l := &Log{cfg: cfg, log: deps.Log, clock: deps.Clock, health: newHealth(), ended: make(chan struct{})}
-	l.machine = &machine{deps.FSM, l.health, deps.Log}
+	l.machine = &machine{fsm: deps.FSM, health: l.health, log: deps.Log}
+	if !cfg.alone() {
+		l.machine.recent = &recent{}
+	}
 	if err := l.open(deps, o); err != nil {
 		return nil, errors.Join(err, l.closeAll())
 	}
@@ -262,6 +267,9 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	rc.SnapshotInterval, rc.SnapshotThreshold = cfg.SnapshotInterval, cfg.SnapshotThreshold
 	rc.TrailingLogs = cfg.TrailingLogs
 	rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = silence, silence, silence
+	if !cfg.alone() {
+		rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = sharedSilence, sharedSilence, sharedLease
+	}
 	return rc
 }
 
@@ -270,3 +278,10 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 // that was most of what an idle agent woke up for; and how long a lone one waits before it elects itself again after its disk
 // refused an entry.
 const silence = time.Second
+
+// Of a log that is shared: others notice a leader's death after one to two times the silence, and a leader that reaches no
+// quorum stops before they can have another.
+const (
+	sharedSilence = 600 * time.Millisecond
+	sharedLease   = 500 * time.Millisecond
+)

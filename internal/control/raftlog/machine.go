@@ -22,11 +22,13 @@ type machine struct {
 	fsm    *fsm.FSM
 	health *health
 	log    *slog.Logger
+	recent *recent // nil where nobody asks for answers by index
 }
 
 // Apply implements raft.FSM.
 func (m *machine) Apply(l *raft.Log) any {
 	value, err := m.fsm.Apply(l.Index, l.Data)
+	m.recent.put(l.Index, answer{value, err})
 	if errors.Is(err, fsm.ErrUndecodable) {
 		m.health.fail(fmt.Errorf("the state no longer follows the log: %w", err))
 		m.log.Error("applying the log", "index", l.Index, "err", err)

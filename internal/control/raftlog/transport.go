@@ -48,6 +48,7 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: &stream{Network: cfg.Network, advertise: advertise, clock: c, open: map[net.Conn]struct{}{}},
 		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout, MsgpackUseNewTimeFormat: true,
+		MaxRPCsInFlight: 1, // with more, version 1.7.3 can wait for ever for its own pipeline when the leader changes
 	})
 	return merged(t, func() error {
 		t.CloseStreams()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -107,7 +108,7 @@ func (t *Txn) PutNodePool(p *drover.NodePool) { t.put(tables.NodePools, p.Name, 
 func (t *Txn) DeleteNodePool(p *drover.NodePool) { t.drop(tables.NodePools, p.Name, p) }
 
 // PutCluster stores what the servers are together.
-func (t *Txn) PutCluster(c *drover.Cluster) { t.put(tables.Cluster, "", c) }
+func (t *Txn) PutCluster(c *cluster.State) { t.put(tables.Cluster, "", c) }
 
 // PutSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -210,7 +211,7 @@ func (r *reader) NodePools() iter.Seq[*drover.NodePool] {
 }
 
 // Cluster returns what the servers are together, nil if they are no cluster.
-func (r *reader) Cluster() *drover.Cluster { return get[drover.Cluster](r, tables.Cluster, "cluster") }
+func (r *reader) Cluster() *cluster.State { return get[cluster.State](r, tables.Cluster, "cluster") }
 
 // SchedulerConfig returns the scheduler's configuration, never nil.
 func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -70,7 +71,7 @@ func (t *Txn) RestoreNamespace(n *drover.Namespace) { t.insert(tables.Namespaces
 func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(tables.NodePools, p) }
 
 // RestoreCluster stores what the servers are together.
-func (t *Txn) RestoreCluster(c *drover.Cluster) { t.insert(tables.Cluster, c) }
+func (t *Txn) RestoreCluster(c *cluster.State) { t.insert(tables.Cluster, c) }
 
 // RestoreSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) RestoreSchedulerConfig(c *drover.SchedulerConfiguration) {

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -71,7 +72,7 @@ func schema() *memdb.DBSchema {
 			index(indexJob, func(d *drover.Deployment) string { return jobPrefix(d.Namespace, d.JobID) })),
 		table(tables.Namespaces, func(n *drover.Namespace) string { return term(n.Name) }),
 		table(tables.NodePools, func(p *drover.NodePool) string { return term(p.Name) }),
-		table(tables.Cluster, func(*drover.Cluster) string { return "cluster" }),
+		table(tables.Cluster, func(*cluster.State) string { return "cluster" }),
 		table(tables.SchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
 		table(tables.ScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
 		table(tables.JobSubmissions, submissionKey),

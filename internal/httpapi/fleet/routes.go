@@ -12,17 +12,17 @@ import (
 // Routes serves httpapi.Face.
 func (f *Face) Routes() []httpapi.Route {
 	routes := []httpapi.Route{
-		{Pattern: "GET /arvados/v1/dispatch/containers", Handle: f.containers},
-		{Pattern: "GET /arvados/v1/dispatch/container", Handle: f.container},
-		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Handle: f.killContainer},
-		{Pattern: "GET /arvados/v1/dispatch/instances", Handle: f.arvadosInstances},
-		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Handle: f.arvadosBid},
-		{Pattern: "GET /metrics", Handle: f.metrics},
-		{Pattern: "GET /metrics.json", Handle: f.metricsJSON},
-		{Pattern: "GET /_health/ping", Handle: f.ping},
+		{Pattern: "GET /arvados/v1/dispatch/containers", Where: httpapi.Leader, Handle: f.containers},
+		{Pattern: "GET /arvados/v1/dispatch/container", Where: httpapi.Leader, Handle: f.container},
+		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Where: httpapi.Leader, Handle: f.killContainer},
+		{Pattern: "GET /arvados/v1/dispatch/instances", Where: httpapi.Leader, Handle: f.arvadosInstances},
+		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Where: httpapi.Leader, Handle: f.arvadosBid},
+		{Pattern: "GET /metrics", Where: httpapi.Here, Handle: f.metrics},
+		{Pattern: "GET /metrics.json", Where: httpapi.Here, Handle: f.metricsJSON},
+		{Pattern: "GET /_health/ping", Where: httpapi.Here, Handle: f.ping},
 	}
 	for _, op := range f.operations() {
-		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Handle: op.handle})
+		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Where: httpapi.Leader, Handle: op.handle})
 	}
 	return routes
 }

@@ -34,6 +34,13 @@ func (o operation) statuses() []int {
 // param is a parameter of the query or, with Header, a header of the request.
 type param = openapi.Param
 
+// Where routes are answered that depend on what they name.
+var (
+	onRunner    = httpapi.Runner(httpapi.PathKey("runner"))
+	ofExecution = httpapi.Execution(httpapi.PathKey("execution"))
+	claims      = httpapi.Claim(httpapi.BodyKey("environment"))
+)
+
 // Parameters that several routes have.
 var (
 	pathParam   = param{Name: "path", Kind: "string", About: "of the file; relative ones start at the runner's working directory"}
@@ -82,7 +89,7 @@ func (f *Face) Routes() []httpapi.Route {
 func (f *Face) operations() []operation {
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(), []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Handle: f.openAPI, Open: true},
+			Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Handle: f.openAPI, Open: true},
 			summary: "This document",
 			out:     map[string]any{},
 		},

@@ -16,28 +16,28 @@ import (
 func (f *Face) runnerOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runners", Handle: f.listRunners},
+			Route:   httpapi.Route{Pattern: "GET /v1/runners", Where: httpapi.Leader, Handle: f.listRunners},
 			summary: "List warm and claimed runners",
 			query:   runnersParams,
 			out:     []execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runners", Handle: f.claim, MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Handle: f.claim, MaxBody: f.MaxFiles},
 			summary: "Claim a runner",
 			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}", Handle: f.getRunner},
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}", Where: onRunner, Handle: f.getRunner},
 			summary: "Read a claimed runner",
 			out:     execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Handle: f.extend},
+			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Where: onRunner, Handle: f.extend},
 			summary: "Set a runner's idle timeout, from now on",
 			in:      ExtendBody{}, out: execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Handle: f.release},
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Where: onRunner, Handle: f.release},
 			summary: "Release a runner",
 		},
 	}

@@ -39,6 +39,8 @@ type Config struct {
 	ID     id.Source // of executions
 	Logger *slog.Logger
 	Region string // default "global"
+	// LastContact is how long ago this server heard of the leader: 0 if it leads, negative if never; nil = 0.
+	LastContact func() time.Duration
 	// Authorize is the same as httpapi.Config's; exec asks it for tokens that come in the websocket's handshake.
 	Authorize func(token string) error
 	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.
@@ -85,6 +87,8 @@ func (f *Face) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
 	status := httpapi.Status(err)
 	if code := drover.CodeOf(err); code == drover.Unauthorized {
 		status = http.StatusForbidden // Nomad has no 401
+	} else if code == drover.NotLeader {
+		status = http.StatusInternalServerError // as Nomad's
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

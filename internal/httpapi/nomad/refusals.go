@@ -10,17 +10,18 @@ import (
 // refusedRoutes are Nomad's endpoints that are not implemented: 501 with a sentence, never an empty 200. Every other path
 // under /v1 is 404.
 func refusedRoutes() []httpapi.Route {
-	routes := []httpapi.Route{{Pattern: "/v1/", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	routes := []httpapi.Route{{Pattern: "/v1/", Where: httpapi.Here, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.NotFound, "no such path: %s", r.URL.Path)
 	}}}
 	// Where there is nothing to license, Nomad's own answer is this one.
-	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Handle: func(w http.ResponseWriter, _ *http.Request) error {
+	none := func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
-	}})
+	}
+	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Where: httpapi.Here, Handle: none})
 	for _, r := range Refusals() {
 		for _, p := range r.Paths {
-			routes = append(routes, httpapi.Route{Pattern: p, Handle: refuse(r.Why)})
+			routes = append(routes, httpapi.Route{Pattern: p, Where: httpapi.Here, Handle: refuse(r.Why)})
 		}
 	}
 	return routes
@@ -45,7 +46,6 @@ func Refusals() []Refusal {
 		{"service registrations are not implemented yet", []string{"/v1/services", "/v1/service/"}},
 		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
 		{"gossip keys are not used", []string{"/v1/agent/keyring/"}},
-		{"servers are joined by configuration", []string{"/v1/agent/join", "/v1/agent/force-leave"}},
 		{"reloading the configuration is not implemented yet", []string{"/v1/agent/reload"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"there is one server: the leadership can't be transferred", []string{"/v1/operator/raft/transfer-leadership"}},

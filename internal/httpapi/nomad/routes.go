@@ -15,7 +15,7 @@ import (
 
 // Routes joins the groups' tables. PUT and POST are the same everywhere, as in Nomad.
 func (f *Face) Routes() []httpapi.Route {
-	c := &answer.Cluster{State: f.State, Clock: f.Clock, Region: f.Region, Leader: f.leader}
+	c := &answer.Cluster{State: f.State, Clock: f.Clock, Region: f.Region, Leader: f.leader, LastContact: f.LastContact}
 	return slices.Concat(
 		jobs.Routes(c, jobs.Config{
 			Intake: f.Intake, Versions: f.Intake, ParseHCL: f.ParseHCL, DiffJobs: f.DiffJobs, ValidateTask: f.ValidateTask,

@@ -191,9 +191,23 @@ func (a *fakeAgent) Members() []agent.Member {
 		Status: "alive",
 	}}
 }
-func (a *fakeAgent) LocalNode() string            { return nodeID }
-func (a *fakeAgent) Leader() string               { return "127.0.0.1:4647" }
-func (a *fakeAgent) Peers() []string              { return []string{"127.0.0.1:4647"} }
+func (a *fakeAgent) LocalNode() string { return nodeID }
+func (a *fakeAgent) Leader() string    { return "127.0.0.1:4647" }
+func (a *fakeAgent) Peers() []string   { return []string{"127.0.0.1:4647"} }
+func (a *fakeAgent) Join(_ context.Context, addresses []string) (int, error) {
+	if addresses[0] == "nobody" {
+		return 0, drover.Errorf(drover.Unavailable, "joining: nobody answers")
+	}
+	return len(addresses), nil
+}
+
+func (a *fakeAgent) ForceLeave(name string, prune bool) error {
+	if prune {
+		return drover.Errorf(drover.Unavailable, "forcing %s to leave: gossip is closed", name)
+	}
+	return nil
+}
+
 func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
 func (a *fakeAgent) Raft() agent.RaftConfiguration {
 	return agent.RaftConfiguration{Servers: []agent.RaftServer{{

@@ -95,24 +95,25 @@ func New(cfg Config, deps Deps) *Face {
 // Routes serves httpapi.Face.
 func (f *Face) Routes() []httpapi.Route {
 	const base, runner, env = "/api/v1", "/api/v1/runners/{runner}", "/api/v1/execution-environments"
+	onRunner := httpapi.Runner(httpapi.PathKey("runner"))
 	return []httpapi.Route{
-		{Pattern: "GET " + base + "/health", Handle: f.health, Open: true},
-		{Pattern: "GET " + base + "/version", Handle: f.version, Open: true},
-		{Pattern: "GET " + base + "/statistics/execution-environments", Handle: f.statistics},
+		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Handle: f.health, Open: true},
+		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Handle: f.version, Open: true},
+		{Pattern: "GET " + base + "/statistics/execution-environments", Where: httpapi.Leader, Handle: f.statistics},
 
-		{Pattern: "GET " + env, Handle: f.listEnvironments},
-		{Pattern: "GET " + env + "/{environment}", Handle: f.getEnvironment},
-		{Pattern: "PUT " + env + "/{environment}", Handle: f.putEnvironment},
-		{Pattern: "DELETE " + env + "/{environment}", Handle: f.deleteEnvironment},
+		{Pattern: "GET " + env, Where: httpapi.Reads, Handle: f.listEnvironments},
+		{Pattern: "GET " + env + "/{environment}", Where: httpapi.Reads, Handle: f.getEnvironment},
+		{Pattern: "PUT " + env + "/{environment}", Where: httpapi.Leader, Handle: f.putEnvironment},
+		{Pattern: "DELETE " + env + "/{environment}", Where: httpapi.Leader, Handle: f.deleteEnvironment},
 
-		{Pattern: "POST " + base + "/runners", Handle: f.provide},
-		{Pattern: "DELETE " + runner, Handle: f.destroy},
-		{Pattern: "GET " + runner + "/files", Handle: f.listFiles},
-		{Pattern: "PATCH " + runner + "/files", Handle: f.updateFiles, MaxBody: f.MaxFiles},
-		{Pattern: "GET " + runner + "/files/raw", Handle: f.rawFile, Stream: true}, // not compressed: clients want its Content-Length,
-		{Pattern: "POST " + runner + "/execute", Handle: f.execute},
-		{Pattern: "GET " + runner + "/websocket", Handle: f.connect, Stream: true},
-		{Pattern: base + "/", Handle: unknown},
+		{Pattern: "POST " + base + "/runners", Where: httpapi.Claim(httpapi.BodyKey("executionEnvironmentId")), Handle: f.provide},
+		{Pattern: "DELETE " + runner, Where: onRunner, Handle: f.destroy},
+		{Pattern: "GET " + runner + "/files", Where: onRunner, Handle: f.listFiles},
+		{Pattern: "PATCH " + runner + "/files", Where: onRunner, Handle: f.updateFiles, MaxBody: f.MaxFiles},
+		{Pattern: "GET " + runner + "/files/raw", Where: onRunner, Handle: f.rawFile, Stream: true}, // not compressed: its length is told
+		{Pattern: "POST " + runner + "/execute", Where: onRunner, Handle: f.execute},
+		{Pattern: "GET " + runner + "/websocket", Where: onRunner, Handle: f.connect, Stream: true},
+		{Pattern: base + "/", Where: httpapi.Here, Handle: unknown},
 	}
 }
 

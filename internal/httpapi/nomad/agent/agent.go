@@ -30,6 +30,10 @@ type Servers interface {
 	Peers() []string
 	// Raft is the raft configuration.
 	Raft() RaftConfiguration
+	// Join makes the servers at addresses of their gossip known to this one, and returns how many answered.
+	Join(ctx context.Context, addresses []string) (int, error)
+	// ForceLeave makes a failed server count as left; with prune it is forgotten at once. Unknown names are no error.
+	ForceLeave(name string, prune bool) error
 	// Schedulers is the number of scheduler workers, and the time at which they were started.
 	Schedulers() (count int, started time.Time)
 }

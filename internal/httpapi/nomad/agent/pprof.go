@@ -11,10 +11,10 @@ import (
 // pprofRoutes serve profiles under Nomad's paths. Only when configured: they tell a lot and cost CPU.
 func pprofRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Pattern: "GET /v1/agent/pprof/cmdline", Raw: pprof.Cmdline, Stream: true},
-		{Pattern: "GET /v1/agent/pprof/profile", Raw: oneSecond(pprof.Profile), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/trace", Raw: oneSecond(pprof.Trace), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/{name}", Raw: lookup, Stream: true},
+		{Pattern: "GET /v1/agent/pprof/cmdline", Where: httpapi.Member, Raw: pprof.Cmdline, Stream: true},
+		{Pattern: "GET /v1/agent/pprof/profile", Where: httpapi.Member, Raw: oneSecond(pprof.Profile), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/trace", Where: httpapi.Member, Raw: oneSecond(pprof.Trace), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/{name}", Where: httpapi.Member, Raw: lookup, Stream: true},
 	}
 }
 

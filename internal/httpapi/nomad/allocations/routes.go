@@ -40,25 +40,25 @@ type face struct {
 
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
-	f := &face{c, cfg}
+	f, onNode := &face{c, cfg}, httpapi.Allocation(httpapi.PathKey("id"))
 	return []httpapi.Route{
-		{Pattern: "GET /v1/allocations", Handle: f.listAllocations},
-		{Pattern: "GET /v1/allocation/{id}", Handle: f.readAllocation},
-		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Handle: f.stopAllocation},
-		{Pattern: "GET /v1/allocation/{id}/services", Handle: f.allocationServices},
+		{Pattern: "GET /v1/allocations", Where: httpapi.Reads, Handle: f.listAllocations},
+		{Pattern: "GET /v1/allocation/{id}", Where: httpapi.Reads, Handle: f.readAllocation},
+		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Where: httpapi.Leader, Handle: f.stopAllocation},
+		{Pattern: "GET /v1/allocation/{id}/services", Where: httpapi.Reads, Handle: f.allocationServices},
 		// Open, because exec checks the token itself: it may come in the first frame.
-		{Pattern: "GET /v1/client/allocation/{id}/exec", Handle: f.execAllocation, Stream: true, Open: true},
-		{Pattern: "GET /v1/client/allocation/{id}/stats", Handle: f.allocationStats},
-		{Pattern: "GET /v1/client/allocation/{id}/checks", Handle: f.allocationChecks},
-		{Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Handle: f.collectAllocation},
-		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Handle: f.restartAllocation},
-		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Handle: f.signalAllocation},
+		{Pattern: "GET /v1/client/allocation/{id}/exec", Where: onNode, Handle: f.execAllocation, Stream: true, Open: true},
+		{Pattern: "GET /v1/client/allocation/{id}/stats", Where: onNode, Handle: f.allocationStats},
+		{Pattern: "GET /v1/client/allocation/{id}/checks", Where: onNode, Handle: f.allocationChecks},
+		{Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Where: onNode, Handle: f.collectAllocation},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Where: onNode, Handle: f.restartAllocation},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Where: onNode, Handle: f.signalAllocation},
 
-		{Pattern: "GET /v1/client/fs/ls/{id}", Handle: f.fsList},
-		{Pattern: "GET /v1/client/fs/stat/{id}", Handle: f.fsStat},
-		{Pattern: "GET /v1/client/fs/cat/{id}", Handle: f.fsCat, Stream: true},
-		{Pattern: "GET /v1/client/fs/readat/{id}", Handle: f.fsReadAt, Stream: true},
-		{Pattern: "GET /v1/client/fs/stream/{id}", Handle: f.fsStream, Stream: true},
-		{Pattern: "GET /v1/client/fs/logs/{id}", Handle: f.fsLogs, Stream: true},
+		{Pattern: "GET /v1/client/fs/ls/{id}", Where: onNode, Handle: f.fsList},
+		{Pattern: "GET /v1/client/fs/stat/{id}", Where: onNode, Handle: f.fsStat},
+		{Pattern: "GET /v1/client/fs/cat/{id}", Where: onNode, Handle: f.fsCat, Stream: true},
+		{Pattern: "GET /v1/client/fs/readat/{id}", Where: onNode, Handle: f.fsReadAt, Stream: true},
+		{Pattern: "GET /v1/client/fs/stream/{id}", Where: onNode, Handle: f.fsStream, Stream: true},
+		{Pattern: "GET /v1/client/fs/logs/{id}", Where: onNode, Handle: f.fsLogs, Stream: true},
 	}
 }

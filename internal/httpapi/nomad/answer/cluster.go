@@ -2,8 +2,10 @@ package answer
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
@@ -17,6 +19,8 @@ type Cluster struct {
 	Clock  clock.Clock
 	Region string
 	Leader func() string // the leader's RPC address, "" while there is none
+	// LastContact is how long ago this server heard of the leader: 0 if it leads, negative if never; nil = 0.
+	LastContact func() time.Duration
 }
 
 const indexHeader = "X-Nomad-Index"
@@ -26,8 +30,19 @@ const indexHeader = "X-Nomad-Index"
 func (c *Cluster) SetIndex(w http.ResponseWriter, index uint64) {
 	h := w.Header()
 	h.Set(indexHeader, strconv.FormatUint(max(index, 1), 10))
-	h.Set("X-Nomad-LastContact", "0")
+	h.Set("X-Nomad-LastContact", strconv.FormatInt(c.contact().Milliseconds(), 10))
 	h.Set("X-Nomad-KnownLeader", strconv.FormatBool(c.Leader() != ""))
+}
+
+// contact is how long ago the leader was heard. A server that never heard of one says the longest time that there is.
+func (c *Cluster) contact() time.Duration {
+	if c.LastContact == nil {
+		return 0
+	}
+	if ago := c.LastContact(); ago >= 0 {
+		return ago
+	}
+	return math.MaxInt64
 }
 
 // Reply answers a read that has no index of its own: it gets the state's.
@@ -50,13 +65,18 @@ func (c *Cluster) Written(w http.ResponseWriter, r *http.Request, o drover.Outco
 // Meta is embedded in those of Nomad's answers that repeat the headers in their body.
 type Meta struct {
 	Index       uint64
-	LastContact int64 // ns since the leader was heard; always 0, as the leader answers
+	LastContact int64 // ns since the leader was heard
 	KnownLeader bool
 	NextToken   string // always empty: no answer that embeds Meta comes in pages
 }
 
-// NewMeta returns the Meta of an answer at the index.
+// NewMeta returns the Meta of an answer that only the leader gives, at the index.
 func NewMeta(index uint64) Meta { return Meta{Index: index, KnownLeader: true} }
+
+// MetaOf returns the Meta of an answer that any server gives, at the index.
+func (c *Cluster) MetaOf(index uint64) Meta {
+	return Meta{Index: index, LastContact: int64(c.contact()), KnownLeader: c.Leader() != ""}
+}
 
 // ErrMethod returns the refusal of a method that a known path does not have.
 func ErrMethod() error {

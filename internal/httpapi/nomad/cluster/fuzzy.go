@@ -83,7 +83,9 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 	}
 	z.ids(snap, namespace, b.Context, all)
 	f.SetIndex(w, snap.Index())
-	return httpapi.WriteJSON(w, r, http.StatusOK, z.answer(snap.Index()))
+	found := z.answer(snap.Index())
+	found.Meta = f.MetaOf(snap.Index())
+	return httpapi.WriteJSON(w, r, http.StatusOK, found)
 }
 
 // job looks at a job and at what it is made of.

@@ -23,7 +23,7 @@ func (f *face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error
 	return httpapi.WriteJSON(w, r, http.StatusOK, struct {
 		SchedulerConfig *drover.SchedulerConfiguration
 		answer.Meta
-	}{snap.SchedulerConfig(), answer.Meta{Index: index, KnownLeader: true}})
+	}{snap.SchedulerConfig(), f.MetaOf(index)})
 }
 
 // writeSchedulerConfig answers PUT /v1/operator/scheduler/configuration; with cas only if nobody changed it meanwhile.

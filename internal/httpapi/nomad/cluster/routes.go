@@ -39,19 +39,19 @@ type face struct {
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg}
 	return []httpapi.Route{
-		{Pattern: "GET /v1/namespaces", Handle: f.listNamespaces},
-		{Pattern: "PUT,POST /v1/namespace", Handle: f.upsertNamespace},
-		{Pattern: "GET /v1/namespace/{name}", Handle: f.readNamespace},
-		{Pattern: "PUT,POST /v1/namespace/{name}", Handle: f.upsertNamespace},
-		{Pattern: "DELETE /v1/namespace/{name}", Handle: f.deleteNamespace},
+		{Pattern: "GET /v1/namespaces", Where: httpapi.Reads, Handle: f.listNamespaces},
+		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Leader, Handle: f.upsertNamespace},
+		{Pattern: "GET /v1/namespace/{name}", Where: httpapi.Reads, Handle: f.readNamespace},
+		{Pattern: "PUT,POST /v1/namespace/{name}", Where: httpapi.Leader, Handle: f.upsertNamespace},
+		{Pattern: "DELETE /v1/namespace/{name}", Where: httpapi.Leader, Handle: f.deleteNamespace},
 
-		{Pattern: "GET /v1/event/stream", Handle: f.streamEvents, Stream: true},
-		{Pattern: "PUT,POST /v1/search", Handle: f.prefixSearch},
-		{Pattern: "PUT,POST /v1/search/fuzzy", Handle: f.fuzzySearch},
+		{Pattern: "GET /v1/event/stream", Where: httpapi.Reads, Handle: f.streamEvents, Stream: true},
+		{Pattern: "PUT,POST /v1/search", Where: httpapi.Reads, Handle: f.prefixSearch},
+		{Pattern: "PUT,POST /v1/search/fuzzy", Where: httpapi.Reads, Handle: f.fuzzySearch},
 
-		{Pattern: "GET /v1/operator/scheduler/configuration", Handle: f.readSchedulerConfig},
-		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Handle: f.writeSchedulerConfig},
-		{Pattern: "PUT,POST /v1/system/gc", Handle: f.systemGC},
-		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Handle: f.reconcileSummaries},
+		{Pattern: "GET /v1/operator/scheduler/configuration", Where: httpapi.Reads, Handle: f.readSchedulerConfig},
+		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Where: httpapi.Leader, Handle: f.writeSchedulerConfig},
+		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Handle: f.systemGC},
+		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Handle: f.reconcileSummaries},
 	}
 }

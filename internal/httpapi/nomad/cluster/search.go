@@ -125,6 +125,7 @@ func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
 	}
+	found.Meta = f.MetaOf(found.Index)
 	f.SetIndex(w, found.Index)
 	return httpapi.WriteJSON(w, r, http.StatusOK, found)
 }

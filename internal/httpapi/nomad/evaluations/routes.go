@@ -30,15 +30,15 @@ type face struct {
 func Routes(c *answer.Cluster, intake Intake) []httpapi.Route {
 	f := &face{c, intake}
 	return []httpapi.Route{
-		{Pattern: "GET /v1/evaluations", Handle: f.listEvaluations},
-		{Pattern: "DELETE /v1/evaluations", Handle: f.deleteEvaluations},
-		{Pattern: "GET /v1/evaluations/count", Handle: f.countEvaluations},
-		{Pattern: "GET /v1/evaluation/{id}", Handle: f.readEvaluation},
-		{Pattern: "GET /v1/evaluation/{id}/allocations", Handle: f.evaluationAllocations},
+		{Pattern: "GET /v1/evaluations", Where: httpapi.Reads, Handle: f.listEvaluations},
+		{Pattern: "DELETE /v1/evaluations", Where: httpapi.Leader, Handle: f.deleteEvaluations},
+		{Pattern: "GET /v1/evaluations/count", Where: httpapi.Reads, Handle: f.countEvaluations},
+		{Pattern: "GET /v1/evaluation/{id}", Where: httpapi.Reads, Handle: f.readEvaluation},
+		{Pattern: "GET /v1/evaluation/{id}/allocations", Where: httpapi.Reads, Handle: f.evaluationAllocations},
 
-		{Pattern: "GET /v1/deployments", Handle: f.listDeployments},
-		{Pattern: "GET /v1/deployment/{id}", Handle: f.readDeployment},
-		{Pattern: "GET /v1/deployment/allocations/{id}", Handle: f.deploymentAllocations},
-		{Pattern: "PUT,POST /v1/deployment/{action}/{id}", Handle: f.changeDeployment},
+		{Pattern: "GET /v1/deployments", Where: httpapi.Reads, Handle: f.listDeployments},
+		{Pattern: "GET /v1/deployment/{id}", Where: httpapi.Reads, Handle: f.readDeployment},
+		{Pattern: "GET /v1/deployment/allocations/{id}", Where: httpapi.Reads, Handle: f.deploymentAllocations},
+		{Pattern: "PUT,POST /v1/deployment/{action}/{id}", Where: httpapi.Leader, Handle: f.changeDeployment},
 	}
 }

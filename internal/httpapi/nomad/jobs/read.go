@@ -151,7 +151,7 @@ func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 				v.Diffs = append(v.Diffs, f.DiffJobs(list[i+1], j))
 			}
 		}
-		v.Meta = answer.NewMeta(index)
+		v.Meta = f.MetaOf(index)
 		return v, index
 	}
 	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job versions", find)

@@ -36,19 +36,19 @@ type face struct {
 
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
-	f := &face{c, cfg}
+	f, onNode := &face{c, cfg}, httpapi.Node(httpapi.QueryKey("node_id"))
 	return []httpapi.Route{
-		{Pattern: "GET /v1/client/stats", Handle: f.nodeStats},
-		{Pattern: "GET,PUT,POST /v1/client/gc", Handle: f.nodeGC},
-		{Pattern: "GET /v1/client/metadata", Handle: f.readNodeMeta},
-		{Pattern: "PUT,POST /v1/client/metadata", Handle: f.writeNodeMeta},
+		{Pattern: "GET /v1/client/stats", Where: onNode, Handle: f.nodeStats},
+		{Pattern: "GET,PUT,POST /v1/client/gc", Where: onNode, Handle: f.nodeGC},
+		{Pattern: "GET /v1/client/metadata", Where: onNode, Handle: f.readNodeMeta},
+		{Pattern: "PUT,POST /v1/client/metadata", Where: httpapi.Leader, Handle: f.writeNodeMeta},
 
-		{Pattern: "GET /v1/nodes", Handle: f.listNodes},
-		{Pattern: "GET /v1/node/{id}", Handle: f.readNode},
-		{Pattern: "GET,PUT,POST,DELETE /v1/node/{id}/{action}", Handle: f.nodeAction},
-		{Pattern: "GET /v1/node/pool/{name}/nodes", Handle: f.nodePoolNodes},
-		{Pattern: "GET /v1/node/pool/{name}/jobs", Handle: f.nodePoolJobs},
-		{Pattern: "GET /v1/node/pools", Handle: f.listNodePools},
-		{Pattern: "PUT,POST /v1/node/pools", Handle: f.upsertNodePool},
+		{Pattern: "GET /v1/nodes", Where: httpapi.Reads, Handle: f.listNodes},
+		{Pattern: "GET /v1/node/{id}", Where: httpapi.Reads, Handle: f.readNode},
+		{Pattern: "GET,PUT,POST,DELETE /v1/node/{id}/{action}", Where: httpapi.ReadsAlone, Handle: f.nodeAction},
+		{Pattern: "GET /v1/node/pool/{name}/nodes", Where: httpapi.Reads, Handle: f.nodePoolNodes},
+		{Pattern: "GET /v1/node/pool/{name}/jobs", Where: httpapi.Reads, Handle: f.nodePoolJobs},
+		{Pattern: "GET /v1/node/pools", Where: httpapi.Reads, Handle: f.listNodePools},
+		{Pattern: "PUT,POST /v1/node/pools", Where: httpapi.Leader, Handle: f.upsertNodePool},
 	}
 }

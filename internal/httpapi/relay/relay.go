@@ -1,0 +1,231 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+// Config of a Relay. Zero values are the defaults.
+type Config struct {
+	Hold time.Duration // how long a request waits for a leader; default 5 s
+	Idle int           // connections that are kept to each server; default 64
+}
+
+// Deps of a Relay.
+type Deps struct {
+	Servers Servers
+	// Owner names the server, by its id, that answers for the key; "" is the leader, which knows best. Errors are answers.
+	Owner func(ctx context.Context, place httpapi.Place, key string) (id string, err error)
+	// Ready returns once this server, which leads, has all that was acknowledged before it did; nil is at once.
+	Ready func(ctx context.Context) error
+	// Linearize returns once this server has all that was acknowledged anywhere before it was called, as the leader confirmed
+	// with a majority. Errors: NotLeader, Unavailable.
+	Linearize func(ctx context.Context) error
+	Clock     clock.Clock
+	Log       *slog.Logger
+}
+
+// Relay sends requests to where they are answered. It is an httpapi.Relay.
+type Relay struct {
+	cfg       Config
+	servers   Servers
+	owner     func(ctx context.Context, place httpapi.Place, key string) (string, error)
+	ready     func(ctx context.Context) error
+	linearize func(ctx context.Context) error
+	clock     clock.Clock
+	log       *slog.Logger
+	transport *http.Transport
+	turn      atomic.Uint64 // of the next server among equals
+	node      bool          // this agent is no server
+}
+
+// New returns a relay. Close it.
+func New(cfg Config, d Deps) *Relay {
+	cfg.Hold, cfg.Idle = cmp.Or(cfg.Hold, 5*time.Second), cmp.Or(cfg.Idle, 64)
+	l := &Relay{
+		cfg: cfg, servers: d.Servers, owner: d.Owner, ready: d.Ready, linearize: d.Linearize, clock: d.Clock, log: d.Log,
+	}
+	l.transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			ctx, cancel := l.clock.WithTimeout(ctx, l.cfg.Hold)
+			defer cancel()
+			c, err := l.servers.Dial(ctx, address)
+			if err != nil {
+				return nil, &dialError{err}
+			}
+			return c, nil
+		},
+		DisableCompression: true, MaxIdleConnsPerHost: cfg.Idle, IdleConnTimeout: 90 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
+	}
+	return l
+}
+
+// Close closes the connections that wait for requests.
+func (l *Relay) Close() { l.transport.CloseIdleConnections() }
+
+// Elsewhere implements httpapi.Relay.
+func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Where) (bool, error) {
+	if at.Place == httpapi.AtHere {
+		return false, nil
+	}
+	a := &attempt{Relay: l, in: r, place: at.Place}
+	if at.Key != nil && (at.Place != httpapi.AtClaim || !l.alone()) {
+		var err error
+		if a.key, err = at.Key(r); err != nil {
+			return false, err
+		}
+	}
+	hold, cancel := l.clock.WithTimeout(r.Context(), l.cfg.Hold)
+	defer cancel()
+	a.hold = hold
+	hop, relayed := httpapi.HopOf(r.Context())
+	t, err := a.decide(hold)
+	switch {
+	case err != nil:
+		return false, err
+	case t.here:
+		return false, nil
+	case relayed && (hop.Way == httpapi.FromServer || t.way == httpapi.FromRegion && hop.Way == httpapi.FromRegion): // far enough
+		w.Header().Set(refusedHeader, "true")
+		return false, errNoLeader()
+	}
+	a.to = t
+	return a.send(r.Context(), w)
+}
+
+// decide says who answers. It may wait until ctx ends.
+func (a *attempt) decide(ctx context.Context) (target, error) {
+	if region := regionOf(a.in); !a.node && region != "" && region != a.servers.Self().Region {
+		return a.inRegion(region)
+	}
+	switch a.place {
+	case httpapi.AtHere, httpapi.AtAny:
+		if !a.node {
+			return target{here: true}, nil
+		}
+	case httpapi.AtReads:
+		return a.reads(ctx, a.in)
+	case httpapi.AtReadsAlone:
+		if a.in.Method == http.MethodGet || a.in.Method == http.MethodHead {
+			return a.reads(ctx, a.in)
+		}
+	case httpapi.AtMember:
+		if a.key == "" {
+			return target{here: true}, nil
+		}
+		return a.member(ctx, a.key)
+	case httpapi.AtNode:
+		if a.key == "" {
+			return target{here: true}, nil
+		}
+		return a.owned(ctx, a.place, a.key)
+	case httpapi.AtRunner, httpapi.AtExecution, httpapi.AtClaim, httpapi.AtAllocation:
+		return a.owned(ctx, a.place, a.key)
+	default:
+	}
+	return a.leader(ctx)
+}
+
+// alone reports whether there is no other server of the region.
+func (l *Relay) alone() bool {
+	self := l.servers.Self()
+	for _, s := range l.servers.List() {
+		if s.ID != self.ID && s.Region == self.Region {
+			return false
+		}
+	}
+	return true
+}
+
+// owned is who answers for the key, or else the leader. A server that does not answer gossip has nothing to say.
+func (l *Relay) owned(ctx context.Context, place httpapi.Place, key string) (target, error) {
+	if l.owner == nil {
+		return l.leader(ctx)
+	}
+	id, err := l.owner(ctx, place, key)
+	if err != nil {
+		return target{}, err
+	}
+	if id == l.servers.Self().ID {
+		return target{here: true}, nil
+	}
+	if s, ok := l.servers.ByID(id); ok && s.Alive {
+		return l.to(s), nil
+	}
+	return l.leader(ctx)
+}
+
+// reads is who answers a read with the consistency that the query asks for. Errors: Invalid; those of Linearize.
+func (l *Relay) reads(ctx context.Context, r *http.Request) (target, error) {
+	stale, err := flag(r, "stale")
+	if err != nil {
+		return target{}, err
+	}
+	consistent, err := flag(r, "consistent")
+	switch {
+	case err != nil:
+		return target{}, err
+	case stale && consistent:
+		return target{}, drover.Errorf(drover.Invalid, "parameters \"stale\" and \"consistent\" exclude each other")
+	case stale:
+		return target{here: true}, nil
+	case consistent && l.linearize != nil:
+		if err := l.linearize(ctx); err != nil {
+			if ctx.Err() != nil || drover.CodeOf(err) == drover.Unavailable {
+				err = errNoLeader()
+			}
+			return target{}, err
+		}
+		return target{here: true}, nil
+	}
+	return l.leader(ctx)
+}
+
+// flag reads a parameter that is true if it is named without a value. Errors: Invalid.
+func flag(r *http.Request, name string) (bool, error) {
+	if r.URL.RawQuery == "" {
+		return false, nil
+	}
+	values := r.URL.Query()[name]
+	if len(values) == 0 {
+		return false, nil
+	}
+	if values[0] == "" {
+		return true, nil
+	}
+	b, err := strconv.ParseBool(values[0])
+	if err != nil {
+		return false, drover.Errorf(drover.Invalid, "Expect `true` or `false` for `%s` query string parameter, got %s", name, values[0])
+	}
+	return b, nil
+}
+
+func regionOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Query().Get("region")
+}
+
+// buffers are what bodies are copied through.
+type buffers struct{}
+
+var pieces = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Get implements httputil.BufferPool.
+func (buffers) Get() []byte { return pieces.Get().(*[32 << 10]byte)[:] }
+
+// Put implements httputil.BufferPool.
+func (buffers) Put(b []byte) { pieces.Put((*[32 << 10]byte)(b)) }

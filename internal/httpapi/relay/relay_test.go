@@ -1,0 +1,457 @@
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+func say(text string) httpapi.Handle {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// tell answers with what the handler sees of the request.
+func tell(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	hop, relayed := httpapi.HopOf(r.Context())
+	_, err = fmt.Fprintf(w, "%s %s?%s host=%s token=%s via=%v/%s/%s forwarded=%s tls=%v way=%q client=%s body=%s",
+		r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Host, httpapi.Token(r), relayed, hop.From, hop.Way,
+		r.Header.Get("X-Forwarded-For"), r.TLS != nil, r.Header.Get(wayHeader), r.RemoteAddr, body)
+	return err
+}
+
+func three(t *testing.T, change func(*Config, *Deps), routes func() []httpapi.Route) (*world, []*server) {
+	w := newWorld(t)
+	var list []*server
+	for _, id := range []string{"a", "b", "c"} {
+		list = append(list, w.add(id, "global", change, routes()...))
+	}
+	w.lead("a")
+	return w, list
+}
+
+// A follower sends the whole request to the leader: method, path, query, host, token and body, and the client's address.
+// What a client says in the headers of relays counts for nothing.
+func TestWholeRequest(t *testing.T) {
+	t.Parallel()
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{
+			{Pattern: "/tell/{rest...}", Where: httpapi.Leader, Handle: tell},
+			{Pattern: "GET /here", Where: httpapi.Here, Handle: tell},
+		}
+	})
+	got := s[1].ask(t, "PUT", "/tell/a%2Fb?x=1;y&z=%2", strings.NewReader("text"), "X-Forwarded-For", "1.2.3.4",
+		wayHeader, "server", fromHeader, "evil", clientHeader, "9.9.9.9:9", secureHeader, "true")
+	require.Equal(t, "a", got.by)
+	require.Contains(t, got.body, "PUT /tell/a%2Fb?x=1;y&z=%2 host="+s[1].http+
+		` token=token via=true/b/server forwarded=1.2.3.4 tls=false way="" client=127.0.0.1:`)
+	require.True(t, strings.HasSuffix(got.body, "body=text"), got.body)
+	require.Equal(t, []string{"PUT /tell/a/b"}, s[0].saw())
+	require.Empty(t, s[1].saw())
+
+	got = s[1].ask(t, "GET", "/here", nil, wayHeader, "server", clientHeader, "9.9.9.9:9")
+	require.Equal(t, "b", got.by)
+	require.Contains(t, got.body, "via=false//")
+	require.NotContains(t, got.body, "9.9.9.9")
+
+	got = s[1].ask(t, "GET", "/tell/x", nil, "X-Nomad-Token", "wrong")
+	require.Equal(t, http.StatusForbidden, got.status)
+	require.Len(t, s[0].saw(), 1, "a token that is refused here goes nowhere")
+}
+
+// Where says who answers.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	owner := func(_ context.Context, place httpapi.Place, key string) (string, error) {
+		switch key {
+		case "unknown":
+			return "", nil
+		case "gone":
+			return "", drover.Errorf(drover.Gone, "it ended")
+		}
+		return strings.TrimPrefix(key, "at-"), nil
+	}
+	caught := make(chan struct{}, 1)
+	w, s := three(t, func(_ *Config, d *Deps) {
+		d.Owner = owner
+		d.Linearize = func(context.Context) error { caught <- struct{}{}; return nil }
+	}, func() []httpapi.Route {
+		return []httpapi.Route{
+			{Pattern: "GET /any", Where: httpapi.Any, Handle: say("")},
+			{Pattern: "/reads", Where: httpapi.Reads, Handle: say("")},
+			{Pattern: "/alone", Where: httpapi.ReadsAlone, Handle: say("")},
+			{Pattern: "GET /member", Where: httpapi.Member, Handle: say("")},
+			{Pattern: "GET /runner/{id}", Where: httpapi.Runner(httpapi.PathKey("id")), Handle: say("")},
+			{Pattern: "GET /node", Where: httpapi.Node(httpapi.QueryKey("node_id")), Handle: say("")},
+			{Pattern: "POST /claim", Where: httpapi.Claim(httpapi.BodyKey("environment")), Handle: tell},
+		}
+	})
+	w.add("x", "west", nil, httpapi.Route{Pattern: "GET /any", Where: httpapi.Any, Handle: say("")})
+	for _, c := range []struct {
+		method, path, by string
+		status           int
+	}{
+		{"GET", "/any", "b", 200},
+		{"GET", "/any?region=global", "b", 200},
+		{"GET", "/any?region=west", "x", 200},
+		{"GET", "/any?region=east", "No path to region", 500},
+		{"GET", "/reads", "a", 200},
+		{"GET", "/reads?stale", "b", 200},
+		{"GET", "/reads?stale=true", "b", 200},
+		{"GET", "/reads?stale=false", "a", 200},
+		{"GET", "/reads?stale=perhaps", "Expect `true` or `false`", 400},
+		{"GET", "/reads?consistent", "b", 200},
+		{"GET", "/reads?consistent&stale", "exclude each other", 400},
+		{"GET", "/alone?stale", "b", 200},
+		{"PUT", "/alone?stale", "a", 200},
+		{"GET", "/member", "b", 200},
+		{"GET", "/member?server_id=c", "c", 200},
+		{"GET", "/member?server_id=name-c.global", "c", 200},
+		{"GET", "/member?server_id=leader", "a", 200},
+		{"GET", "/member?server_id=z", "unknown server", 400},
+		{"GET", "/runner/at-c", "c", 200},
+		{"GET", "/runner/at-b", "b", 200},
+		{"GET", "/runner/unknown", "a", 200},
+		{"GET", "/runner/gone", "it ended", 410},
+		{"GET", "/node", "b", 200},
+		{"GET", "/node?node_id=at-c", "c", 200},
+	} {
+		got := s[1].ask(t, c.method, c.path, nil)
+		require.Equal(t, c.status, got.status, "%s %s: %s", c.method, c.path, got.body)
+		require.Contains(t, got.by+got.body, c.by, "%s %s", c.method, c.path)
+		require.Equal(t, "", got.header.Get(refusedHeader))
+	}
+	require.Len(t, caught, 1)
+	for body, by := range map[string]string{
+		`{"files": [{"path": "x", "environment": "at-b"}], "Environment": "at-c"}`: "c",
+		`{"environment": "at-b", "x": {"y": [1]}}`:                                 "b",
+		`{"environment":`: "a", `[]`: "a", `{}`: "a", "": "a",
+	} {
+		got := s[1].ask(t, "POST", "/claim", strings.NewReader(body))
+		require.Equal(t, by, got.by, body)
+		require.True(t, strings.HasSuffix(got.body, "body="+body), got.body)
+	}
+	w.die("c")
+	require.Equal(t, "a", s[1].ask(t, "GET", "/runner/at-c", nil).by, "who is gone answers for nothing")
+}
+
+// Without a leader a request waits, and then says Nomad's sentence.
+func TestNoLeader(t *testing.T) {
+	t.Parallel()
+	w, s := three(t, func(c *Config, _ *Deps) { c.Hold = 100 * time.Millisecond }, func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/x", Where: httpapi.Leader, Handle: say("yes")}}
+	})
+	w.lead("")
+	got := s[1].ask(t, "PUT", "/x", strings.NewReader("body"))
+	require.Equal(t, http.StatusServiceUnavailable, got.status)
+	require.Contains(t, got.body, "No cluster leader")
+	require.Equal(t, "1", got.header.Get("Retry-After"))
+
+	asked := make(chan answer)
+	w2, s2 := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/x", Where: httpapi.Leader, Handle: say("yes")}}
+	})
+	w2.lead("")
+	go func() { asked <- s2[1].ask(t, "PUT", "/x", strings.NewReader("body")) }() // ends with its answer
+	w2.lead("c")
+	require.Equal(t, "c", (<-asked).by)
+}
+
+// A server that gets a request which is not for it refuses; who sent it asks the next leader if that repeats nothing.
+func TestOneHop(t *testing.T) {
+	t.Parallel()
+	w, s := three(t, func(c *Config, _ *Deps) { c.Hold = 200 * time.Millisecond }, func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/x", Where: httpapi.Leader, Handle: say("yes")}}
+	})
+	old := s[2].view
+	old.world = newWorld(t) // c believes that b leads, and all others believe in c
+	old.world.list, old.world.leader = w.list, "b"
+	w.lead("c")
+	got := s[1].ask(t, "PUT", "/x", strings.NewReader("body"))
+	require.Equal(t, http.StatusServiceUnavailable, got.status)
+	require.Contains(t, got.body, "No cluster leader")
+	require.Empty(t, s[1].saw(), "it does not come back")
+
+	done := make(chan answer)
+	go func() { done <- s[1].ask(t, "POST", "/x", nil) }() // ends with its answer
+	time.AfterFunc(50*time.Millisecond, func() { w.lead("a") })
+	require.Equal(t, "a", (<-done).by, "without a body it is asked again")
+}
+
+// Only a connection that could not be made lets a request with a body be sent again.
+func TestSentAgainOnlyIfUnsent(t *testing.T) {
+	t.Parallel()
+	w, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/x", Where: httpapi.Leader, Handle: tell}}
+	})
+	dial := s[1].view.dial
+	s[1].view.dial = func(ctx context.Context, address string) (net.Conn, error) {
+		if leader, ok := s[0].view.Leader(); ok && leader.ID == "a" {
+			w.lead("c")
+			return nil, drover.Errorf(drover.Unavailable, "refused")
+		}
+		return dial(ctx, address)
+	}
+	got := s[1].ask(t, "PUT", "/x", strings.NewReader("body"))
+	require.Equal(t, "c", got.by, got.body)
+	require.True(t, strings.HasSuffix(got.body, "body=body"))
+
+	s[1].view.dial = func(context.Context, string) (net.Conn, error) { // it dies when it has read the request
+		w.lead("a")
+		near, far := net.Pipe()
+		go func() { // ends with the pipe
+			_, _ = far.Read(make([]byte, 4096))
+			_ = far.Close()
+		}()
+		return near, nil
+	}
+	s[1].relay.Close()
+	w.lead("b")
+	w.lead("c")
+	got = s[1].ask(t, "PUT", "/x", strings.NewReader("body"))
+	require.Equal(t, http.StatusServiceUnavailable, got.status, got.body)
+	require.Empty(t, s[0].saw(), "it may have been carried out")
+}
+
+// A leader that is stopped holds a request no longer than it is believed to lead.
+func TestStoppedLeader(t *testing.T) {
+	t.Parallel()
+	w, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/x", Where: httpapi.Leader, Handle: say("yes")}}
+	})
+	s[1].view.dial = func(context.Context, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		t.Cleanup(func() { _ = far.Close() })
+		go func() { _, _ = io.Copy(io.Discard, far); _ = far.Close() }() // ends with the pipe
+		time.AfterFunc(10*time.Millisecond, func() { w.lead("c") })
+		return near, nil
+	}
+	got := s[1].ask(t, "PUT", "/x", strings.NewReader("body"))
+	require.Equal(t, http.StatusServiceUnavailable, got.status)
+	require.Contains(t, got.body, "name-a")
+	require.Contains(t, got.body, "it is not known whether it carried the request out")
+}
+
+// Streams flow in both directions, end with their client, and trailers arrive.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{
+			{Pattern: "/echo", Where: httpapi.Leader, Stream: true, MaxBody: -1, Handle: func(w http.ResponseWriter, r *http.Request) error {
+				w.Header().Set("Trailer", "Sum")
+				ctl := http.NewResponseController(w)
+				_ = ctl.EnableFullDuplex()
+				lines := bufio.NewScanner(r.Body)
+				for lines.Scan() {
+					_, _ = fmt.Fprintln(w, lines.Text())
+					_ = ctl.Flush()
+				}
+				w.Header().Set("Sum", "42")
+				return nil
+			}},
+			{Pattern: "/for-ever", Where: httpapi.Leader, Stream: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
+				_, _ = io.WriteString(w, "first\n")
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				close(ended)
+				return nil
+			}},
+		}
+	})
+	for _, at := range s[:1] { // full duplex is for who answers: a proxy reads the body to its end first
+		got := at.ask(t, "POST", "/echo", strings.NewReader("one\ntwo\n"))
+		require.Equal(t, "one\ntwo\n", got.body)
+	}
+	in, out := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+s[1].http+"/echo", in)
+	require.NoError(t, err)
+	r.Header.Set("X-Nomad-Token", "token")
+	go func() { _, _ = io.WriteString(out, "one\n") }() // ends when it was read
+	res, err := client(t).Do(r)
+	require.NoError(t, err)
+	lines := bufio.NewReader(res.Body)
+	for _, want := range []string{"one\n", "two\n", "three\n"} {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, want, line, "each line comes before the next is sent")
+		switch want {
+		case "one\n":
+			_, _ = io.WriteString(out, "two\n")
+		case "two\n":
+			_, _ = io.WriteString(out, "three\n")
+		}
+	}
+	_ = out.Close()
+	_, err = io.ReadAll(lines)
+	require.NoError(t, err)
+	require.Equal(t, "42", res.Trailer.Get("Sum"))
+	require.NoError(t, res.Body.Close())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err = http.NewRequestWithContext(ctx, "GET", "http://"+s[1].http+"/for-ever", nil)
+	require.NoError(t, err)
+	r.Header.Set("X-Nomad-Token", "token")
+	res, err = client(t).Do(r)
+	require.NoError(t, err)
+	line, err := bufio.NewReader(res.Body).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "first\n", line)
+	cancel()
+	<-ended
+	_ = res.Body.Close()
+}
+
+// A stream does not outlive the server that it comes from, even if its connection does.
+func TestStreamOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	w, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{
+			Pattern: "/x", Where: httpapi.Leader, Stream: true,
+			Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				_, _ = io.WriteString(w, "first\n")
+				_ = http.NewResponseController(w).Flush()
+				<-release // as a stopped process
+				return nil
+			},
+		}}
+	})
+	defer close(release)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s[1].http+"/x", nil)
+	require.NoError(t, err)
+	r.Header.Set("X-Nomad-Token", "token")
+	res, err := client(t).Do(r)
+	require.NoError(t, err)
+	w.die("a")
+	_, err = io.ReadAll(res.Body)
+	require.Error(t, err, "it is cut, not ended")
+	_ = res.Body.Close()
+}
+
+// An upload goes through as it comes, and is never held whole.
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 20
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{
+			Pattern: "PUT /x", MaxBody: -1, Where: httpapi.Leader,
+			Handle: func(w http.ResponseWriter, r *http.Request) error {
+				n, err := io.Copy(io.Discard, r.Body)
+				_, _ = fmt.Fprint(w, n)
+				return err
+			},
+		}}
+	})
+	got := s[1].ask(t, "PUT", "/x", io.LimitReader(zeros{}, size))
+	require.Equal(t, fmt.Sprint(size), got.body)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Upgraded connections pass.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{
+			Pattern: "GET /x", Where: httpapi.Leader, Stream: true,
+			Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				c, rw, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+				_ = rw.Flush()
+				line, _ := rw.ReadString('\n')
+				_, _ = rw.WriteString("echo " + line)
+				return rw.Flush()
+			},
+		}}
+	})
+	c, err := net.Dial("tcp", s[1].http)
+	require.NoError(t, err)
+	defer c.Close()
+	_, _ = fmt.Fprintf(c, "GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Nomad-Token: token\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	in := bufio.NewReader(c)
+	res, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, res.StatusCode)
+	_, _ = io.WriteString(c, "hello\n")
+	rest, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Equal(t, "echo hello\n", string(rest))
+}
+
+// An agent without server sends all to one, as a stranger.
+func TestNode(t *testing.T) {
+	t.Parallel()
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{
+			{Pattern: "/tell", Where: httpapi.Leader, Handle: tell}, {Pattern: "/any", Where: httpapi.Any, Handle: tell},
+		}
+	})
+	handler := httpapi.Handler(httpapi.Config{
+		Logger: s[1].relay.log, Clock: s[1].relay.clock, Relay: s[1].relay, Authorize: httpapi.OneToken("token"),
+	}, face{s[1], []httpapi.Route{
+		{Pattern: "/tell", Where: httpapi.Leader, Handle: tell}, {Pattern: "/any", Where: httpapi.Any, Handle: tell},
+	}})
+	link := listen(t, FromNode(handler, "n", nil))
+	node := NewNode(Config{Hold: 100 * time.Millisecond}, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", link)
+	}, s[1].relay.clock, s[1].relay.log)
+	t.Cleanup(node.Close)
+	n := &server{id: "n", http: listen(t, httpapi.Handler(httpapi.Config{Logger: node.log, Clock: node.clock, Relay: node}, face{
+		&server{}, []httpapi.Route{{Pattern: "/", Where: httpapi.Any, MaxBody: -1, Stream: true, Handle: tell}},
+	}))}
+	got := n.ask(t, "PUT", "/tell?region=global", strings.NewReader("x"), wayHeader, "server")
+	require.Equal(t, "a", got.by, got.body)
+	require.Contains(t, got.body, "via=true/b/server")
+	require.Equal(t, "b", n.ask(t, "GET", "/any", nil, wayHeader, "server").by)
+	require.Equal(t, http.StatusUnauthorized, n.ask(t, "GET", "/any", nil, "X-Nomad-Token", "").status)
+}
+
+// Who reads slowly slows the server down, and nothing is lost.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	const size = 8 << 20
+	_, s := three(t, nil, func() []httpapi.Route {
+		return []httpapi.Route{{
+			Pattern: "GET /x", Where: httpapi.Leader, Stream: true,
+			Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				_, err := io.Copy(w, io.LimitReader(zeros{}, size))
+				return err
+			},
+		}}
+	})
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s[1].http+"/x", nil)
+	require.NoError(t, err)
+	r.Header.Set("X-Nomad-Token", "token")
+	res, err := client(t).Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	var got bytes.Buffer
+	n, err := io.CopyBuffer(struct{ io.Writer }{&got}, struct{ io.Reader }{res.Body}, make([]byte, 512))
+	require.NoError(t, err)
+	require.EqualValues(t, size, n)
+}

@@ -1,0 +1,31 @@
+package relay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/fleet"
+	"github.com/drover-project/drover/internal/httpapi/native"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
+)
+
+// Each route of every face says which agent answers it, and with what of the request it decides.
+func TestEveryRouteSaysWhere(t *testing.T) {
+	t.Parallel()
+	for name, face := range map[string]httpapi.Face{
+		"nomad": nomad.New(nomad.Config{Pprof: true}), "poseidon": poseidon.New(poseidon.Config{}, poseidon.Deps{}),
+		"native": native.New(native.Config{}, native.Deps{}), "fleet": &fleet.Face{},
+	} {
+		for _, route := range face.Routes() {
+			require.True(t, route.Where.Place.Said(), "%s: %s", name, route.Pattern)
+			switch route.Where.Place {
+			case httpapi.AtRunner, httpapi.AtExecution, httpapi.AtClaim, httpapi.AtNode, httpapi.AtAllocation, httpapi.AtMember:
+				require.NotNil(t, route.Where.Key, "%s: %s", name, route.Pattern)
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Place is a kind of agent that can answer a request.
+type Place uint8
+
+// The places. AtLeader and AtReads wait for a leader, for a bounded time.
+const (
+	unsaid       Place = iota // a mistake, which a test finds
+	AtHere                    // the agent that is asked, of itself; it knows no region
+	AtAny                     // any server of the region that is asked for
+	AtLeader                  // writes, and what only the leader knows
+	AtReads                   // the leader; any server with ?stale, and with ?consistent one that caught up with the leader
+	AtReadsAlone              // AtReads for GET, AtLeader for all other methods
+	AtRunner                  // the server that keeps the runner
+	AtExecution               // the server that knows the execution
+	AtClaim                   // a server that has a warm runner of the environment
+	AtNode                    // a server that reaches the node; "" = the agent that is asked
+	AtAllocation              // a server that reaches the allocation's node
+	AtMember                  // the server that ?server_id names, by id or name, or "leader"; "" = the agent that is asked
+)
+
+// Said reports whether the place is one: the zero Place is none.
+func (p Place) Said() bool { return p > unsaid && p <= AtMember }
+
+// Key finds in a request what its place depends on. Errors: Invalid.
+type Key func(r *http.Request) (string, error)
+
+// Where says where a route's requests are answered.
+type Where struct {
+	Place Place
+	Key   Key // nil where the place depends on nothing
+}
+
+// Places that depend on nothing but the route.
+var (
+	Here       = Where{Place: AtHere}
+	Any        = Where{Place: AtAny}
+	Leader     = Where{Place: AtLeader}
+	Reads      = Where{Place: AtReads}
+	ReadsAlone = Where{Place: AtReadsAlone}
+	Member     = Where{AtMember, QueryKey("server_id")}
+)
+
+// Runner is the server that keeps the runner.
+func Runner(k Key) Where { return Where{AtRunner, k} }
+
+// Execution is the server that knows the execution.
+func Execution(k Key) Where { return Where{AtExecution, k} }
+
+// Claim is a server that has a warm runner of the environment.
+func Claim(k Key) Where { return Where{AtClaim, k} }
+
+// Node is a server that reaches the node.
+func Node(k Key) Where { return Where{AtNode, k} }
+
+// Allocation is a server that reaches the allocation's node.
+func Allocation(k Key) Where { return Where{AtAllocation, k} }
+
+// PathKey is a part of the route's path.
+func PathKey(name string) Key {
+	return func(r *http.Request) (string, error) { return r.PathValue(name), nil }
+}
+
+// QueryKey is a parameter of the query.
+func QueryKey(name string) Key {
+	return func(r *http.Request) (string, error) { return r.URL.Query().Get(name), nil }
+}
+
+// BodyKey is a text or number among the fields of a body that is a JSON object; "" if there is none, or if the body is
+// something else: the handler that decodes it says so. What is read of the body stays to be read.
+func BodyKey(name string) Key {
+	return func(r *http.Request) (string, error) {
+		if r.Body == nil || r.Body == http.NoBody {
+			return "", nil
+		}
+		var read bytes.Buffer
+		value := field(json.NewDecoder(io.TeeReader(r.Body, &read)), name)
+		r.Body = &unread{io.MultiReader(&read, r.Body), r.Body}
+		return value, nil
+	}
+}
+
+// unread is a body of which the beginning was read.
+type unread struct {
+	io.Reader
+	body io.Closer
+}
+
+// Close closes the body.
+func (u *unread) Close() error { return u.body.Close() }
+
+// field finds a field of an object without regard to case, as the standard library does; it reads no further than that.
+func field(d *json.Decoder, name string) string {
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		if err != nil || !ok {
+			return ""
+		}
+		var value any
+		if !strings.EqualFold(key, name) {
+			value = &json.RawMessage{}
+		}
+		if err := d.Decode(&value); err != nil {
+			return ""
+		}
+		switch v := value.(type) {
+		case string:
+			return v
+		case json.Number:
+			return v.String()
+		case *json.RawMessage:
+		default:
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// Relay answers requests that are for another agent.
+type Relay interface {
+	// Elsewhere answers the request at another agent if it is for one; done is false if it is for this one, and nothing was
+	// written then. Errors, with nothing written either: NotLeader if there was no leader in time; Unavailable, Invalid.
+	Elsewhere(w http.ResponseWriter, r *http.Request, at Where) (done bool, err error)
+}
+
+// Hop says how a request came from another agent, which its client called.
+type Hop struct {
+	From string // the agent's id
+	Way  Way
+}
+
+// Way is how an agent reached another.
+type Way string
+
+// The ways.
+const (
+	FromServer Way = "server" // of the same region: the request goes no further
+	FromRegion Way = "region" // of another region: the request may go on within this one
+	FromNode   Way = "node"   // an agent without server: the request may go on
+)
+
+type hopKey struct{}
+
+// WithHop marks the requests of a context as sent by another agent. It is for package relay alone: what other agents say
+// is believed.
+func WithHop(ctx context.Context, h Hop) context.Context { return context.WithValue(ctx, hopKey{}, h) }
+
+// HopOf returns how the request came from another agent; false if it came from its client.
+func HopOf(ctx context.Context) (Hop, bool) {
+	h, ok := ctx.Value(hopKey{}).(Hop)
+	return h, ok
+}

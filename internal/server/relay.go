@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/members"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/relay"
+	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/internal/server/servers"
+)
+
+// procReadIndex asks the leader from which index on a state is new enough for a consistent read.
+const procReadIndex = "Log.ReadIndex"
+
+// openRelay makes what sends requests to the server that answers them.
+func (a *Agent) openRelay() *relay.Relay {
+	c := a.control
+	peercall.Handle(c.servers.Mux(), procReadIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) {
+		return c.readIndex(ctx)
+	})
+	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0)}, relay.Deps{
+		Servers: &knownServers{Servers: c.servers}, Owner: a.owner, Ready: c.log.Ready, Linearize: c.linearize,
+		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "relay"),
+	})
+}
+
+// owner says which server answers for a node, allocation, runner or execution: this one if it can, else the leader. Runners and
+// executions are the leader's.
+func (a *Agent) owner(_ context.Context, place httpapi.Place, key string) (string, error) {
+	if place == httpapi.AtAllocation {
+		alloc := a.control.store.Snapshot().Allocation(key)
+		if alloc == nil {
+			return "", nil
+		}
+		place, key = httpapi.AtNode, alloc.NodeID
+	}
+	if place == httpapi.AtNode {
+		if _, err := a.workloads(key); err == nil {
+			return a.control.servers.Self().ID, nil
+		}
+	}
+	return "", nil
+}
+
+// readIndex returns an index at which the state has all that was acknowledged before the call, as a majority confirms. It is
+// the state's own: raft's counts entries, too, that change no state. Only on the leader. Errors: NotLeader, Unavailable.
+func (c *control) readIndex(ctx context.Context) (uint64, error) {
+	if _, err := c.log.ReadIndex(ctx); err != nil {
+		return 0, err
+	}
+	return c.store.Snapshot().Index(), nil
+}
+
+// linearize waits until this server's state has all that was acknowledged anywhere before the call.
+func (c *control) linearize(ctx context.Context) error {
+	if c.servers.Leads() {
+		_, err := c.log.ReadIndex(ctx)
+		return err
+	}
+	leader, ok := c.servers.Leader()
+	for !ok {
+		changed := c.servers.Changed()
+		if leader, ok = c.servers.Leader(); ok {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if leader.ID == c.servers.Self().ID {
+		_, err := c.log.ReadIndex(ctx)
+		return err
+	}
+	index, err := peercall.Call[uint64](ctx, c.servers.Client(), leader.Address, procReadIndex, struct{}{})
+	if err != nil {
+		return err
+	}
+	for {
+		changed := c.store.WatchAny()
+		if c.store.Snapshot().Index() >= index {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// knownServers are the servers of all regions, as relayed requests find them. It remembers them until something changes: each
+// request asks several times.
+type knownServers struct {
+	*servers.Servers
+
+	mu      sync.Mutex // guards what follows
+	changed <-chan struct{}
+	self    relay.Server
+	list    []relay.Server
+}
+
+// known returns what is remembered, or makes it anew.
+func (k *knownServers) known() (self relay.Server, list []relay.Server) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.changed != nil {
+		select {
+		case <-k.changed:
+		default:
+			return k.self, k.list
+		}
+	}
+	k.changed = k.Servers.Changed() // before the reading, so that no change falls between
+	k.self, k.list = relay.Server(k.Servers.Self()), nil
+	votes := map[string]bool{}
+	for _, s := range k.Servers.List() {
+		votes[s.ID] = s.Voter
+	}
+	for _, m := range k.Members() {
+		k.list = append(k.list, relay.Server{
+			ID: m.ID, Name: m.Name, Region: m.Region, Address: m.RPCAddr, HTTP: m.HTTPAddr,
+			Alive: m.Status == members.Alive, Voter: votes[m.ID],
+		})
+	}
+	return k.self, k.list
+}
+
+// Self implements relay.Servers.
+func (k *knownServers) Self() relay.Server { self, _ := k.known(); return self }
+
+// List implements relay.Servers.
+func (k *knownServers) List() []relay.Server { _, list := k.known(); return list }
+
+// ByID implements relay.Servers.
+func (k *knownServers) ByID(id string) (relay.Server, bool) {
+	_, list := k.known()
+	for _, s := range list {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return relay.Server{}, false
+}
+
+// Leader implements relay.Servers.
+func (k *knownServers) Leader() (relay.Server, bool) {
+	if k.Leads() {
+		return k.Self(), true
+	}
+	id, address := k.Log().Leader()
+	if id == "" || id == k.Self().ID { // it does not lead any more
+		return relay.Server{}, false
+	}
+	if s, ok := k.ByID(id); ok {
+		return s, true
+	}
+	return relay.Server{ID: id, Name: id, Region: k.Self().Region, Address: address, Alive: true, Voter: true}, true // gossip is late
+}
+
+// Dial implements relay.Servers.
+func (k *knownServers) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return k.Servers.Dial(ctx, address)
+}

@@ -1,0 +1,243 @@
+package servers
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/autopilot"
+	"github.com/drover-project/drover/internal/control/cluster"
+	"github.com/drover-project/drover/internal/control/members"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/peer"
+	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/internal/wake"
+)
+
+// Server is a server of this region.
+type Server struct {
+	ID, Name, Region string
+	Address          string // host:port of its rpc port
+	HTTP             string // host:port of its API
+	Alive, Voter     bool
+}
+
+// Config says who this server is, and how it finds others.
+type Config struct {
+	Self      members.Self // RPCAddr and HTTPAddr are those that others dial
+	Folder    string       // of the log, and of what is kept of the cluster; "" keeps nothing
+	Gossip    members.Config
+	Join      cluster.Config
+	TLS       *tls.Config // mutual; nil is clear text
+	Accept    *tls.Config // peer.Config's
+	Autopilot func() autopilot.Config
+	Hold      time.Duration // how long a proposal waits for a leader; default 5 s
+}
+
+// Deps are what Servers work with.
+type Deps struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	IDs    id.Source
+	Logger *slog.Logger
+}
+
+// Servers is this server among the others.
+type Servers struct {
+	cfg       Config
+	deps      Deps
+	port      *peer.Port // nil for a server that is alone
+	log       *raftlog.Log
+	gossip    atomic.Pointer[members.Members] // nil for a server that is alone, and before Open
+	cluster   *cluster.Cluster
+	autopilot *autopilot.Autopilot
+	mux       *peercall.Mux
+	client    *peercall.Client
+	changed   wake.Broadcast
+	unobserve func()
+
+	secret string             // that other servers of this user on this machine find, and prove to have
+	told   *gate.Announcement // of the secret
+}
+
+// Alone returns a server that no other can reach.
+func Alone(self members.Self, deps Deps) *Servers {
+	return &Servers{cfg: Config{Self: self}, deps: deps, mux: peercall.NewMux()}
+}
+
+// Listen splits the port: from here on other servers can be dialled, and those that dial wait. Close closes it.
+func Listen(in net.Listener, cfg Config, deps Deps) *Servers {
+	if cfg.Hold == 0 {
+		cfg.Hold = hold
+	}
+	s := &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), secret: rand.Text()}
+	s.port = peer.Split(in, peer.Config{
+		Region: cfg.Self.Region, TLS: cfg.TLS, Accept: cfg.Accept, Secret: s.proof, Clock: deps.Clock, Log: deps.Logger,
+	})
+	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)
+	peercall.Handle(s.mux, procStatus, s.answerStatus)
+	peercall.Handle(s.mux, procPropose, s.answerPropose)
+	return s
+}
+
+// proof is what servers prove to each other in clear text: the gossip key, or a secret that servers of the same user on one
+// machine find beside the address of the other's gossip.
+func (s *Servers) proof(ctx context.Context, address string) string {
+	if key := s.cfg.Gossip.Key; key != "" {
+		return key
+	}
+	if address == "" {
+		return s.secret
+	}
+	if g := s.gossip.Load(); g != nil {
+		for _, m := range g.List() {
+			if m.RPCAddr == address {
+				return gate.AnnouncedToken(ctx, m.Gossip)
+			}
+		}
+	}
+	return ""
+}
+
+// Network is how the log's servers reach each other; nil for a server that is alone.
+func (s *Servers) Network() raftlog.Network {
+	if s.port == nil {
+		return nil
+	}
+	return network{s.port.Listener(peer.Raft), s.port}
+}
+
+type network struct {
+	net.Listener
+	port *peer.Port
+}
+
+// Dial implements raftlog.Network.
+func (n network) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return n.port.Dial(ctx, peer.Raft, address)
+}
+
+// Clustered reports whether there are other servers, or can be.
+func (s *Servers) Clustered() bool { return s.port != nil }
+
+// Nodes is where nodes are accepted.
+func (s *Servers) Nodes() net.Listener { return s.port.Nodes() }
+
+// Forwarded is where calls and requests of other servers are accepted.
+func (s *Servers) Forwarded() net.Listener { return s.port.Listener(peer.Forward) }
+
+// Mux has the procedures that other servers may call. They are registered before Run.
+func (s *Servers) Mux() *peercall.Mux { return s.mux }
+
+// Client calls other servers; nil for a server that is alone.
+func (s *Servers) Client() *peercall.Client { return s.client }
+
+// Dial opens a connection to the server with the rpc address, for HTTP/1.1. Errors: Unavailable, Unauthorized.
+func (s *Servers) Dial(ctx context.Context, address string) (net.Conn, error) {
+	if s.port == nil {
+		return nil, drover.Errorf(drover.Unavailable, "this server is alone")
+	}
+	return s.port.Dial(ctx, peer.Forward, address)
+}
+
+// Open begins to gossip, over the log that was opened with Network. Errors: Unavailable if the port is taken; Invalid.
+func (s *Servers) Open(ctx context.Context, log *raftlog.Log) error {
+	s.log = log
+	s.unobserve = log.Observe(s.changed.Send)
+	if s.port == nil {
+		return nil
+	}
+	clusterID, err := s.identify(ctx)
+	if err != nil {
+		return err
+	}
+	s.cfg.Self.Cluster = clusterID
+	s.cfg.Gossip.Self = s.cfg.Self
+	gossip, err := members.Open(s.cfg.Gossip, s.deps.Logger)
+	if err != nil {
+		return err
+	}
+	s.gossip.Store(gossip)
+	if s.cfg.TLS == nil && s.cfg.Gossip.Key == "" {
+		if s.told, err = gate.Announce(gossip.Address(), s.secret); err != nil {
+			s.deps.Logger.Warn("other servers of this machine cannot speak with this one without server.encrypt", "error", err)
+		}
+	}
+	s.cluster = cluster.New(s.cfg.Join, cluster.Deps{
+		Log: log, Gossip: gossip, Identity: identity{s}, Ask: s.ask, Progress: log.Progress,
+		Autopilot: func(term context.Context) { s.autopilot.Run(term) }, Clock: s.deps.Clock, IDs: s.deps.IDs, Logger: s.deps.Logger,
+	})
+	s.autopilot = autopilot.New(log, s.cluster.Watch(s.cfg.Autopilot))
+	return nil
+}
+
+// Gossip is what is known of the members; nil for a server that is alone.
+func (s *Servers) Gossip() *members.Members { return s.gossip.Load() }
+
+// Autopilot judges the servers; nil for a server that is alone.
+func (s *Servers) Autopilot() *autopilot.Autopilot { return s.autopilot }
+
+// Run joins, begins and leads the cluster as it has to until ctx ends. Errors: Unavailable if all tries to join failed.
+func (s *Servers) Run(ctx context.Context) error {
+	gossip := s.gossip.Load()
+	if gossip == nil {
+		<-ctx.Done()
+		return nil
+	}
+	told := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(told)
+		for ctx.Err() == nil {
+			changed := gossip.Changed()
+			s.changed.Send()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	err := s.cluster.Run(ctx)
+	<-told
+	return err
+}
+
+// Leave hands leadership over and tells the others that this server goes for good.
+func (s *Servers) Leave(ctx context.Context) error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Leave(ctx)
+}
+
+// Close stops to gossip and closes the port. It may be called twice, and on nil.
+func (s *Servers) Close() {
+	if s == nil {
+		return
+	}
+	s.told.Close()
+	s.told = nil
+	if s.unobserve != nil {
+		s.unobserve()
+		s.unobserve = nil
+	}
+	if g := s.gossip.Load(); g != nil {
+		if err := g.Close(); err != nil {
+			s.deps.Logger.Warn("stopping", "error", err)
+		}
+	}
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.port != nil {
+		_ = s.port.Close() // it was closed before, at the latest by the log
+	}
+}
