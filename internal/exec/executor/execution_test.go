@@ -3,9 +3,6 @@ package executor_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,161 +10,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/executor"
-	"github.com/drover-project/drover/internal/exec/runner"
-	"github.com/drover-project/drover/internal/id"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type bundle struct {
-	*executor.Service
-	control *exectest.Control
-	runners *runner.Service
-	runner  execution.Runner
-	stop    func()
-	hooks   *hooks
-	told    *told
-}
-
-// again is the next process's service over the same runners.
-func (b *bundle) again(t *testing.T, cfg executor.Config) *bundle {
-	t.Helper()
-	next := &bundle{control: b.control, runners: b.runners, runner: b.runner, hooks: &hooks{}, told: &told{}}
-	next.start(t, cfg)
-	return next
-}
-
-func (b *bundle) start(t *testing.T, cfg executor.Config) {
-	t.Helper()
-	s, err := executor.New(cfg, executor.Deps{
-		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	b.Service = s
-	ctx, cancel := context.WithCancel(t.Context())
-	var run sync.WaitGroup
-	run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
-	b.stop = sync.OnceFunc(func() { cancel(); run.Wait() })
-}
-
-// told stands for the event stream.
-type told struct {
-	mu     sync.Mutex
-	events []executor.Event
-	tries  int
-	failed int
-}
-
-func (l *told) TellExecutions(_ context.Context, events []executor.Event) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed > 0 {
-		l.failed--
-		return drover.Errorf(drover.Unavailable, "no leader")
-	}
-	l.events = append(l.events, events...)
-	l.tries++
-	return nil
-}
-
-func (l *told) fail(times int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failed = times
-}
-
-func (l *told) all() []executor.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.events
-}
-
-func (l *told) calls() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tries
-}
-
-// hooks stands for the web: an address fails as often as its path says.
-type hooks struct {
-	mu    sync.Mutex
-	calls []string
-	last  []byte
-}
-
-func (h *hooks) Check(string) error { return nil }
-
-func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.calls, h.last = append(h.calls, url), body
-	switch {
-	case strings.HasSuffix(url, "/forbidden"):
-		return drover.Errorf(drover.Forbidden, "no")
-	case strings.HasSuffix(url, "/third") && len(h.calls) < 3, strings.HasSuffix(url, "/down"):
-		return drover.Errorf(drover.Unavailable, "busy")
-	}
-	return nil
-}
-
-func (h *hooks) called() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.calls)
-}
-
-func (h *hooks) count() int { return len(h.called()) }
-
-// bubble runs the test in synctest's time, with one claimed runner.
-func bubble(t *testing.T, cfg executor.Config, test func(t *testing.T, b *bundle)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		c := exectest.NewControl()
-		runners, stopRunners := exectest.Start(t, c, runner.Config{})
-		_, err := runners.PutEnvironment(t.Context(), execution.Environment{
-			ID: "e", Image: "host", PoolSize: 2, User: "user", Env: map[string]string{"A": "environment", "B": "environment"},
-		})
-		require.NoError(t, err)
-		synctest.Wait()
-		r, err := runners.Claim(
-			t.Context(), execution.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute},
-		)
-		require.NoError(t, err)
-		b := &bundle{control: c, runners: runners, runner: r, hooks: &hooks{}, told: &told{}}
-		b.start(t, cfg)
-		test(t, b)
-		b.stop()
-		stopRunners()
-		synctest.Wait()
-	})
-}
-
-func sh(command string) execution.Spec {
-	return execution.Spec{Argv: []string{"/bin/sh", "-c", command}}
-}
-
-// collect reads to the end.
-func collect(t *testing.T, s execution.Session) (stdout, stderr string, r execution.Receipt) {
-	t.Helper()
-	var out [3]strings.Builder
-	for {
-		f, err := s.Next(t.Context())
-		require.NoError(t, err)
-		if f.Receipt != nil {
-			_, err = s.Next(t.Context())
-			require.ErrorIs(t, err, io.EOF)
-			return out[execution.Stdout].String(), out[execution.Stderr].String(), *f.Receipt
-		}
-		out[f.Stream].Write(f.Data)
-	}
-}
 
 func TestRunsAndKeepsStreamsApart(t *testing.T) {
 	t.Parallel()
@@ -447,85 +294,6 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestABrokenLinkIsMended(t *testing.T) {
-	t.Parallel()
-	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
-		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;sleep 10s;echo two"))
-		require.NoError(t, err)
-		r := x.Attach(execution.Offsets{})
-		for range 2 {
-			_, err = r.Next(t.Context())
-			require.NoError(t, err)
-		}
-		b.control.Node.CutLink(true)
-		time.Sleep(5 * time.Second)
-		require.True(t, x.Info().Running)
-		b.control.Node.CutLink(false)
-		out, _, receipt := collect(t, r)
-		require.Equal(t, "two\n", out)
-		require.Equal(t, 0, receipt.ExitCode)
-		require.NoError(t, r.Close())
-
-		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
-		require.NoError(t, err)
-		r = x.Attach(execution.Offsets{})
-		b.control.Node.CutLink(true)
-		_, _, receipt = collect(t, r)
-		require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
-		require.NoError(t, r.Close())
-		b.control.Node.CutLink(false)
-		b.control.Node.Break(b.runner.AllocID)
-	})
-}
-
-func TestExecutionsSurviveAServerRestart(t *testing.T) {
-	t.Parallel()
-	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
-		spec := sh("echo one;sleep 10m;echo two")
-		spec.Detach = -1
-		x, err := b.Start(t.Context(), b.runner.ID, spec)
-		require.NoError(t, err)
-		synctest.Wait()
-		b.control.Node.CutLink(true) // the old server is gone
-		b.stop()
-		next := b.again(t, executor.Config{})
-		time.Sleep(3 * time.Second)
-		b.control.Node.CutLink(false)
-		found, err := next.Execution(t.Context(), x.ID())
-		require.NoError(t, err)
-		time.Sleep(5 * time.Minute)
-		require.True(t, found.Info().Running, "the idle timer stands still for it")
-		r := found.Attach(execution.Offsets{})
-		out, _, receipt := collect(t, r)
-		require.Equal(t, "two\n", out)
-		require.Equal(t, 0, receipt.ExitCode)
-		require.NoError(t, r.Close())
-		next.stop()
-	})
-}
-
-// A runner without executions does not hold up what was found in others.
-func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
-	t.Parallel()
-	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
-		_, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
-		require.NoError(t, err)
-		spec := sh("sleep 10m")
-		spec.Detach = -1
-		x, err := b.Start(t.Context(), b.runner.ID, spec)
-		require.NoError(t, err)
-		synctest.Wait()
-		b.stop()
-		next := b.again(t, executor.Config{})
-		begin := time.Now()
-		_, err = next.Execution(t.Context(), x.ID())
-		require.NoError(t, err)
-		require.Less(t, time.Since(begin), time.Second)
-		time.Sleep(11 * time.Minute) // until it ended
-		next.stop()
-	})
-}
-
 // Found with Poseidon's test of recovery: a runner with an idle timeout of a second lived four after a restart, as each
 // look for its executions, for three seconds, began the time anew.
 func TestLookingForExecutionsIsNoActivity(t *testing.T) {
@@ -540,21 +308,6 @@ func TestLookingForExecutionsIsNoActivity(t *testing.T) {
 		_, err = b.runners.Runner(t.Context(), b.runner.ID)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
 		next.stop()
-	})
-}
-
-func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
-	t.Parallel()
-	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
-		begin := time.Now()
-		_, err := b.Start(t.Context(), b.runner.ID, execution.Spec{Argv: []string{exectest.Stuck}})
-		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
-		require.Equal(t, time.Minute, time.Since(begin))
-		x, err := b.Start(t.Context(), b.runner.ID, sh("exit 4"))
-		require.NoError(t, err)
-		receipt, err := x.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, 4, receipt.ExitCode)
 	})
 }
 

@@ -398,23 +398,6 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 	})
 }
 
-func BenchmarkClaim(b *testing.B) {
-	c := exectest.NewControl()
-	c.StopRefill()
-	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
-	exectest.Put(b, s, "python", 0)
-	for range b.N {
-		c.Add("python")
-	}
-	exectest.AwaitWarm(b, s, b.N)
-	b.ResetTimer()
-	for range b.N {
-		if _, err := s.Claim(b.Context(), claimReq("python")); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // A claimed runner outlives the replacement of its environment, and restarts, as what it was made of: another image's
 // user is not in it.
 func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
@@ -450,26 +433,4 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 		}
 		stop()
 	})
-}
-
-// BenchmarkCycle is what this package does for one cycle of a client: it claims a runner, executes in it, releases it.
-func BenchmarkCycle(b *testing.B) {
-	c := exectest.NewControl()
-	c.StopRefill()
-	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
-	exectest.Put(b, s, "python", 0)
-	for range b.N {
-		c.Add("python")
-	}
-	exectest.AwaitWarm(b, s, b.N)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		r, err := s.Claim(b.Context(), claimReq("python"))
-		require.NoError(b, err)
-		lease, err := s.Acquire(b.Context(), r.ID)
-		require.NoError(b, err)
-		lease.Done()
-		require.NoError(b, s.Release(b.Context(), r.ID))
-	}
 }

@@ -1,0 +1,169 @@
+package executor_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type bundle struct {
+	*executor.Service
+	control *exectest.Control
+	runners *runner.Service
+	runner  execution.Runner
+	stop    func()
+	hooks   *hooks
+	told    *told
+}
+
+// again is the next process's service over the same runners.
+func (b *bundle) again(t *testing.T, cfg executor.Config) *bundle {
+	t.Helper()
+	next := &bundle{control: b.control, runners: b.runners, runner: b.runner, hooks: &hooks{}, told: &told{}}
+	next.start(t, cfg)
+	return next
+}
+
+func (b *bundle) start(t *testing.T, cfg executor.Config) {
+	t.Helper()
+	s, err := executor.New(cfg, executor.Deps{
+		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	b.Service = s
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
+	b.stop = sync.OnceFunc(func() { cancel(); run.Wait() })
+}
+
+// told stands for the event stream.
+type told struct {
+	mu     sync.Mutex
+	events []executor.Event
+	tries  int
+	failed int
+}
+
+func (l *told) TellExecutions(_ context.Context, events []executor.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed > 0 {
+		l.failed--
+		return drover.Errorf(drover.Unavailable, "no leader")
+	}
+	l.events = append(l.events, events...)
+	l.tries++
+	return nil
+}
+
+func (l *told) fail(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = times
+}
+
+func (l *told) all() []executor.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events
+}
+
+func (l *told) calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries
+}
+
+// hooks stands for the web: an address fails as often as its path says.
+type hooks struct {
+	mu    sync.Mutex
+	calls []string
+	last  []byte
+}
+
+func (h *hooks) Check(string) error { return nil }
+
+func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls, h.last = append(h.calls, url), body
+	switch {
+	case strings.HasSuffix(url, "/forbidden"):
+		return drover.Errorf(drover.Forbidden, "no")
+	case strings.HasSuffix(url, "/third") && len(h.calls) < 3, strings.HasSuffix(url, "/down"):
+		return drover.Errorf(drover.Unavailable, "busy")
+	}
+	return nil
+}
+
+func (h *hooks) called() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
+func (h *hooks) count() int { return len(h.called()) }
+
+// bubble runs the test in synctest's time, with one claimed runner.
+func bubble(t *testing.T, cfg executor.Config, test func(t *testing.T, b *bundle)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		runners, stopRunners := exectest.Start(t, c, runner.Config{})
+		_, err := runners.PutEnvironment(t.Context(), execution.Environment{
+			ID: "e", Image: "host", PoolSize: 2, User: "user", Env: map[string]string{"A": "environment", "B": "environment"},
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		r, err := runners.Claim(
+			t.Context(), execution.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute},
+		)
+		require.NoError(t, err)
+		b := &bundle{control: c, runners: runners, runner: r, hooks: &hooks{}, told: &told{}}
+		b.start(t, cfg)
+		test(t, b)
+		b.stop()
+		stopRunners()
+		synctest.Wait()
+	})
+}
+
+func sh(command string) execution.Spec {
+	return execution.Spec{Argv: []string{"/bin/sh", "-c", command}}
+}
+
+// collect reads to the end.
+func collect(t *testing.T, s execution.Session) (stdout, stderr string, r execution.Receipt) {
+	t.Helper()
+	var out [3]strings.Builder
+	for {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Receipt != nil {
+			_, err = s.Next(t.Context())
+			require.ErrorIs(t, err, io.EOF)
+			return out[execution.Stdout].String(), out[execution.Stderr].String(), *f.Receipt
+		}
+		out[f.Stream].Write(f.Data)
+	}
+}

@@ -1,0 +1,108 @@
+package executor_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/executor"
+)
+
+func TestABrokenLinkIsMended(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;sleep 10s;echo two"))
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		for range 2 {
+			_, err = r.Next(t.Context())
+			require.NoError(t, err)
+		}
+		b.control.Node.CutLink(true)
+		time.Sleep(5 * time.Second)
+		require.True(t, x.Info().Running)
+		b.control.Node.CutLink(false)
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+
+		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
+		require.NoError(t, err)
+		r = x.Attach(execution.Offsets{})
+		b.control.Node.CutLink(true)
+		_, _, receipt = collect(t, r)
+		require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
+		require.NoError(t, r.Close())
+		b.control.Node.CutLink(false)
+		b.control.Node.Break(b.runner.AllocID)
+	})
+}
+
+func TestExecutionsSurviveAServerRestart(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo one;sleep 10m;echo two")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.control.Node.CutLink(true) // the old server is gone
+		b.stop()
+		next := b.again(t, executor.Config{})
+		time.Sleep(3 * time.Second)
+		b.control.Node.CutLink(false)
+		found, err := next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		require.True(t, found.Info().Running, "the idle timer stands still for it")
+		r := found.Attach(execution.Offsets{})
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+		next.stop()
+	})
+}
+
+// A runner without executions does not hold up what was found in others.
+func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		_, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
+		require.NoError(t, err)
+		spec := sh("sleep 10m")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.stop()
+		next := b.again(t, executor.Config{})
+		begin := time.Now()
+		_, err = next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), time.Second)
+		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
+func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		begin := time.Now()
+		_, err := b.Start(t.Context(), b.runner.ID, execution.Spec{Argv: []string{exectest.Stuck}})
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.Equal(t, time.Minute, time.Since(begin))
+		x, err := b.Start(t.Context(), b.runner.ID, sh("exit 4"))
+		require.NoError(t, err)
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, receipt.ExitCode)
+	})
+}

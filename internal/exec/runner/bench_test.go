@@ -1,0 +1,48 @@
+package runner_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/exec/exectest"
+)
+
+func BenchmarkClaim(b *testing.B) {
+	c := exectest.NewControl()
+	c.StopRefill()
+	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
+	exectest.Put(b, s, "python", 0)
+	for range b.N {
+		c.Add("python")
+	}
+	exectest.AwaitWarm(b, s, b.N)
+	b.ResetTimer()
+	for range b.N {
+		if _, err := s.Claim(b.Context(), claimReq("python")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCycle is what this package does for one cycle of a client: it claims a runner, executes in it, releases it.
+func BenchmarkCycle(b *testing.B) {
+	c := exectest.NewControl()
+	c.StopRefill()
+	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
+	exectest.Put(b, s, "python", 0)
+	for range b.N {
+		c.Add("python")
+	}
+	exectest.AwaitWarm(b, s, b.N)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		r, err := s.Claim(b.Context(), claimReq("python"))
+		require.NoError(b, err)
+		lease, err := s.Acquire(b.Context(), r.ID)
+		require.NoError(b, err)
+		lease.Done()
+		require.NoError(b, s.Release(b.Context(), r.ID))
+	}
+}
