@@ -11,10 +11,7 @@ import (
 func Close(f *os.File) error {
 	r := reader(f)
 	err := closeLocked(f)
-	if r != nil {
-		awaitWriters(r)
-		_ = r.Close() // nothing was written through it
-	}
+	awaitWriters(r)
 	return err
 }
 
