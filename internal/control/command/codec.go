@@ -55,6 +55,7 @@ var kinds = [kindEnd]func() Command{
 	KindBindFleetNode:          func() Command { return new(BindFleetNode) },
 	KindTellExecutions:         func() Command { return new(TellExecutions) },
 	KindInitCluster:            func() Command { return new(InitCluster) },
+	KindDispatchJob:            func() Command { return new(DispatchJob) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -15,6 +15,12 @@ type RegisterJob struct {
 	Submission     *drover.JobSubmission `codec:",omitempty"` // optional: what the job was made of; the FSM says of which version
 }
 
+// DispatchJob registers a child of a parameterized job, unless the parent has a child with the same idempotency token.
+// Result: the *drover.Job stored, which is the earlier child if there is one. Errors: as RegisterJob.
+type DispatchJob struct {
+	Register RegisterJob // its job has a parent and a token
+}
+
 // ScalingRecord is a scaling event of a group; its CreateIndex is filled in by the FSM.
 type ScalingRecord struct {
 	Group string
@@ -58,6 +64,9 @@ type TagJobVersion struct {
 
 // Kind implements Command.
 func (*RegisterJob) Kind() Kind { return KindRegisterJob }
+
+// Kind implements Command.
+func (*DispatchJob) Kind() Kind { return KindDispatchJob }
 
 // Kind implements Command.
 func (*DeregisterJob) Kind() Kind { return KindDeregisterJob }

@@ -45,6 +45,7 @@ const (
 	KindBindFleetNode
 	KindTellExecutions
 	KindInitCluster
+	KindDispatchJob
 	kindEnd
 )
 
@@ -55,7 +56,7 @@ var kindNames = [...]string{
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
-	"TellExecutions", "InitCluster",
+	"TellExecutions", "InitCluster", "DispatchJob",
 }
 
 // String returns the command's name.

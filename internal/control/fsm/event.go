@@ -8,7 +8,7 @@ import (
 // eventType is Nomad's name of what a command does; all rows that it changes are told under it.
 func eventType(k command.Kind) string {
 	switch k {
-	case command.KindRegisterJob:
+	case command.KindRegisterJob, command.KindDispatchJob:
 		return "JobRegistered"
 	case command.KindDeregisterJob:
 		return "JobDeregistered"

@@ -182,6 +182,8 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 		return e.setNodeMeta(c)
 	case *command.PromoteDeployment:
 		return nil, e.promoteDeployment(c)
+	case *command.DispatchJob:
+		return e.dispatchJob(c)
 	}
 	return e.applyFleet(c)
 }

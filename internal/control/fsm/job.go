@@ -46,6 +46,18 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 	return j, nil
 }
 
+// dispatchJob registers a child of a parameterized job once for each idempotency token: as long as a child with the
+// token is stored, alive or dead, it is the answer, and nothing changes. The log's order decides between dispatches of
+// several servers. Errors: as registerJob.
+func (e *entry) dispatchJob(c *command.DispatchJob) (*drover.Job, error) {
+	if j := c.Register.Job; j != nil && j.DispatchIdempotencyToken != "" {
+		if first := e.txn.DispatchedJob(j.Namespace, j.ParentID, j.DispatchIdempotencyToken); first != nil {
+			return first, nil
+		}
+	}
+	return e.registerJob(&c.Register)
+}
+
 // checkJobIndex compares the job's index with what the caller expects; 0 means that the job must not exist. The prefix
 // is Nomad's: its command line recognizes this error by it.
 func checkJobIndex(old *drover.Job, want uint64) error {

@@ -100,8 +100,14 @@ func (d draw) updates() command.Command {
 	return c
 }
 
+func (d draw) dispatch() command.Command {
+	j := job(d.id("j0/dispatch-", 6), "batch", 1)
+	j.ParentID, j.Dispatched, j.DispatchIdempotencyToken = "j0", true, d.pick("token", "a", "a\x00b", "b")
+	return &command.DispatchJob{Register: command.RegisterJob{Job: j, EnforceIndex: true, Eval: eval("e-"+j.ID, j.ID, drover.EvalPending)}}
+}
+
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 18).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 19).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -126,7 +132,7 @@ func (d draw) command(s *store.Snapshot) command.Command {
 	case 11:
 		return &command.Reap{
 			Allocs: []string{d.id("a", 12)}, Evals: []string{d.id("e", 6)}, Nodes: []string{d.id("n", 9)},
-			Jobs: []drover.NamespacedID{{Namespace: "default", ID: d.id("j", 20)}},
+			Jobs: []drover.NamespacedID{{Namespace: "default", ID: d.id("j", 20)}, {Namespace: "default", ID: d.id("j0/dispatch-", 9)}},
 		}
 	case 12:
 		return &command.TransitionAllocs{Time: d.time(), Transitions: map[string]drover.DesiredTransition{
@@ -140,6 +146,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 17:
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
+	case 18:
+		return d.dispatch()
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:
@@ -176,6 +184,7 @@ func TestSameLogSameState(t *testing.T) {
 		}
 		require.Equal(t, b.f.Hash(), replayed.Hash(), "after replaying the log")
 		checkDerived(t, b.now())
+		checkDispatches(t, b.now())
 		checkEvents(t, b.told.events)
 	})
 }
@@ -219,6 +228,18 @@ func checkDerived(t testing.TB, s *store.Snapshot) {
 			}
 		}
 		require.Equal(t, []int{live, open, byJob[r.Summary.JobID]}, []int{r.Live, r.OpenEvals, r.Allocs})
+	}
+}
+
+// checkDispatches: a token has one child at most, and the index finds it.
+func checkDispatches(t testing.TB, s *store.Snapshot) {
+	children := map[string]*drover.Job{}
+	for j := range s.Jobs("*", "j0/") {
+		require.Nil(t, children[j.DispatchIdempotencyToken], "two children with one token")
+		children[j.DispatchIdempotencyToken] = j
+	}
+	for _, token := range []string{"a", "a\x00b", "b"} {
+		require.Equal(t, children[token], s.DispatchedJob("default", "j0", token))
 	}
 }
 

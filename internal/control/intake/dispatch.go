@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
 )
 
@@ -17,8 +19,9 @@ const MaxPayload = 16 << 10
 
 const maxIDPrefix = 128 // bytes of what goes into the ids of dispatched jobs
 
-// DispatchJob starts a child of a parameterized job; the same idempotency token starts one once. Errors: NotFound,
-// Invalid (not parameterized, stopped, payload or meta not as declared), TooLarge, Forbidden.
+// DispatchJob starts a child of a parameterized job. While a child with the request's idempotency token is stored, the
+// answer is that child's: the state machine decides, so that this holds over restarts and changes of leader. Errors:
+// NotFound, Invalid (not parameterized, stopped, payload or meta not as declared), TooLarge, Forbidden.
 func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (drover.Outcome, error) {
 	parent, err := in.job(r.Namespace, r.ID)
 	if err != nil {
@@ -31,36 +34,46 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 		return drover.Outcome{}, drover.Errorf(drover.Forbidden,
 			"job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
-	// The lock makes a second request with the token wait until the first one's child is in the state.
 	if r.IdempotencyToken != "" {
-		in.dispatch.Lock()
-		defer in.dispatch.Unlock()
-		if o, ok := in.dispatched(parent, r.IdempotencyToken); ok {
-			return o, nil
+		s := in.deps.Store.Snapshot()
+		if first := s.DispatchedJob(parent.Namespace, parent.ID, r.IdempotencyToken); first != nil {
+			return dispatched(s, first), nil // most repetitions need no entry of the log
 		}
 	}
 	child := in.dispatchedChild(parent, r)
-	o, err := in.register(ctx, child, registration{RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister})
-	o.DispatchedJobID = child.ID
-	return o, err
+	c, warnings := in.registering(child, registration{
+		RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister,
+	})
+	var entry command.Command = c
+	if r.IdempotencyToken != "" {
+		entry = &command.DispatchJob{Register: *c}
+	}
+	o, stored, err := in.commit(ctx, entry, c)
+	if err != nil {
+		return drover.Outcome{}, err
+	}
+	if stored == nil && r.IdempotencyToken != "" { // through another server: the state has it, the answer not always
+		stored = in.deps.Store.Snapshot().DispatchedJob(child.Namespace, parent.ID, r.IdempotencyToken)
+	}
+	if stored != nil && stored.ID != child.ID { // another dispatch with the token was earlier in the log
+		return dispatched(in.deps.Store.Snapshot(), stored), nil
+	}
+	o.DispatchedJobID, o.Warnings = child.ID, strings.Join(warnings, "; ")
+	return o, nil
 }
 
-// dispatched finds the child that was started with the token before.
-func (in *Intake) dispatched(parent *drover.Job, token string) (drover.Outcome, bool) {
-	s := in.deps.Store.Snapshot()
-	for j := range s.Jobs(parent.Namespace, parent.ID+"/dispatch-") {
-		if j.DispatchIdempotencyToken != token {
-			continue
-		}
-		o := drover.Outcome{Index: s.Index(), JobModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, DispatchedJobID: j.ID}
-		for e := range s.EvaluationsByJob(j.Namespace, j.ID) {
-			if o.EvalID == "" || e.CreateIndex < o.EvalCreateIndex {
-				o.EvalID, o.EvalCreateIndex = e.ID, e.CreateIndex
-			}
-		}
-		return o, true
+// dispatched is the answer for a child that was started before: that of the first dispatch, as far as its evaluation
+// is still there.
+func dispatched(s *store.Snapshot, child *drover.Job) drover.Outcome {
+	o := drover.Outcome{
+		Index: s.Index(), JobModifyIndex: child.JobModifyIndex, JobCreateIndex: child.CreateIndex, DispatchedJobID: child.ID,
 	}
-	return drover.Outcome{}, false
+	for e := range s.EvaluationsByJob(child.Namespace, child.ID) {
+		if o.EvalID == "" || e.CreateIndex < o.EvalCreateIndex {
+			o.EvalID, o.EvalCreateIndex = e.ID, e.CreateIndex
+		}
+	}
+	return o
 }
 
 // dispatchedChild returns the child to be registered: the parent with payload, meta and a new id. The id is Nomad's

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -32,10 +31,7 @@ type Deps struct {
 }
 
 // Intake is safe for use by several goroutines.
-type Intake struct {
-	deps     Deps
-	dispatch sync.Mutex // serialises dispatches with idempotency tokens
-}
+type Intake struct{ deps Deps }
 
 // New returns an Intake.
 func New(deps Deps) *Intake { return &Intake{deps: deps} }

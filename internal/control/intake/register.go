@@ -120,12 +120,19 @@ type registration struct {
 
 // register commits an admitted job.
 func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (drover.Outcome, error) {
+	c, warnings := in.registering(j, r)
+	o, _, err := in.commit(ctx, c, c)
+	o.Warnings = strings.Join(warnings, "; ")
+	return o, err
+}
+
+// registering makes the command that registers an admitted job, and what its author is warned of.
+func (in *Intake) registering(j *drover.Job, r registration) (c *command.RegisterJob, warnings []string) {
 	now := in.now().UnixNano()
 	if j.SubmitTime == 0 {
 		j.SubmitTime = now
 	}
-	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
-	var warnings []string
+	c = &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	// Warnings are for the author of a job file; nobody reads those of a launch or a scaling.
 	if r.by == drover.TriggerJobRegister {
 		warnings = j.IgnoredBlocks()
@@ -146,19 +153,25 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 			r.scaling.Event.EvalID = &c.Eval.ID
 		}
 	}
-	index, result, err := in.deps.Log.Propose(ctx, c)
+	return c, warnings
+}
+
+// commit proposes the entry that holds the registration, and returns what became of it, with the job that is stored.
+func (in *Intake) commit(ctx context.Context, entry command.Command, c *command.RegisterJob) (drover.Outcome, *drover.Job, error) {
+	index, result, err := in.deps.Log.Propose(ctx, entry)
 	if err != nil {
-		return drover.Outcome{}, err
+		return drover.Outcome{}, nil, err
 	}
-	o := drover.Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: strings.Join(warnings, "; ")}
+	o := drover.Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index}
 	// A registration that changes nothing leaves the job's index where it was.
-	if stored, ok := result.(*drover.Job); ok && stored != nil {
+	stored, ok := result.(*drover.Job)
+	if ok && stored != nil {
 		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
 	}
 	if c.Eval != nil {
 		o.EvalID, o.EvalCreateIndex = c.Eval.ID, index
 	}
-	return o, nil
+	return o, stored, nil
 }
 
 // keepable returns the source if it is to be kept, else why it is not.

@@ -70,6 +70,19 @@ func (r *reader) Jobs(namespace, prefix string) iter.Seq[*drover.Job] {
 	return scan[drover.Job](r, tables.Jobs, indexID, namespace+"\x00"+prefix)
 }
 
+// DispatchedJob returns the parent's child that was dispatched with the idempotency token, or nil. Logs of older
+// programs may have several: the first one counts.
+func (r *reader) DispatchedJob(namespace, parent, token string) *drover.Job {
+	var first *drover.Job
+	key := dispatchKey(&drover.Job{Namespace: namespace, ParentID: parent, DispatchIdempotencyToken: token})
+	for j := range scan[drover.Job](r, tables.Jobs, indexDispatch, key) {
+		if j.DispatchIdempotencyToken == token && (first == nil || j.CreateIndex < first.CreateIndex) {
+			first = j
+		}
+	}
+	return first
+}
+
 // JobVersions returns the versions kept, the newest first.
 func (r *reader) JobVersions(namespace, id string) []*drover.Job {
 	var out []*drover.Job

@@ -14,8 +14,9 @@ import (
 const tableUsage = "usage"
 
 const (
-	indexID  = "id"
-	indexJob = "job"
+	indexID       = "id"
+	indexJob      = "job"
+	indexDispatch = "dispatch"
 )
 
 func jobPrefix(namespace, id string) string { return namespace + "\x00" + id + "\x00" }
@@ -23,6 +24,14 @@ func jobPrefix(namespace, id string) string { return namespace + "\x00" + id + "
 // versionKey sorts the newest first.
 func versionKey(j *drover.Job) string {
 	return jobPrefix(j.Namespace, j.ID) + fmt.Sprintf("%016x", ^j.Version)
+}
+
+// dispatchKey is the idempotency token of a dispatched job, among those of its parent.
+func dispatchKey(j *drover.Job) string {
+	if j.DispatchIdempotencyToken == "" {
+		return ""
+	}
+	return jobPrefix(j.Namespace, j.ParentID) + term(j.DispatchIdempotencyToken)
 }
 
 // indexer indexes values of *T by a string made of them; its arguments are such strings, or prefixes. A value with
@@ -62,7 +71,7 @@ func done(a *drover.Allocation) bool {
 func schema() *memdb.DBSchema {
 	s := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
 	for _, t := range []*memdb.TableSchema{
-		table(tables.Jobs, func(j *drover.Job) string { return jobPrefix(j.Namespace, j.ID) }),
+		table(tables.Jobs, func(j *drover.Job) string { return jobPrefix(j.Namespace, j.ID) }, index(indexDispatch, dispatchKey)),
 		table(tables.JobVersions, versionKey),
 		table(tables.JobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
 		table(tables.Nodes, func(n *drover.Node) string { return term(n.ID) }),
