@@ -56,6 +56,15 @@ func newTransport() http.RoundTripper {
 	return own
 }
 
+// keyed is the key of an idempotency key in a context.
+type keyed struct{}
+
+// WithIdempotencyKey returns a context whose claim, execution or run is carried out once, however often it is asked for:
+// repetitions with the same key and request are answered as the first was. Take a new key for each.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyed{}, key)
+}
+
 // url joins escaped path elements and the query.
 func (c *Client) url(path []string, query url.Values) string {
 	escaped := make([]string, len(path))
@@ -87,6 +96,9 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 		return nil, drover.Errorf(drover.Invalid, "making the request: %w", err)
 	}
 	c.authorize(req.Header)
+	if key, ok := ctx.Value(keyed{}).(string); ok && r.method == http.MethodPost {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	for name, value := range r.headers {
 		req.Header.Set(name, value)
 	}

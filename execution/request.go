@@ -17,6 +17,14 @@ type Request struct {
 	// answers 2xx. Addresses that are not public are refused unless exec.webhook_allow names them; redirects are not
 	// followed. An end while the server was down is told when it is back.
 	Webhook string `json:"webhook,omitempty"`
+	// Once is set by a server for a request with an Idempotency-Key.
+	Once Once `json:"-"`
+}
+
+// Once tells repetitions of a request from new ones. The zero value is a request that is always new.
+type Once struct {
+	ID      string // of the execution, which the key gives
+	Request string // a digest of the request
 }
 
 // RunRequest asks for a runner, files in it, and a command run there, in one request; the runner is released after it.

@@ -27,6 +27,15 @@ func DecodeJSON(r *http.Request, v any) error {
 	return err
 }
 
+// ReadBody reads the whole body. Errors: TooLarge, Invalid.
+func ReadBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, bodyError(err, nil)
+	}
+	return body, nil
+}
+
 // DecodeStrictJSON is DecodeJSON, but refuses fields that v does not have, and text that is not UTF-8. Errors: Invalid,
 // TooLarge.
 func DecodeStrictJSON(r *http.Request, v any) error {

@@ -2,6 +2,7 @@ package id
 
 import (
 	cryptorand "crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"hash/fnv"
 	"math/rand/v2"
@@ -36,6 +37,12 @@ func (s *Seeded) New() string {
 		}
 	}
 	return format(b)
+}
+
+// Named returns the UUID that the text gives: the same text gives the same one, and nobody can find another text for it.
+func Named(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return format([16]byte(sum[:16]))
 }
 
 // Seed turns an id into a seed: the same id gives the same one.

@@ -16,17 +16,17 @@ import (
 
 // Execution is a command that runs in a claimed runner, or ended there not long ago.
 type Execution struct {
-	id      string
-	runner  execution.Runner
-	spec    execution.Spec
-	lease   *runner.Lease
-	webhook string // told of the end
-	clock   clock.Clock
-	window  int64
-	grace   time.Duration
-	base    context.Context    // of what is done for it beside requests; never ends by itself
-	stop    context.CancelFunc // ends the pump
-	done    chan struct{}      // closed when the receipt is there
+	terms
+	id     string
+	runner execution.Runner
+	spec   execution.Spec
+	lease  *runner.Lease
+	clock  clock.Clock
+	window int64
+	grace  time.Duration
+	base   context.Context    // of what is done for it beside requests; never ends by itself
+	stop   context.CancelFunc // ends the pump
+	done   chan struct{}      // closed when the receipt is there
 
 	mu       sync.Mutex // guards what follows
 	session  execution.Session

@@ -27,11 +27,14 @@ type record struct {
 	Execution   execution.Execution `json:"execution"` // with its receipt when it ended; without variables
 	Environment string              `json:"environment"`
 	Webhook     string              `json:"webhook,omitempty"` // to be told
+	Request     string              `json:"request,omitempty"` // a digest, of a request with an idempotency key
 	EndedAt     time.Time           `json:"endedAt,omitzero"`
 
 	raw     []byte // its line
 	dropped bool   // kept for its webhook only
 }
+
+func (r record) terms() terms { return terms{webhook: r.Webhook, request: r.Request} }
 
 // ledgerLine is one line of the file; exactly one of its fields is set. A later record of the same execution
 // replaces the earlier.

@@ -106,7 +106,7 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 			s.deps.Log.Warn("a node names an execution of another runner", "execution", x.ID, "runner", of, "named_for", runnerID)
 			continue
 		}
-		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].Webhook); err != nil {
+		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].terms()); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 
 // recoverExecution takes up one execution, from its first byte that is still kept. Each has a lease of its own,
 // since leases end with their executions. One that this process started itself is left alone.
-func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, webhook string) error {
+func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, of terms) error {
 	if s.known(found.ID) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 		return err
 	}
 	found.Spec.ID = found.ID
-	if _, err := s.adopt(ctx, lease, found.Spec, session, webhook); err != nil {
+	if _, err := s.adopt(ctx, lease, found.Spec, session, of); err != nil {
 		lease.Done()
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // startRecord is what is written down of an execution that was started.
-func startRecord(r execution.Runner, spec execution.Spec, webhook string) record {
+func startRecord(r execution.Runner, spec execution.Spec, of terms) record {
 	return record{
 		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
-		Environment: r.Environment, Webhook: webhook,
+		Environment: r.Environment, Webhook: of.webhook, Request: of.request,
 	}
 }
 
@@ -21,7 +21,7 @@ func startRecord(r execution.Runner, spec execution.Spec, webhook string) record
 func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
 	info := x.Info()
 	info.Running, info.Receipt = false, &receipt
-	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, EndedAt: at}
+	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, Request: x.request, EndedAt: at}
 }
 
 // remember takes up what an earlier process wrote down: ended executions with their receipts, and webhooks that were
@@ -51,8 +51,8 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 func (s *Service) restore(ctx context.Context, r record) *Execution {
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
-		runner:  execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
-		webhook: r.Webhook, clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
+		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
+		terms:  r.terms(), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
 	}
 	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {

@@ -42,8 +42,29 @@ func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.
 	return x.Attach(execution.Offsets{}), nil
 }
 
+// repeated returns the execution that an earlier request with the same key started; nil if there was none. Errors:
+// Conflict if that was another request; Unavailable while the executions of an earlier process are looked for.
+func (s *Service) repeated(ctx context.Context, once execution.Once) (*Execution, error) {
+	if once.ID == "" {
+		return nil, nil
+	}
+	x, err := s.Execution(ctx, once.ID)
+	if drover.CodeOf(err) == drover.NotFound {
+		select {
+		case <-s.recovered:
+			return nil, nil
+		default:
+			return nil, drover.Errorf(drover.Unavailable, "executions from before a restart are still looked for: try again")
+		}
+	}
+	if err == nil && x.request != once.Request && x.request != "" {
+		return nil, drover.Errorf(drover.Conflict, "the idempotency key was used for another request, which started execution %s", x.id)
+	}
+	return x, err
+}
+
 // request starts what the request asks for. All checks come before the shell is looked for, which asks the runner.
-// Clients cannot choose the id. Input is written by a goroutine, so that a program that reads slowly does not hold
+// Clients cannot choose the id, but one gives it by an idempotency key. Input is written by a goroutine, so that a program that reads slowly does not hold
 // up the answer.
 func (s *Service) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
 	if err := ValidateRequest(r); err != nil {
@@ -52,6 +73,9 @@ func (s *Service) request(ctx context.Context, runnerID string, r execution.Requ
 	if err := s.checkWebhook(r.Webhook); err != nil {
 		return nil, err
 	}
+	if x, err := s.repeated(ctx, r.Once); x != nil || err != nil {
+		return x, err
+	}
 	if r.Command != "" {
 		argv, err := s.Shell(ctx, runnerID, r.Command)
 		if err != nil {
@@ -59,11 +83,11 @@ func (s *Service) request(ctx context.Context, runnerID string, r execution.Requ
 		}
 		r.Argv = argv
 	}
-	r.ID = ""
+	r.ID = r.Once.ID
 	if len(r.Input) > 0 {
 		r.Stdin = true
 	}
-	x, err := s.startFor(ctx, runnerID, r.Spec, r.Webhook)
+	x, err := s.startFor(ctx, runnerID, r.Spec, terms{webhook: r.Webhook, request: r.Once.Request})
 	if err != nil || len(r.Input) == 0 {
 		return x, err
 	}

@@ -27,6 +27,12 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 	if err := s.checkWebhook(r.Webhook); err != nil {
 		return execution.RunResult{}, err
 	}
+	switch x, err := s.repeated(ctx, r.Once); {
+	case err != nil:
+		return execution.RunResult{}, err
+	case x != nil:
+		return execution.RunResult{}, errRanBefore(x)
+	}
 	begin := s.deps.Clock.Now()
 	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle})
 	if err != nil {
@@ -50,6 +56,12 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 	defer session.Close() //nolint:errcheck // detaching cannot fail
 	err = s.gather(ctx, session, r.MaxOutput, begin, &result)
 	return result, err
+}
+
+// errRanBefore is the answer to a repeated run whose first answer is not kept: it must not run again.
+func errRanBefore(x *Execution) error {
+	return drover.Errorf(drover.Conflict, "an earlier request with this idempotency key ran as execution %s; "+
+		"its output is not kept, GET /v1/execution/%s has its receipt", x.id, x.id)
 }
 
 // validateRun checks the request and fills in its defaults. The output limit of the execution is lowered to

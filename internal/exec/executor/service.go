@@ -131,11 +131,17 @@ func (s *Service) Run(ctx context.Context) error {
 // filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
 // Invalid, NotFound, Gone, Unavailable.
 func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spec) (*Execution, error) {
-	return s.startFor(ctx, runnerID, spec, "")
+	return s.startFor(ctx, runnerID, spec, terms{})
 }
 
-// startFor is Start, and tells a webhook of the end.
-func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.Spec, webhook string) (*Execution, error) {
+// terms are what a request says of an execution beside its spec.
+type terms struct {
+	webhook string // told of the end
+	request string // a digest, of a request with an idempotency key
+}
+
+// startFor is Start for a request.
+func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.Spec, of terms) (*Execution, error) {
 	if err := Validate(spec); err != nil {
 		return nil, err
 	}
@@ -143,7 +149,7 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	if err != nil {
 		return nil, err
 	}
-	x, err := s.start(ctx, lease, spec, webhook)
+	x, err := s.start(ctx, lease, spec, of)
 	if err != nil {
 		lease.Done()
 		return nil, err
@@ -156,7 +162,7 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 // line is written before anybody hears of the execution. If the line fails, only an execution with a webhook is
 // refused: after a restart nobody would know whom to tell. When the runner went away meanwhile its reason is the
 // error, not that of the broken connection.
-func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, webhook string) (*Execution, error) {
+func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, of terms) (*Execution, error) {
 	r := lease.Runner()
 	spec, err := bind(spec, lease.Environment(), r)
 	if err != nil {
@@ -176,14 +182,14 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 			return nil, err
 		}
 	}
-	if err := s.ledger.write(startRecord(r, spec, webhook)); err != nil {
-		if webhook != "" {
+	if err := s.ledger.write(startRecord(r, spec, of)); err != nil {
+		if of.webhook != "" {
 			_ = session.Close() // which kills it
 			return nil, drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
 		}
 		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
 	}
-	x, err := s.adopt(ctx, lease, spec, session, webhook)
+	x, err := s.adopt(ctx, lease, spec, session, of)
 	if err == nil {
 		x.mu.Lock()
 		x.begun = begun
@@ -235,11 +241,11 @@ func (s *Service) endRecovery() {
 
 // adopt makes an Execution of a session and starts its pump.
 func (s *Service) adopt(
-	ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, webhook string,
+	ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, of terms,
 ) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	x := &Execution{
-		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, webhook: webhook,
+		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, terms: of,
 		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
 	}

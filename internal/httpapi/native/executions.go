@@ -22,8 +22,11 @@ func (f *Face) executionOperations() []operation {
 			out:     []execution.Execution{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Handle: f.createExecution, MaxBody: f.MaxFiles},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Handle: f.once(f.createExecution), MaxBody: f.MaxFiles,
+			},
 			summary: "Start an execution",
+			query:   []param{keyParam},
 			in:      execution.Request{}, out: execution.Execution{}, status: []int{http.StatusCreated},
 		},
 		{
@@ -73,8 +76,9 @@ func (f *Face) executionOperations() []operation {
 			in:      execution.WindowSize{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Handle: f.run, MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Handle: f.once(f.run), MaxBody: f.MaxFiles},
 			summary: "Claim a runner, run a command with files, release the runner",
+			query:   []param{keyParam},
 			in:      execution.RunRequest{}, out: execution.RunResult{},
 		},
 	}
@@ -98,6 +102,7 @@ func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
+	req.Once = onceOf(r)
 	x, err := f.Executions.CreateRequest(r.Context(), r.PathValue("runner"), req)
 	return answer(w, r, http.StatusCreated, x, err)
 }
@@ -278,12 +283,13 @@ func offsetOf(text string) (int64, error) {
 }
 
 // run answers POST /v1/run. The request lasts as long as the command; a client that leaves ends it, since ctx ends
-// with the request.
+// with the request: with an idempotency key a minute later, unless it comes back.
 func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	var req execution.RunRequest
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
+	req.Once = onceOf(r)
 	result, err := f.Executions.RunOnce(r.Context(), req)
 	return answer(w, r, http.StatusOK, result, err)
 }

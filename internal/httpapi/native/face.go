@@ -68,6 +68,7 @@ type Deps struct {
 type Face struct {
 	Config
 	Deps
+	answers *answers
 }
 
 // New returns the face.
@@ -77,7 +78,7 @@ func New(cfg Config, deps Deps) *Face {
 	cfg.PingEvery = cmp.Or(cfg.PingEvery, socket.PingEvery)
 	cfg.FirstMessage = cmp.Or(cfg.FirstMessage, 10*time.Second)
 	cfg.UploadStall = cmp.Or(cfg.UploadStall, time.Minute)
-	return &Face{cfg, deps}
+	return &Face{cfg, deps, newAnswers(deps.Clock)}
 }
 
 // Problem is the body of errors.

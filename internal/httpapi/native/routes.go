@@ -38,8 +38,18 @@ type param = openapi.Param
 var (
 	onRunner    = httpapi.Runner(httpapi.PathKey("runner"))
 	ofExecution = httpapi.Execution(httpapi.PathKey("execution"))
-	claims      = httpapi.Claim(httpapi.BodyKey("environment"))
+	claims      = httpapi.Claim(unlessOnce(httpapi.BodyKey("environment")))
 )
+
+// unlessOnce leaves requests with an idempotency key to the leader: only one server can tell a repetition.
+func unlessOnce(k httpapi.Key) httpapi.Key {
+	return func(r *http.Request) (string, error) {
+		if keyOf(r) != "" {
+			return "", nil
+		}
+		return k(r)
+	}
+}
 
 // Parameters that several routes have.
 var (
@@ -54,8 +64,12 @@ var (
 	waitParam       = param{Name: "wait", Kind: "string", About: `how long to wait for the end, as in "30s"`}
 	fillParam       = param{Name: "wait", Kind: "string", About: `how long to wait until the pool is full or a runner failed, as in "30s"`}
 	rangeParam      = param{Name: "Range", Kind: "string", About: `the part wanted, as in "bytes=0-99"`, Header: true}
-	messagesParam   = param{Name: "mode", Kind: "string", About: "how output comes; default binary", Values: []string{"binary", "text"}}
-	earlyParam      = param{
+	keyParam        = param{
+		Name: keyHeader, Kind: "string", Header: true,
+		About: "a text of the client's for this request: a repetition with the same key and body is answered as the first was (409 with another)",
+	}
+	messagesParam = param{Name: "mode", Kind: "string", About: "how output comes; default binary", Values: []string{"binary", "text"}}
+	earlyParam    = param{
 		Name: execution.RequestHeader, Kind: "string", Header: true,
 		About: "the ExecutionRequest, JSON in base64, instead of the first message",
 	}

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,8 +23,9 @@ func (f *Face) runnerOperations() []operation {
 			out:     []execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Handle: f.claim, MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Handle: f.once(f.claim), MaxBody: f.MaxFiles},
 			summary: "Claim a runner",
+			query:   []param{keyParam},
 			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
 		},
 		{
@@ -89,8 +91,24 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	if err := execution.PrepareChanges(body.Files); err != nil {
 		return err
 	}
-	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest)
+	if _, own := body.Labels[keyLabel]; own {
+		return drover.Errorf(drover.Invalid, "labels: %s is set by the server, for the header %s", keyLabel, keyHeader)
+	}
+	found, label, err := f.claimedOnce(r, body.Environment)
 	if err != nil {
+		return err
+	}
+	if label != "" {
+		body.Labels = maps.Clone(body.Labels)
+		if body.Labels == nil {
+			body.Labels = map[string]string{}
+		}
+		body.Labels[keyLabel] = label
+	}
+	var runner execution.Runner
+	if found != nil {
+		runner = *found // its files may not be there yet
+	} else if runner, err = f.Runners.Claim(r.Context(), body.ClaimRequest); err != nil {
 		return err
 	}
 	if len(body.Files) > 0 {
