@@ -2,25 +2,70 @@ package server
 
 import (
 	"context"
+	"iter"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/executor"
 )
 
-// teller puts what happens to executions into the log, and by that into the event stream.
-type teller struct{ intake *intake.Intake }
+// teller puts what happens to executions into the log, and by that into the event stream. Where there are several
+// servers the state keeps how they ended, too.
+type teller struct {
+	intake *intake.Intake
+	keeps  bool
+}
 
 // TellExecutions implements executor.Teller.
 func (t teller) TellExecutions(ctx context.Context, events []executor.Event) error {
+	if t.keeps {
+		return t.record(ctx, events)
+	}
 	list := make([]command.ExecutionEvent, len(events))
 	for i, e := range events {
 		list[i] = command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution}
 	}
 	return t.intake.TellExecutions(ctx, list)
+}
+
+func (t teller) record(ctx context.Context, events []executor.Event) error {
+	records, told := make([]command.ExecutionRecord, 0, len(events)), []string(nil)
+	for _, e := range events {
+		if e.Type == executor.EventTold {
+			told = append(told, e.Execution.ID)
+			continue
+		}
+		records = append(records, command.ExecutionRecord{
+			Event:   command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution},
+			Webhook: e.Webhook, Request: e.Request,
+		})
+	}
+	return t.intake.RecordExecutions(ctx, records, told)
+}
+
+// executionRecords is what the state keeps of executions.
+type executionRecords struct {
+	store *store.Store
+	log   *raftlog.Log
+}
+
+// Ready implements executor.Records.
+func (r executionRecords) Ready(ctx context.Context) error { return r.log.Ready(ctx) }
+
+// Execution implements executor.Records.
+func (r executionRecords) Execution(id string) *execution.Record {
+	return r.store.Snapshot().Execution(id)
+}
+
+// UntoldExecutions implements executor.Records.
+func (r executionRecords) UntoldExecutions() iter.Seq[*execution.Record] {
+	return r.store.Snapshot().UntoldExecutions()
 }
 
 // namedEvents tells of environments as environments; control knows their jobs only.

@@ -58,10 +58,15 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	executions, err := executor.New(executor.Config{LedgerPath: ledger}, executor.Deps{
-		Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs,
+	clustered := a.control.servers.Clustered()
+	execDeps := executor.Deps{
+		Runners: runners, Notifier: poster, Teller: teller{a.control.intake, clustered}, Clock: d.Clock, IDs: d.IDs,
 		Log: d.Log.With("part", "executions"),
-	})
+	}
+	if clustered {
+		execDeps.Records = executionRecords{a.control.store, a.control.log}
+	}
+	executions, err := executor.New(executor.Config{LedgerPath: ledger}, execDeps)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ const (
 	Cluster         = "cluster"
 	ScalingEvents   = "scaling_events"
 	JobSubmissions  = "job_submissions"
+	Executions      = "executions"
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -56,6 +56,7 @@ var kinds = [kindEnd]func() Command{
 	KindTellExecutions:         func() Command { return new(TellExecutions) },
 	KindInitCluster:            func() Command { return new(InitCluster) },
 	KindDispatchJob:            func() Command { return new(DispatchJob) },
+	KindRecordExecutions:       func() Command { return new(RecordExecutions) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -68,6 +68,9 @@ func TestRoundTrip(t *testing.T) {
 				ExitCode:  3,
 			},
 		}}}},
+		&RecordExecutions{Told: []string{"x"}, Time: 1, Records: []ExecutionRecord{{Webhook: "h", Request: "r", Event: ExecutionEvent{
+			Execution: execution.Execution{ID: "x", Receipt: &execution.Receipt{StartedAt: at}},
+		}}}},
 		&TransitionAllocs{Transitions: map[string]drover.DesiredTransition{"a": {Migrate: new(false)}}},
 	} {
 		require.Empty(t, cmp.Diff(c, roundTrip(t, c)), "%s", c.Kind())

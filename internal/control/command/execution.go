@@ -15,5 +15,24 @@ type ExecutionEvent struct {
 	Execution execution.Execution // without the variables of its environment, which may be secrets
 }
 
+// RecordExecutions is TellExecutions where several servers keep together what happened: how executions ended, for a
+// while and within bounds, and which webhooks are still to be told. The first end of an execution counts; another one
+// is neither told nor kept. Result: nil. Errors: Exhausted if a start cannot be kept; then nothing of it is.
+type RecordExecutions struct {
+	Records []ExecutionRecord
+	Told    []string // executions whose webhook needs no telling any more
+	Time    int64
+}
+
+// ExecutionRecord is an event, and what is kept with it. A start is only kept if it has a webhook.
+type ExecutionRecord struct {
+	Event   ExecutionEvent
+	Webhook string `codec:",omitempty"` // to be told of the end
+	Request string `codec:",omitempty"` // a digest of the request, if that had an idempotency key
+}
+
+// Kind implements Command.
+func (*RecordExecutions) Kind() Kind { return KindRecordExecutions }
+
 // Kind implements Command.
 func (*TellExecutions) Kind() Kind { return KindTellExecutions }

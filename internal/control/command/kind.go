@@ -46,6 +46,7 @@ const (
 	KindTellExecutions
 	KindInitCluster
 	KindDispatchJob
+	KindRecordExecutions
 	kindEnd
 )
 
@@ -56,7 +57,7 @@ var kindNames = [...]string{
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
-	"TellExecutions", "InitCluster", "DispatchJob",
+	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
 }
 
 // String returns the command's name.

@@ -17,7 +17,7 @@ func TestKindsKeepTheirNumbers(t *testing.T) {
 		"DeregisterNodes", "SetSchedulerConfig", "UpsertNamespaces", "DeleteNamespaces", "UpsertNodePools", "DeleteNodePools",
 		"UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment", "SetJobStability", "TagJobVersion",
 		"Reap", "RecordScaling", "SetNodeMeta", "InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
-		"TellExecutions", "InitCluster", "DispatchJob",
+		"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
 	} {
 		k := Kind(i + 1)
 		require.Equal(t, name, k.String(), "number %d", k)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/id"
@@ -62,6 +63,56 @@ func BenchmarkApplyPlan1000(b *testing.B) {
 	b.ReportMetric(float64(size)/1000, "bytes/alloc")
 	b.ReportMetric(float64(encoding)/float64(b.N)/1000, "encode-ns/alloc")
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "allocs/s")
+}
+
+// BenchmarkExecutions1000 compares what an execution's start and end cost as events with what they cost as records.
+func BenchmarkExecutions1000(b *testing.B) {
+	for _, keeps := range []bool{false, true} {
+		b.Run(map[bool]string{false: "events", true: "records"}[keeps], func(b *testing.B) {
+			x := setup(b)
+			x.f = New(store.New(), nil)
+			ids := id.NewSeeded(1)
+			var size int
+			for n := int64(1); b.Loop(); n++ {
+				data, err := command.Encode(executionsOf(ids, keeps, n*int64(time.Second)))
+				require.NoError(b, err)
+				size = len(data)
+				x.index++
+				_, err = x.f.Apply(x.index, data)
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(size)/1000, "bytes/execution")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/execution")
+		})
+	}
+}
+
+// executionsOf are the starts and ends of a thousand executions, in one entry.
+func executionsOf(ids id.Source, keeps bool, now int64) command.Command {
+	var records []command.ExecutionRecord
+	for range 1000 {
+		x := execution.Execution{
+			ID: ids.New(), RunnerID: "python-" + ids.New(), AllocID: ids.New(), Task: "runner", Running: true,
+			Spec: execution.Spec{Argv: []string{"/bin/sh", "-c", "python3 main.py"}, WorkDir: "/workspace", User: "user"},
+		}
+		add := func(kind string) {
+			records = append(records, command.ExecutionRecord{Event: command.ExecutionEvent{Type: kind, Namespace: "default", Execution: x}})
+		}
+		add("ExecutionStarted")
+		x.Running, x.Receipt = false, &execution.Receipt{
+			ExecutionID: x.ID, Cause: execution.CauseExited, StartedAt: time.Unix(0, now).UTC(), Wall: 123456789, UserCPU: 98765432,
+			SystemCPU: 12345678, PeakMemory: 12 << 20, StdoutBytes: 1234,
+		}
+		add("ExecutionEnded")
+	}
+	if keeps {
+		return &command.RecordExecutions{Records: records, Time: now}
+	}
+	told := &command.TellExecutions{}
+	for _, r := range records {
+		told.Events = append(told.Events, r.Event)
+	}
+	return told
 }
 
 func BenchmarkSnapshotRestore(b *testing.B) {

@@ -132,6 +132,8 @@ func (e *entry) apply(c command.Command) (any, error) {
 	case *command.TellExecutions:
 		e.tellExecutions(c)
 		return nil, nil
+	case *command.RecordExecutions:
+		return nil, e.recordExecutions(c)
 	case *command.Reap:
 		e.reap(c)
 		return nil, nil

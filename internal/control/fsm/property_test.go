@@ -107,7 +107,7 @@ func (d draw) dispatch() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 19).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 20).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -148,6 +148,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
 	case 18:
 		return d.dispatch()
+	case 19:
+		return d.executions()
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:
@@ -185,6 +187,7 @@ func TestSameLogSameState(t *testing.T) {
 		require.Equal(t, b.f.Hash(), replayed.Hash(), "after replaying the log")
 		checkDerived(t, b.now())
 		checkDispatches(t, b.now())
+		checkExecutions(t, b.now())
 		checkEvents(t, b.told.events)
 	})
 }

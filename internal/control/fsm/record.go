@@ -53,6 +53,7 @@ const (
 	recJobSubmission
 	recFleetMemory
 	recCluster
+	recExecution
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -147,6 +147,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreJobSubmission)
 	case recEval:
 		return read(payload, x.t.RestoreEvaluation)
+	case recExecution:
+		return read(payload, x.t.RestoreExecution)
 	case recDeployment:
 		return read(payload, x.t.RestoreDeployment)
 	case recResources:

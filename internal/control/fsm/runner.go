@@ -9,16 +9,6 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// tellExecutions tells what happened to executions. The filter keys are the runner, its environment and its allocation.
-func (e *entry) tellExecutions(c *command.TellExecutions) {
-	for i := range c.Events {
-		x := &c.Events[i].Execution
-		env := strings.TrimSuffix(x.RunnerID, "-"+x.AllocID)
-		e.told = append(e.told, e.event(drover.TopicExecution, c.Events[i].Type, x.ID, c.Events[i].Namespace,
-			[]string{x.RunnerID, env, x.AllocID}, "Execution", x))
-	}
-}
-
 // runnerEvent tells of an allocation of a warm pool, as a runner. The filter keys are the environment, its job and the
 // allocation.
 func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Event {

@@ -123,9 +123,12 @@ func (x *imageWriter) jobs() error {
 	return writeAll(x, recJobRow, x.s.JobRows())
 }
 
-// evals writes the evaluations and the deployments.
+// evals writes the evaluations, what is kept of executions, and the deployments.
 func (x *imageWriter) evals() error {
 	if err := writeAll(x, recEval, x.s.Evaluations("*", "")); err != nil {
+		return err
+	}
+	if err := writeAll(x, recExecution, x.s.Executions()); err != nil {
 		return err
 	}
 	return writeAll(x, recDeployment, x.s.Deployments("*", ""))

@@ -106,3 +106,10 @@ func (in *Intake) TellExecutions(ctx context.Context, events []command.Execution
 	_, _, err := in.deps.Log.Propose(ctx, &command.TellExecutions{Events: events})
 	return err
 }
+
+// RecordExecutions puts what happened to executions into the event stream and the state, and which webhooks were told,
+// in one entry. Errors: Exhausted.
+func (in *Intake) RecordExecutions(ctx context.Context, records []command.ExecutionRecord, told []string) error {
+	_, _, err := in.deps.Log.Propose(ctx, &command.RecordExecutions{Records: records, Told: told, Time: in.now().UnixNano()})
+	return err
+}

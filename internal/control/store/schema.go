@@ -85,6 +85,7 @@ func schema() *memdb.DBSchema {
 		table(tables.SchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
 		table(tables.ScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
 		table(tables.JobSubmissions, submissionKey),
+		executionTable(),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t

@@ -62,8 +62,10 @@ func (s *Store) begin(index uint64, base *Snapshot) *Txn {
 		tables[k] = v
 	}
 	return &Txn{
-		reader: reader{db: base.db, txn: base.db.Txn(true), allocs: base.allocs.fork(), index: index, tables: tables},
-		store:  s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
+		reader: reader{
+			db: base.db, txn: base.db.Txn(true), allocs: base.allocs.fork(), index: index, tables: tables, executions: base.executions,
+		},
+		store: s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
 	}
 }
 
@@ -76,6 +78,8 @@ type reader struct {
 	allocs allocSet
 	index  uint64
 	tables map[string]uint64
+
+	executions ExecutionTotals
 }
 
 // Index returns the index of the last applied entry.

@@ -19,7 +19,7 @@ type Txn struct {
 func (t *Txn) Commit() *Snapshot {
 	t.flush()
 	t.txn.Commit()
-	next := &Snapshot{reader{db: t.db, txn: t.db.Txn(false), allocs: t.allocs, index: t.index, tables: t.tables}}
+	next := &Snapshot{reader{db: t.db, txn: t.db.Txn(false), allocs: t.allocs, index: t.index, tables: t.tables, executions: t.executions}}
 	t.store.current.Store(next)
 	t.store.writing.Unlock()
 	if t.restoring {

@@ -15,15 +15,20 @@ import (
 const (
 	EventStarted = "ExecutionStarted"
 	EventEnded   = "ExecutionEnded"
+	// EventTold is that an execution's webhook needs no telling any more. It is only for those who keep Records.
+	EventTold = "ExecutionTold"
 )
 
 // Event is something that happened to an execution.
 type Event struct {
 	Type      string
 	Execution execution.Execution // without variables, with at most a few KB of the command
+	Webhook   string              // to be told of its end
+	Request   string              // a digest of the request, if that had an idempotency key
 }
 
-// Teller puts events into the event stream, in one step and in order. Errors: they are told again.
+// Teller puts events into the event stream, in one step and in order; with Records it keeps what they need. Errors:
+// they are told again.
 type Teller interface {
 	TellExecutions(ctx context.Context, events []Event) error
 }
@@ -32,13 +37,14 @@ type Teller interface {
 const (
 	tellEvery   = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
 	maxTold     = 1_000                  // at once
-	maxUntold   = 100_000                // then the oldest are dropped
+	maxUntold   = 100_000                // then the oldest are dropped, or nothing is started
 	maxToldArgv = 4 << 10
 )
 
 // feed keeps what is still to be told.
 type feed struct {
-	more wake.Signal // there is something to tell
+	more  wake.Signal // there is something to tell
+	keeps bool        // ends are records, which must not be lost
 
 	mu      sync.Mutex
 	waiting []Event // guarded by mu
@@ -46,22 +52,42 @@ type feed struct {
 }
 
 // newFeed returns an empty feed. It starts no goroutine: Service.tell empties it.
-func newFeed() feed { return feed{more: wake.NewSignal()} }
+func newFeed(keeps bool) feed { return feed{more: wake.NewSignal(), keeps: keeps} }
 
 // publish adds one event and never blocks, because it runs on the path of every start and end. When too many wait
-// the oldest thousand are dropped at once: deleting one at a time would move the whole list each time. Variables
-// are left out, as they may hold secrets.
-func (f *feed) publish(kind string, x execution.Execution) {
-	x.Spec.Env = nil
-	x.Spec.Argv = shortened(x.Spec.Argv)
+// the oldest thousand are dropped at once: deleting one at a time would move the whole list each time. What is kept as
+// a record is not dropped: there is no more of it than executions that run, since none is started while the feed is full.
+func (f *feed) publish(e Event) {
+	e = withoutSecrets(e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.waiting) >= maxUntold {
-		f.waiting = slices.Delete(f.waiting, 0, maxTold)
-		f.dropped += maxTold
+	if n := len(f.waiting); n >= maxUntold && n%maxTold == 0 {
+		left := maxTold
+		f.waiting = slices.DeleteFunc(f.waiting, func(e Event) bool {
+			if f.keeps && e.Type != EventStarted || left == 0 {
+				return false
+			}
+			left--
+			f.dropped++
+			return true
+		})
 	}
-	f.waiting = append(f.waiting, Event{kind, x})
+	f.waiting = append(f.waiting, e)
 	f.more.Send()
+}
+
+// withoutSecrets leaves variables out, as they may hold secrets, and most of a long command.
+func withoutSecrets(e Event) Event {
+	e.Execution.Spec.Env = nil
+	e.Execution.Spec.Argv = shortened(e.Execution.Spec.Argv)
+	return e
+}
+
+// full reports whether what would have to be kept may be too much.
+func (f *feed) full() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.keeps && len(f.waiting) >= maxUntold
 }
 
 // take takes the oldest events out.

@@ -33,6 +33,7 @@ type bundle struct {
 	stop    func()
 	hooks   *hooks
 	told    *told
+	shared  *shared // the state of several servers; nil: the server is alone
 }
 
 // again is the next process's service over the same runners.
@@ -45,9 +46,13 @@ func (b *bundle) again(t *testing.T, cfg executor.Config) *bundle {
 
 func (b *bundle) start(t *testing.T, cfg executor.Config) {
 	t.Helper()
-	s, err := executor.New(cfg, executor.Deps{
+	deps := executor.Deps{
 		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	if b.shared != nil {
+		deps.Teller, deps.Records = b.shared, b.shared
+	}
+	s, err := executor.New(cfg, deps)
 	require.NoError(t, err)
 	b.Service = s
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,15 +103,26 @@ func (l *told) calls() int {
 type hooks struct {
 	mu    sync.Mutex
 	calls []string
+	ids   []string // of deliveries
 	last  []byte
+	hold  chan struct{} // calls of paths with "hang" wait for it
 }
 
 func (h *hooks) Check(string) error { return nil }
 
-func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
+func (h *hooks) Notify(ctx context.Context, url, delivery string, body []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.calls, h.last = append(h.calls, url), body
+	h.calls, h.ids, h.last = append(h.calls, url), append(h.ids, delivery), body
+	if strings.HasSuffix(url, "/hang") {
+		h.mu.Unlock()
+		defer h.mu.Lock() // before it is unlocked
+		select {
+		case <-h.hold:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
 	switch {
 	case strings.HasSuffix(url, "/forbidden"):
 		return drover.Errorf(drover.Forbidden, "no")
@@ -120,6 +136,14 @@ func (h *hooks) called() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.calls)
+}
+
+// deliveries lists the ids that came, each once.
+func (h *hooks) deliveries() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ids := slices.Sorted(slices.Values(h.ids))
+	return slices.Compact(ids)
 }
 
 func (h *hooks) count() int { return len(h.called()) }

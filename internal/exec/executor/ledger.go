@@ -30,11 +30,12 @@ type record struct {
 	Request     string              `json:"request,omitempty"` // a digest, of a request with an idempotency key
 	EndedAt     time.Time           `json:"endedAt,omitzero"`
 
-	raw     []byte // its line
-	dropped bool   // kept for its webhook only
+	raw      []byte // its line
+	dropped  bool   // kept for its webhook only
+	recorded bool   // it is in the Records
 }
 
-func (r record) terms() terms { return terms{webhook: r.Webhook, request: r.Request} }
+func (r record) terms() terms { return terms{r.Webhook, r.Request, r.recorded} }
 
 // ledgerLine is one line of the file; exactly one of its fields is set. A later record of the same execution
 // replaces the earlier.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -14,14 +15,14 @@ import (
 type Notifier interface {
 	// Check says early that an address is refused, as far as it can be told without asking for a name. Errors: Forbidden.
 	Check(url string) error
-	Notify(ctx context.Context, url string, body []byte) error
+	// Notify posts one attempt of a delivery, which has the same id in all attempts and from all servers.
+	Notify(ctx context.Context, url, delivery string, body []byte) error
 }
 
 // How webhooks are tried: six times within about half a minute, beside the time that attempts take.
 const (
 	webhookAttempts = 6
 	webhookDelay    = time.Second
-	maxNotifying    = 1_000 // at once; the others wait
 	maxWebhook      = 2_048
 )
 
@@ -75,14 +76,18 @@ func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a second end, that of Run
-	select {
-	case s.telling <- struct{}{}:
-	case <-ctx.Done():
+	leave, ok := s.telling.take(ctx, x.webhook, x.runner.Environment)
+	if !ok {
 		return
 	}
-	defer func() { <-s.telling }()
-	if !s.deliver(ctx, x, body) {
-		return
+	defer leave()
+	if !s.told(x.id) { // by another server
+		if !s.deliver(ctx, x, body) {
+			return
+		}
+		if s.deps.Records != nil {
+			s.feed.publish(Event{Type: EventTold, Execution: execution.Execution{ID: x.id}})
+		}
 	}
 	if err := s.ledger.told(x.id); err != nil {
 		s.deps.Log.Warn("noting that a webhook was told", "execution", x.id, "error", err)
@@ -92,7 +97,7 @@ func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
 // deliver tries until the webhook was told or gives up. It reports false when ctx ended before.
 func (s *Service) deliver(ctx context.Context, x *Execution, body []byte) bool {
 	for attempt, delay := 1, webhookDelay; ; attempt, delay = attempt+1, 2*delay {
-		err := s.deps.Notifier.Notify(ctx, x.webhook, body)
+		err := s.deps.Notifier.Notify(ctx, x.webhook, x.id, body)
 		switch {
 		case err == nil:
 			return true

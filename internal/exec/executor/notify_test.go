@@ -3,6 +3,7 @@ package executor_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +54,38 @@ func TestWebhooksEndTrying(t *testing.T) {
 			_, err = b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 0", bad))
 			require.Equal(t, drover.Invalid, drover.CodeOf(err), bad)
 		}
+	})
+}
+
+// One user's receivers take requests and never answer them.
+func TestHangingWebhooksLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.hooks.hold = make(chan struct{})
+		hang := func(url string, n int) {
+			for range n {
+				_, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 0", url))
+				require.NoError(t, err)
+			}
+			synctest.Wait()
+		}
+		hang("https://slow.example.org/hang", 60)
+		require.Equal(t, 50, b.hooks.count(), "of one host")
+		for i := range 6 {
+			hang(fmt.Sprintf("https://slow%d.example.org/hang", i), 60)
+		}
+		require.Equal(t, 250, b.hooks.count(), "of one environment, under many names")
+		_, err := b.runners.PutEnvironment(t.Context(), execution.Environment{ID: "f", Image: "host", PoolSize: 1})
+		require.NoError(t, err)
+		other, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: "f"})
+		require.NoError(t, err)
+		_, err = b.CreateRequest(t.Context(), other.ID, withHook("exit 0", "https://quick.example.org/"))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Contains(t, b.hooks.called(), "https://quick.example.org/")
+		close(b.hooks.hold)
+		synctest.Wait()
+		require.Equal(t, 421, b.hooks.count(), "all have their turn")
 	})
 }
 

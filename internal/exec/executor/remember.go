@@ -24,13 +24,14 @@ func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
 	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, Request: x.request, EndedAt: at}
 }
 
-// remember takes up what an earlier process wrote down: ended executions with their receipts, and webhooks that were
-// not told. It returns the executions whose end nobody saw.
+// remember takes up what an earlier process or another server wrote down: ended executions with their receipts, and
+// webhooks that were not told. It returns the executions whose end nobody saw.
 func (s *Service) remember(ctx context.Context) (running map[string]record, err error) {
 	records, err := s.ledger.read(s.deps.Clock.Now().Add(-s.cfg.Retain))
 	if err != nil {
 		return nil, err
 	}
+	records = s.takeOver(ctx, records)
 	slices.SortStableFunc(records, func(a, b record) int { return a.EndedAt.Compare(b.EndedAt) })
 	running = map[string]record{}
 	for _, r := range records {

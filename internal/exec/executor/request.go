@@ -64,8 +64,8 @@ func (s *Service) repeated(ctx context.Context, once execution.Once) (*Execution
 }
 
 // request starts what the request asks for. All checks come before the shell is looked for, which asks the runner.
-// Clients cannot choose the id, but one gives it by an idempotency key. Input is written by a goroutine, so that a program that reads slowly does not hold
-// up the answer.
+// Clients cannot choose the id, but one gives it by an idempotency key. Input is written by a goroutine, so that a
+// program that reads slowly does not hold up the answer.
 func (s *Service) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
 	if err := ValidateRequest(r); err != nil {
 		return nil, err

@@ -55,6 +55,7 @@ type Deps struct {
 	Runners  Runners
 	Notifier Notifier // of webhooks; nil: there are none
 	Teller   Teller   // of events; nil: they are not told
+	Records  Records  // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
 	Clock    clock.Clock
 	IDs      id.Source // used by several goroutines
 	Log      *slog.Logger
@@ -68,7 +69,7 @@ type Service struct {
 	recovered chan struct{} // closed when executions from before were looked for
 	feed      feed
 	ledger    *ledger
-	telling   chan struct{}   // holds an element for each webhook that is being told
+	telling   turns
 	stopping  context.Context // ends when Run does
 	stop      context.CancelFunc
 
@@ -95,7 +96,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
+		feed: newFeed(deps.Records != nil), ledger: ledger, telling: newTurns(),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
@@ -136,14 +137,18 @@ func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spe
 
 // terms are what a request says of an execution beside its spec.
 type terms struct {
-	webhook string // told of the end
-	request string // a digest, of a request with an idempotency key
+	webhook  string // told of the end
+	request  string // a digest, of a request with an idempotency key
+	recorded bool   // its start is in the Records
 }
 
 // startFor is Start for a request.
 func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.Spec, of terms) (*Execution, error) {
 	if err := Validate(spec); err != nil {
 		return nil, err
+	}
+	if s.feed.full() {
+		return nil, drover.Errorf(drover.Unavailable, "how %d executions ended cannot be recorded now: is there a leader?", maxUntold)
 	}
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
@@ -159,9 +164,8 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 
 // start starts the command and takes the execution up; on an error the lease stays the caller's. The order matters:
 // the id is noted before the node knows it, so that recovery does not take it for an earlier process's. The ledger
-// line is written before anybody hears of the execution. If the line fails, only an execution with a webhook is
-// refused: after a restart nobody would know whom to tell. When the runner went away meanwhile its reason is the
-// error, not that of the broken connection.
+// line is written before anybody hears of the execution. When the runner went away meanwhile its reason is the error,
+// not that of the broken connection.
 func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, of terms) (*Execution, error) {
 	r := lease.Runner()
 	spec, err := bind(spec, lease.Environment(), r)
@@ -182,12 +186,10 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 			return nil, err
 		}
 	}
-	if err := s.ledger.write(startRecord(r, spec, of)); err != nil {
-		if of.webhook != "" {
-			_ = session.Close() // which kills it
-			return nil, drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
-		}
-		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
+	if err := s.promise(ctx, r, spec, &of); err != nil {
+		_ = session.Signal(ctx, "KILL") // nobody has heard of it
+		_ = session.Close()
+		return nil, err
 	}
 	x, err := s.adopt(ctx, lease, spec, session, of)
 	if err == nil {
@@ -257,7 +259,9 @@ func (s *Service) adopt(
 		return nil, drover.Errorf(drover.Unavailable, "shutting down")
 	}
 	s.byID[x.id] = x
-	s.feed.publish(EventStarted, x.Info())
+	if !of.recorded {
+		s.feed.publish(Event{Type: EventStarted, Execution: x.Info()})
+	}
 	if spec.Detach >= 0 {
 		x.mu.Lock()
 		x.killSoonLocked(max(spec.Detach, x.grace))
@@ -298,15 +302,19 @@ func (s *Service) writeDown(r record) {
 
 // tellEnd tells of an ended execution, and keeps it for late readers.
 func (s *Service) tellEnd(ctx context.Context, x *Execution) {
-	s.feed.publish(EventEnded, x.Info())
+	s.feed.publish(Event{EventEnded, x.Info(), x.webhook, x.request})
 	s.retire(x)
 	s.notify(ctx, x)
 }
 
-// Execution returns a running or lately ended one. Errors: NotFound.
+// Execution returns a running or lately ended one, wherever it ran: of those that ended at another server without
+// their output. Errors: NotFound.
 func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
 	if x := s.find(executionID); x != nil {
 		return x, nil
+	}
+	if r, ok := s.endRecord(executionID); ok {
+		return s.restore(ctx, r), nil
 	}
 	if x := s.awaitRecovered(ctx, executionID); x != nil {
 		return x, nil

@@ -55,14 +55,19 @@ func (p *Poster) Check(address string) error {
 	return p.guard.CheckHost(u.Hostname())
 }
 
-// Notify posts a JSON body once. Errors: Forbidden and Invalid, for which another attempt is vain; Unavailable.
-func (p *Poster) Notify(ctx context.Context, url string, body []byte) error {
+// deliveryHeader has the delivery's id: who gets it again has heard of it already.
+const deliveryHeader = "Drover-Delivery"
+
+// Notify posts a JSON body once, as an attempt of the delivery. Errors: Forbidden and Invalid, for which another
+// attempt is vain; Unavailable.
+func (p *Poster) Notify(ctx context.Context, url, delivery string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "webhook: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "drover")
+	req.Header.Set(deliveryHeader, delivery)
 	res, err := p.client.Do(req)
 	if err != nil {
 		if refused, ok := errors.AsType[*drover.Error](err); ok && refused.Code == drover.Forbidden {

@@ -31,16 +31,16 @@ func TestNotify(t *testing.T) {
 	defer s.Close()
 	p := New(Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	defer p.Close()
-	require.NoError(t, p.Notify(t.Context(), s.URL, []byte("{}")))
+	require.NoError(t, p.Notify(t.Context(), s.URL, "x", []byte("{}")))
 	require.Equal(t, "application/json {}", <-got)
 	for path, want := range map[string]drover.Code{"/busy": drover.Unavailable, "/never": drover.Invalid, "/elsewhere": drover.Invalid} {
-		require.Equal(t, want, drover.CodeOf(p.Notify(t.Context(), s.URL+path, nil)), path)
+		require.Equal(t, want, drover.CodeOf(p.Notify(t.Context(), s.URL+path, "x", nil)), path)
 	}
 	careful := New(Config{})
 	defer careful.Close()
-	require.Equal(t, drover.Forbidden, drover.CodeOf(careful.Notify(t.Context(), s.URL, nil)))
+	require.Equal(t, drover.Forbidden, drover.CodeOf(careful.Notify(t.Context(), s.URL, "x", nil)))
 	s.Close()
-	require.Equal(t, drover.Unavailable, drover.CodeOf(p.Notify(t.Context(), s.URL, nil)))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(p.Notify(t.Context(), s.URL, "x", nil)))
 }
 
 func TestWhatWillBeRefusedIsSaidEarly(t *testing.T) {

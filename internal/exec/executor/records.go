@@ -1,0 +1,119 @@
+package executor
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// Records is what the servers of a cluster keep together of executions, for a while: Teller puts it there. It is read
+// from this server's own state.
+type Records interface {
+	// Ready returns once this server's state has all that was recorded before. Errors: NotLeader, Unavailable.
+	Ready(ctx context.Context) error
+	// Execution returns what is kept of an execution; nil if nothing is.
+	Execution(id string) *execution.Record
+	// UntoldExecutions yields those whose webhook was not told yet, running or ended.
+	UntoldExecutions() iter.Seq[*execution.Record]
+}
+
+// recordOf is what the ledger would have of the execution.
+func recordOf(r *execution.Record) record {
+	x := r.Execution
+	out := record{
+		Execution: x, Environment: strings.TrimSuffix(x.RunnerID, "-"+x.AllocID), Webhook: r.Webhook, Request: r.Request, recorded: true,
+	}
+	if !x.Running {
+		out.EndedAt = r.Time()
+	}
+	return out
+}
+
+// endRecord returns how an execution ended at another server, or before this process, if that is kept still.
+func (s *Service) endRecord(executionID string) (r record, ok bool) {
+	if s.deps.Records == nil {
+		return record{}, false
+	}
+	kept := s.deps.Records.Execution(executionID)
+	if kept == nil || kept.Execution.Running {
+		return record{}, false
+	}
+	r = recordOf(kept)
+	return r, r.Webhook != "" || s.deps.Clock.Now().Sub(r.EndedAt) < s.cfg.Retain
+}
+
+// told reports whether the servers know that the execution's webhook needs no telling any more.
+func (s *Service) told(executionID string) bool {
+	r, ok := s.endRecord(executionID)
+	return ok && r.Webhook == ""
+}
+
+// promise writes down what was started, before anybody hears of it. Only with a webhook this must succeed, and with
+// Records wait for the log: else nobody would know whom to tell when this server is gone.
+func (s *Service) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
+	started := startRecord(r, spec, *of)
+	if err := s.ledger.write(started); err != nil {
+		if of.webhook != "" {
+			return drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
+		}
+		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
+	}
+	if of.webhook == "" || s.deps.Records == nil || s.deps.Teller == nil {
+		return nil
+	}
+	event := withoutSecrets(Event{EventStarted, started.Execution, of.webhook, of.request})
+	if err := s.deps.Teller.TellExecutions(ctx, []Event{event}); err != nil {
+		s.takeBack(started, err)
+		return err
+	}
+	of.recorded = true
+	return nil
+}
+
+// takeBack ends an execution whose start could not be recorded, without telling its webhook. The log may have it all
+// the same: who proposed it only does not know.
+func (s *Service) takeBack(r record, why error) {
+	r.Webhook, r.EndedAt, r.Execution.Running = "", s.deps.Clock.Now(), false
+	r.Execution.Receipt = &execution.Receipt{
+		ExecutionID: r.Execution.ID, ExitCode: 137, Signal: 9, Cause: execution.CauseKilled, Truncated: true,
+		Error: "which webhook is to be told could not be recorded: " + why.Error(),
+	}
+	s.writeDown(r)
+	s.feed.publish(Event{EventEnded, r.Execution, "", r.Request})
+}
+
+// takeOver returns what the records add to those of the ledger: how executions ended that run by the ledger, which
+// webhooks another server was to tell, and which of its executions run.
+func (s *Service) takeOver(ctx context.Context, records []record) []record {
+	if s.deps.Records == nil {
+		return records
+	}
+	for err := s.deps.Records.Ready(ctx); err != nil; err = s.deps.Records.Ready(ctx) {
+		if !clock.Sleep(ctx, s.deps.Clock, time.Second) {
+			return records
+		}
+	}
+	seen := make(map[string]bool, len(records))
+	for i := range records {
+		r := &records[i]
+		seen[r.Execution.ID] = true
+		switch ended, ok := s.endRecord(r.Execution.ID); {
+		case ok && r.Execution.Receipt == nil:
+			*r = ended
+			s.writeDown(ended)
+		case !ok && r.Execution.Receipt != nil && !r.dropped: // this server was killed before it was recorded
+			s.feed.publish(Event{EventEnded, r.Execution, r.Webhook, r.Request})
+		}
+	}
+	for kept := range s.deps.Records.UntoldExecutions() {
+		if !seen[kept.Execution.ID] {
+			records = append(records, recordOf(kept))
+		}
+	}
+	return records
+}

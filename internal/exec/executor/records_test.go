@@ -1,0 +1,207 @@
+package executor_test
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/id"
+)
+
+// shared is the state that several servers have together, as the state machine keeps it: the first end counts.
+type shared struct {
+	told
+	kept map[string]*execution.Record
+}
+
+func newShared() *shared { return &shared{kept: map[string]*execution.Record{}} }
+
+func (s *shared) TellExecutions(ctx context.Context, events []executor.Event) error {
+	if err := s.told.TellExecutions(ctx, events); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		old := s.kept[e.Execution.ID]
+		switch {
+		case e.Type == executor.EventTold && old != nil:
+			next := *old
+			next.Webhook = ""
+			s.kept[e.Execution.ID] = &next
+		case e.Type == executor.EventTold, old != nil && !old.Execution.Running, e.Execution.Running && e.Webhook == "":
+		default:
+			s.kept[e.Execution.ID] = &execution.Record{Execution: e.Execution, Webhook: e.Webhook, Request: e.Request, At: time.Now().UnixNano()}
+		}
+	}
+	return nil
+}
+
+func (s *shared) Ready(context.Context) error { return nil }
+
+func (s *shared) Execution(id string) *execution.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[id]
+}
+
+func (s *shared) UntoldExecutions() iter.Seq[*execution.Record] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := maps.Clone(s.kept)
+	return func(yield func(*execution.Record) bool) {
+		for _, r := range all {
+			if r.Webhook != "" && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// share starts b's service anew, as one of several servers.
+func (b *bundle) share(t *testing.T, cfg executor.Config) {
+	t.Helper()
+	b.stop()
+	b.shared = newShared()
+	b.start(t, cfg)
+}
+
+// another starts a service over the same runners and the same state: the server that leads next.
+func (b *bundle) another(t *testing.T, cfg executor.Config) *bundle {
+	t.Helper()
+	next := &bundle{control: b.control, runners: b.runners, runner: b.runner, hooks: &hooks{}, shared: b.shared}
+	next.start(t, cfg)
+	return next
+}
+
+func TestAnotherServerAnswersAndTellsWhatEnded(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.share(t, executor.Config{})
+		quiet, err := b.CreateRequest(t.Context(), b.runner.ID, execution.Request{Command: "exit 3"})
+		require.NoError(t, err)
+		hooked, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 4", "https://example.org/down"))
+		require.NoError(t, err)
+		told, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 5", "https://example.org/up"))
+		require.NoError(t, err)
+		require.True(t, b.shared.Execution(hooked.ID).Execution.Running, "it is recorded before it is answered")
+		require.Nil(t, b.shared.Execution(quiet.ID))
+		time.Sleep(3 * time.Second) // synctest's time
+		b.stop()                    // while a webhook is down
+
+		next := b.another(t, executor.Config{})
+		for id, code := range map[string]int{quiet.ID: 3, hooked.ID: 4, told.ID: 5} {
+			x, err := next.Wait(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, code, x.Receipt.ExitCode)
+			require.False(t, x.Running)
+		}
+		session, err := next.Attach(t.Context(), quiet.ID, execution.Offsets{})
+		require.NoError(t, err)
+		_, _, receipt := collect(t, session)
+		require.Equal(t, 3, receipt.ExitCode)
+		require.NoError(t, session.Close())
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, 6, next.hooks.count(), "the webhook that was not told, and no other")
+		require.Equal(t, []string{hooked.ID}, next.hooks.deliveries())
+		require.Contains(t, b.hooks.deliveries(), hooked.ID, "with the id that the first server gave it")
+		require.Empty(t, b.shared.Execution(hooked.ID).Webhook, "it is told or given up once")
+		_, err = next.Info(t.Context(), quiet.ID)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "its time is over")
+		next.stop()
+	})
+}
+
+func TestAWebhookThatCannotBeRecordedIsRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.share(t, executor.Config{})
+		b.shared.fail(1)
+		_, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("sleep 1h", "https://example.org/up"))
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Zero(t, b.hooks.count())
+		list, err := b.List(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		require.Empty(t, list)
+		all := b.shared.all()
+		require.Len(t, all, 1, "should the log have its start, it has its end, too")
+		require.Equal(t, executor.EventEnded, all[0].Type)
+	})
+}
+
+// A server leads again. Its ledger says that an execution runs, and another server saw it end meanwhile.
+func TestWhatEndedElsewhereIsNotLost(t *testing.T) {
+	t.Parallel()
+	cfg := executor.Config{LedgerPath: filepath.Join(t.TempDir(), "ledger")}
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.share(t, cfg)
+		spec := sh("sleep 10m; exit 3")
+		spec.Detach = -1
+		x, err := b.CreateRequest(t.Context(), b.runner.ID, execution.Request{Spec: spec, Webhook: "https://example.org/up"})
+		require.NoError(t, err)
+		synctest.Wait()
+		b.stop()
+
+		elsewhere := b.another(t, executor.Config{})
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, 1, elsewhere.hooks.count(), "the state says whom to tell")
+		elsewhere.stop()
+		_ = b.runners.Release(t.Context(), b.runner.ID) // it may be idle for too long
+
+		again := b.another(t, cfg)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got, err := again.Info(t.Context(), x.ID)
+		require.NoError(t, err)
+		require.Equal(t, 3, got.Receipt.ExitCode)
+		require.Zero(t, again.hooks.count())
+		again.stop()
+		for _, e := range b.shared.all() {
+			if e.Type == executor.EventEnded {
+				require.Equal(t, 3, e.Execution.Receipt.ExitCode)
+			}
+		}
+	})
+}
+
+// The key gives the execution its id, by which a repetition is told from a new request, over a restart too.
+func TestAKeyStartsOneExecutionOverARestart(t *testing.T) {
+	t.Parallel()
+	cfg := executor.Config{LedgerPath: filepath.Join(t.TempDir(), "ledger")}
+	bubble(t, cfg, func(t *testing.T, b *bundle) {
+		once := func(key, request string) execution.Request {
+			return execution.Request{Command: "exit 3", Once: execution.Once{ID: id.Named(key), Request: request}}
+		}
+		x, err := b.CreateRequest(t.Context(), b.runner.ID, once("one", "r"))
+		require.NoError(t, err)
+		_, err = b.Wait(t.Context(), x.ID)
+		require.NoError(t, err)
+		b.stop()
+		next := b.again(t, cfg)
+		defer next.stop()
+		again, err := next.CreateRequest(t.Context(), b.runner.ID, once("one", "r"))
+		require.NoError(t, err)
+		require.Equal(t, x.ID, again.ID)
+		require.Equal(t, 3, again.Receipt.ExitCode)
+		_, err = next.CreateRequest(t.Context(), b.runner.ID, once("one", "other"))
+		require.Equal(t, drover.Conflict, drover.CodeOf(err))
+		_, err = next.RunOnce(t.Context(), execution.RunRequest{Environment: "e", Request: once("one", "r")})
+		require.Equal(t, drover.Conflict, drover.CodeOf(err), "its output is not kept")
+		other, err := next.CreateRequest(t.Context(), b.runner.ID, once("two", "r"))
+		require.NoError(t, err)
+		require.NotEqual(t, x.ID, other.ID)
+	})
+}
