@@ -79,13 +79,14 @@ type Autopilot struct {
 	asks, acts time.Duration
 	judged     atomic.Pointer[Health] // nil while it does not run
 
-	mu    sync.Mutex
-	known map[raft.ServerID]Known // guarded by mu: as of the last question
+	mu       sync.Mutex
+	known    map[raft.ServerID]Known            // guarded by mu: as of the last question
+	progress map[raft.ServerID]raftlog.Progress // guarded by mu: as of the last answer
 }
 
 // New returns the autopilot of a log. Run has it work.
 func New(l *raftlog.Log, deps Deps) *Autopilot {
-	return &Autopilot{log: l, deps: deps, asks: asksEvery, acts: actsEvery}
+	return &Autopilot{log: l, deps: deps, asks: asksEvery, acts: actsEvery, progress: map[raft.ServerID]raftlog.Progress{}}
 }
 
 // Run promotes servers that joined and are stable, and removes those that failed, until ctx ends. It runs at the leader, for its
@@ -160,7 +161,11 @@ func (p *Autopilot) zones() map[raft.ServerID]Known {
 	return p.known
 }
 
-// FetchServerStats implements ApplicationIntegration. Who does not answer is left out, and so is unhealthy.
+// never is the last contact of a server that the library shall find unhealthy.
+const never = -1
+
+// FetchServerStats implements ApplicationIntegration. Who does not answer is left out, and so is unhealthy once gossip says that
+// it failed. Who takes no writes would be no good leader, and is unhealthy whatever its log has.
 func (p *Autopilot) FetchServerStats(ctx context.Context, list map[raft.ServerID]*library.Server) map[raft.ServerID]*library.ServerStats {
 	known := p.zones()
 	out := map[raft.ServerID]*library.ServerStats{}
@@ -168,20 +173,27 @@ func (p *Autopilot) FetchServerStats(ctx context.Context, list map[raft.ServerID
 	var wait sync.WaitGroup
 	for id := range list {
 		wait.Go(func() { // ends with ctx
-			progress, err := p.progress(ctx, known[id])
+			progress, err := p.ask(ctx, known[id])
 			if err != nil {
 				return
 			}
+			stats := &library.ServerStats{LastContact: progress.LastContact, LastTerm: progress.LastTerm, LastIndex: progress.LastIndex}
+			if progress.Sick != "" {
+				stats.LastContact = never
+			}
+			p.mu.Lock()
+			p.progress[id] = progress
+			p.mu.Unlock()
 			mu.Lock()
 			defer mu.Unlock()
-			out[id] = &library.ServerStats{LastContact: progress.LastContact, LastTerm: progress.LastTerm, LastIndex: progress.LastIndex}
+			out[id] = stats
 		})
 	}
 	wait.Wait()
 	return out
 }
 
-func (p *Autopilot) progress(ctx context.Context, s Known) (raftlog.Progress, error) {
+func (p *Autopilot) ask(ctx context.Context, s Known) (raftlog.Progress, error) {
 	if s.ID == p.log.ID() {
 		return p.log.Progress(), nil
 	}
@@ -201,10 +213,12 @@ func (p *Autopilot) NotifyState(s *library.State) {
 	for id, one := range s.Servers {
 		k := known[id]
 		k.ID, k.Address = string(id), string(one.Server.Address)
+		p.mu.Lock()
+		progress := p.progress[id]
+		p.mu.Unlock()
 		h.Servers = append(h.Servers, Healthy{
-			Known:    k,
-			Progress: raftlog.Progress{LastContact: one.Stats.LastContact, LastTerm: one.Stats.LastTerm, LastIndex: one.Stats.LastIndex},
-			Leader:   one.State == library.RaftLeader, Voter: one.HasVotingRights(),
+			Known: k, Progress: progress,
+			Leader: one.State == library.RaftLeader, Voter: one.HasVotingRights(),
 			Healthy: one.Health.Healthy, StableSince: one.Health.StableSince,
 		})
 	}

@@ -53,6 +53,7 @@ func servers(t *testing.T, n int) (logs []*raftlog.Log) {
 type gossip struct {
 	mu      sync.Mutex
 	servers map[string]Known // guarded by mu
+	sick    string           // guarded by mu: the id of a server that takes no writes
 	logs    map[string]*raftlog.Log
 }
 
@@ -80,12 +81,16 @@ func (g *gossip) deps() Deps {
 		Config: func() Config { return cfg }, Servers: g.list,
 		Progress: func(_ context.Context, s Known) (raftlog.Progress, error) {
 			g.mu.Lock()
-			status := g.servers[s.ID].Status
+			status, sick := g.servers[s.ID].Status, g.sick == s.ID
 			g.mu.Unlock()
 			if status != "alive" {
 				return raftlog.Progress{}, drover.Errorf(drover.Unavailable, "gone")
 			}
-			return g.logs[s.ID].Progress(), nil
+			progress := g.logs[s.ID].Progress()
+			if sick {
+				progress.Sick = "its disk is full"
+			}
+			return progress, nil
 		},
 		Remove: func(s Known) { g.set(s.ID, "left") },
 	}
@@ -134,6 +139,18 @@ func TestAutopilot(t *testing.T) {
 	require.Len(t, h.Servers, 4)
 	require.True(t, h.Servers[0].Leader && h.Servers[0].Voter && h.Servers[0].Healthy)
 	require.False(t, h.Servers[0].StableSince.IsZero())
+
+	becomes := func(sick string, healthy bool) {
+		g.mu.Lock()
+		g.sick = sick
+		g.mu.Unlock()
+		require.Eventually(t, func() bool { return a.Health().Healthy == healthy }, time.Minute, 10*time.Millisecond)
+	}
+	becomes("s2", false)
+	require.False(t, a.Health().Servers[2].Healthy)
+	require.Equal(t, "its disk is full", a.Health().Servers[2].Sick)
+	require.GreaterOrEqual(t, a.Health().Servers[2].LastContact, time.Duration(0), "it hears of the leader")
+	becomes("", true)
 
 	require.NoError(t, logs[3].Close())
 	g.set("s3", "failed")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type one struct {
 	*Cluster
 	name   string
 	log    *raftlog.Log
+	sick   atomic.Bool // it takes no writes
 	gossip *members.Members
 	port   *peer.Port
 	stop   func()
@@ -114,7 +116,7 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 	}
 	var pilot *autopilot.Autopilot
 	s.Cluster = New(cfg, Deps{
-		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress,
+		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.progress,
 		Autopilot: func(term context.Context) { pilot.Run(term) },
 		Clock:     clock.Wall{}, IDs: id.Random{}, Logger: discard,
 	})
@@ -137,6 +139,14 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 	}
 	t.Cleanup(s.stop)
 	return s
+}
+
+func (s *one) progress() raftlog.Progress {
+	p := s.log.Progress()
+	if s.sick.Load() {
+		p.Sick = "its disk is full"
+	}
+	return p
 }
 
 func (w *world) ask(_ context.Context, m members.Member) (Status, error) {
@@ -209,6 +219,28 @@ func TestThreeServersBecomeOneCluster(t *testing.T) {
 	w.until("the others go on without it", func() bool {
 		return !strings.Contains(rest[0].voters(), leader.name) && (rest[0].log.IsLeader() || rest[1].log.IsLeader() || d.log.IsLeader())
 	})
+}
+
+// A leader that takes no writes hands over to one that does, and not to one that is as sick.
+func TestASickLeaderHandsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := []*one{w.start("g", "a", 3)}
+	all = append(all, w.start("g", "b", 3, all[0]), w.start("g", "c", 3, all[0]))
+	w.agree("a b c", all...)
+	var leader *one
+	w.until("there is a leader", func() bool {
+		for _, s := range all {
+			if s.log.IsLeader() {
+				leader = s
+			}
+		}
+		return leader != nil
+	})
+	rest := slices.DeleteFunc(slices.Clone(all), func(s *one) bool { return s == leader })
+	rest[0].sick.Store(true)
+	leader.sick.Store(true)
+	w.until("the one that is well leads", rest[1].log.IsLeader)
 }
 
 // A lone server that leads is joined, and two clusters do not become one.

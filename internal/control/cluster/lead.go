@@ -11,13 +11,15 @@ import (
 	"github.com/drover-project/drover/internal/control/raftlog"
 )
 
-// lead keeps the servers for a term: it gives the cluster its id, follows gossip, and runs autopilot.
+// lead keeps the servers for a term: it gives the cluster its id, follows gossip, and runs autopilot. While this server takes no
+// writes, it hands leadership over.
 func (c *Cluster) lead(term context.Context) {
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	wait.Go(func() { c.handOver(term) })
 	if !c.identify(term) {
 		return
 	}
-	var wait sync.WaitGroup
-	defer wait.Wait()
 	wait.Go(func() { c.deps.Autopilot(term) })
 	for term.Err() == nil {
 		changed := c.deps.Gossip.Changed()

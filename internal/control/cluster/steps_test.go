@@ -54,6 +54,26 @@ func TestWhoseTurnItIs(t *testing.T) {
 	}
 }
 
+func TestWhoSucceedsASickLeader(t *testing.T) {
+	t.Parallel()
+	answer := func(index uint64, sick string) Status {
+		return Status{Progress: raftlog.Progress{LastIndex: index, Sick: sick}}
+	}
+	for want, answers := range map[string]map[string]Status{
+		"":  {"a": answer(9, "full")},
+		"b": {"a": answer(9, "full"), "b": answer(1, "")},
+		"c": {"b": answer(1, ""), "c": answer(2, ""), "d": answer(2, "")},
+	} {
+		require.Equal(t, want, fittest(answers))
+	}
+	peers := []raftlog.Peer{{ID: "a", Voter: true}, {ID: "b", Voter: true}, {ID: "c"}, {ID: "d", Voter: true}, {ID: "e", Voter: true}}
+	list := []members.Member{
+		server("a"), server("b"), server("c"), server("d", status(members.Failed)), server("e", region("far")), server("f"),
+	}
+	require.Equal(t, list[1:2], voters(list[0].Self, peers, list))
+	require.Empty(t, fittest(nil))
+}
+
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	voter := func(id string) raftlog.Peer { return raftlog.Peer{ID: id, Address: id + ":1", Voter: true} }

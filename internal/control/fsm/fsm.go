@@ -44,8 +44,8 @@ func New(s *store.Store, o Observer) *FSM {
 // Store returns the state it applies to.
 func (f *FSM) Store() *store.Store { return f.store }
 
-// ErrUndecodable is wrapped by Apply's error when an entry is not a command of this program's. The state no longer
-// follows the log then.
+// ErrUndecodable is wrapped by Apply's error when an entry is not a command of this program's. The state is unchanged then, its
+// index too: applying later entries would make another state of the same log.
 var ErrUndecodable = drover.Errorf(drover.Internal, "the log entry is not a command")
 
 // Apply applies the encoded command at the raft index. The result and the errors are the command's. An entry that
@@ -53,7 +53,6 @@ var ErrUndecodable = drover.Errorf(drover.Internal, "the log entry is not a comm
 func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
 	c, err := command.DecodeSharing(data, f.strings)
 	if err != nil {
-		f.advance(index)
 		return nil, fmt.Errorf("%w: entry %d: %w", ErrUndecodable, index, err)
 	}
 	return f.applyCommand(index, c)

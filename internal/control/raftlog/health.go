@@ -21,7 +21,7 @@ type health struct {
 	shutOnce sync.Once
 
 	mu     sync.Mutex
-	broken error // guarded by mu: for good
+	lost   error // guarded by mu: what the state lacks of the log; nil if it has all
 	failed error // guarded by mu: of the last write to disk
 	bytes  int64 // guarded by mu: of entries since tooLarge was told
 }
@@ -33,10 +33,10 @@ func newHealth() *health {
 // writable returns nil, or why nothing is taken now.
 func (h *health) writable() error {
 	h.mu.Lock()
-	broken, failed := h.broken, h.failed
+	lost, failed := h.lost, h.failed
 	h.mu.Unlock()
-	if broken != nil {
-		return drover.Errorf(drover.Unavailable, "writes are refused: %w", broken)
+	if lost != nil {
+		return drover.Errorf(drover.Unavailable, "writes are refused: %w", lost)
 	}
 	if err := h.space(); err != nil {
 		return err
@@ -81,13 +81,27 @@ func (h *health) grew(n int64) {
 	h.tooLarge.Send()
 }
 
-// fail refuses writes from now on.
-func (h *health) fail(err error) {
+// lose notes what the state lacks of the log. The first such reason is kept.
+func (h *health) lose(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.broken == nil {
-		h.broken = err
+	if h.lost == nil {
+		h.lost = err
 	}
+}
+
+// whole notes that the state lacks nothing, as it was replaced.
+func (h *health) whole() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = nil
+}
+
+// lacking returns what the state lacks of the log, nil if it has all.
+func (h *health) lacking() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
 }
 
 // shut ends what waits for the disk.

@@ -12,13 +12,17 @@ import (
 // IsLeader reports whether this server may be proposed to.
 func (l *Log) IsLeader() bool { return l.raft.State() == raft.Leader }
 
-// Ready returns once this server, which leads, has applied all that was acknowledged before it did. Errors: NotLeader, Unavailable.
+// Ready returns once this server, which leads, has applied all that was acknowledged before it did. Errors: NotLeader; Unavailable,
+// also while the state lacks an entry.
 func (l *Log) Ready(ctx context.Context) error {
 	term := l.raft.CurrentTerm()
 	if l.readyIn.Load() == term && l.IsLeader() {
-		return nil
+		return l.health.lacking()
 	}
 	if err := l.Barrier(ctx); err != nil {
+		return err
+	}
+	if err := l.health.lacking(); err != nil {
 		return err
 	}
 	l.readyIn.Store(term) // if that was an older term, it is asked again

@@ -154,7 +154,7 @@ func (l *Log) closeAll() error {
 // Propose appends the command and waits until it is applied here. Many callers at once share disk writes.
 // The error is the command's own, or: NotLeader (ask the server in the message); Exhausted if the disk is full;
 // Unavailable if leadership was lost meanwhile (the command may or may not be applied later); Canceled if ctx ended
-// first (the same); TooLarge.
+// first (the same), or this program cannot read what stands before it in the log (the same); TooLarge.
 func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, result any, err error) {
 	data, err := command.Encode(c)
 	if err != nil {
@@ -174,8 +174,11 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 	if err != nil {
 		return 0, nil, l.proposalError(c, err)
 	}
-	checkStored(c, f.Index(), l.machine.fsm.Store().Index())
 	a := f.Response().(answer)
+	if a.lost {
+		return 0, nil, a.err
+	}
+	checkStored(c, f.Index(), l.machine.fsm.Store().Index())
 	return f.Index(), a.value, a.err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/fsm"
 )
 
@@ -15,9 +16,11 @@ import (
 type answer struct {
 	value any
 	err   error
+	lost  bool // the state lacks the entry: err is not the command's
 }
 
-// machine is the FSM as raft wants it.
+// machine is the FSM as raft wants it. An entry that this program cannot read stops it: the state stays what it was before the
+// entry, no snapshot of it is written, and so the log keeps the entry for a program that can read it.
 type machine struct {
 	fsm    *fsm.FSM
 	health *health
@@ -27,13 +30,20 @@ type machine struct {
 
 // Apply implements raft.FSM.
 func (m *machine) Apply(l *raft.Log) any {
-	value, err := m.fsm.Apply(l.Index, l.Data)
-	m.recent.put(l.Index, answer{value, err})
-	if errors.Is(err, fsm.ErrUndecodable) {
-		m.health.fail(fmt.Errorf("the state no longer follows the log: %w", err))
-		m.log.Error("applying the log", "index", l.Index, "err", err)
+	if lost := m.health.lacking(); lost != nil {
+		return answer{err: lost, lost: true}
 	}
-	return answer{value, err}
+	value, err := m.fsm.Apply(l.Index, l.Data)
+	if errors.Is(err, fsm.ErrUndecodable) {
+		lost := drover.Errorf(drover.Unavailable, "the state has stopped before entry %d of the log, which this program cannot read; "+
+			"the log keeps it for a newer program: %w", l.Index, err)
+		m.health.lose(lost)
+		m.log.Error("applying the log", "index", l.Index, "error", lost)
+		return answer{err: lost, lost: true}
+	}
+	a := answer{value: value, err: err}
+	m.recent.put(l.Index, a)
+	return a
 }
 
 // ApplyBatch implements raft.BatchingFSM.
@@ -47,11 +57,24 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 	return out
 }
 
-// Snapshot implements raft.FSM.
-func (m *machine) Snapshot() (raft.FSMSnapshot, error) { return image{m.fsm.Image()}, nil }
+// Snapshot implements raft.FSM. It refuses while the state lacks an entry, which would be dropped from the log behind it.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if lost := m.health.lacking(); lost != nil {
+		return nil, drover.Errorf(drover.Unavailable, "no snapshot is written: %w", lost)
+	}
+	return image{m.fsm.Image()}, nil
+}
 
-// Restore implements raft.FSM.
-func (m *machine) Restore(r io.ReadCloser) error { return errors.Join(m.fsm.Restore(r), r.Close()) }
+// Restore implements raft.FSM. A snapshot that cannot be read changes nothing; raft tries an older one, or asks for it again.
+func (m *machine) Restore(r io.ReadCloser) error {
+	err := errors.Join(m.fsm.Restore(r), r.Close())
+	if err != nil {
+		m.health.lose(drover.Errorf(drover.Unavailable, "the state lacks what a snapshot has: %w", err))
+		return err
+	}
+	m.health.whole()
+	return nil
+}
 
 type image struct{ *fsm.Image }
 

@@ -48,6 +48,9 @@ func (l *Log) Answer(ctx context.Context, index uint64) (any, error) {
 		if store.Index() >= index {
 			break
 		}
+		if lost := l.machine.health.lacking(); lost != nil {
+			return nil, drover.Errorf(drover.Unavailable, "entry %d is committed: %w", index, lost)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -70,12 +70,15 @@ func (l *Log) change(ctx context.Context, what string, ask func() raft.Future) e
 
 // ReadIndex returns an index at which a read sees everything that was acknowledged before the call: a quorum takes this server
 // for the leader, as it commits an entry without a command. A server whose state has that index reads linearizably. Only on
-// the leader. Errors: as of Propose.
+// the leader. Errors: as of Propose; Unavailable while the state lacks an entry.
 //
 // raft's VerifyLeader would spare the entry, but counts the answer to a heartbeat that was sent before it was asked: then two
 // servers that were closed before a read verified it (TestAMinorityVerifiesNothing). Entries of many readers share a disk write.
 func (l *Log) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := l.Barrier(ctx); err != nil {
+		return 0, err
+	}
+	if err := l.health.lacking(); err != nil {
 		return 0, err
 	}
 	return l.raft.AppliedIndex(), nil
@@ -98,11 +101,13 @@ type Progress struct {
 	LastContact time.Duration // since it heard of the leader; 0 if it leads, negative if it never did
 	LastTerm    uint64
 	LastIndex   uint64
+	Sick        string // why it takes no writes, as in Stats; "" = it does
 }
 
 // Progress returns where this server's log is.
 func (l *Log) Progress() Progress {
-	return Progress{LastContact: l.LastContact(), LastTerm: l.Stats().Term, LastIndex: l.raft.LastIndex()}
+	s := l.Stats()
+	return Progress{LastContact: l.LastContact(), LastTerm: s.Term, LastIndex: s.LastIndex, Sick: s.Sick}
 }
 
 // ID is this server's id in the log.

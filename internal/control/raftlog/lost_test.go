@@ -1,0 +1,126 @@
+package raftlog
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+)
+
+// unread is the log as an older program sees it: it does not know the kind of one entry.
+type unread struct {
+	raft.LogStore
+	index uint64
+}
+
+func (u unread) GetLog(index uint64, l *raft.Log) error {
+	err := u.LogStore.GetLog(index, l)
+	if index == u.index {
+		l.Data = []byte{command.Version, 255}
+	}
+	return err
+}
+
+// older opens the folder with a program that cannot read the entry.
+func older(t *testing.T, cfg Config, index uint64) (*Log, Deps) {
+	t.Helper()
+	d := deps()
+	l, err := open(cfg, d, func(cfg *Config, h *health, c clock.Clock, log *logger) (*stores, error) {
+		s, err := openStores(cfg, h, c, log)
+		if err == nil {
+			s.log = unread{s.log, index}
+		}
+		return s, err
+	})
+	require.NoError(t, err)
+	require.NoError(t, l.WaitLeader(t.Context()))
+	return l, d
+}
+
+// TestAnEntryThatCannotBeReadIsKept: a program that does not know an entry stops before it, says so, refuses writes and
+// snapshots, and does the same after each restart. A program that knows it finds all of the log. Before, writes were refused
+// until the restart only, and the next snapshot dropped the entry.
+func TestAnEntryThatCannotBeReadIsKept(t *testing.T) {
+	t.Parallel()
+	cfg := Config{DataDir: t.TempDir(), TrailingLogs: 1}
+	l, f := start(t, cfg)
+	before, _, err := l.Propose(t.Context(), register("before"))
+	require.NoError(t, err)
+	unknown, _, err := l.Propose(t.Context(), register("unknown"))
+	require.NoError(t, err)
+	for _, id := range []string{"a", "b", "c"} {
+		_, _, err = l.Propose(t.Context(), register(id))
+		require.NoError(t, err)
+	}
+	hash := f.Hash()
+	require.NoError(t, l.Close())
+
+	for range 2 {
+		l, d := older(t, cfg, unknown)
+		require.Equal(t, before, d.FSM.Store().Index(), "the state is the one before the entry")
+		_, _, err := l.Propose(t.Context(), register("refused"))
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.ErrorContains(t, err, "the log keeps it for a newer program")
+		require.ErrorContains(t, err, "unknown command kind 255")
+		require.ErrorContains(t, l.Snapshot(), "no snapshot is written")
+		require.Contains(t, l.Stats().Sick, "which this program cannot read")
+		require.Equal(t, l.Stats().Sick, l.Progress().Sick)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(l.Ready(t.Context())), "its reads are old")
+		_, err = l.ReadIndex(t.Context())
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		_, err = l.Answer(t.Context(), unknown)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.NoError(t, l.Close())
+	}
+
+	l, f = start(t, cfg)
+	require.Equal(t, hash, f.Hash())
+	require.Empty(t, l.Stats().Sick)
+	require.NoError(t, l.Snapshot())
+	require.NoError(t, l.Ready(t.Context()))
+}
+
+// TestProposalsAroundAnUnreadEntry: a leader that meets the entry answers those whose commands stand behind it that they are not
+// applied.
+func TestProposalsAroundAnUnreadEntry(t *testing.T) {
+	t.Parallel()
+	l, f := start(t, Config{})
+	known, err := command.Encode(register("behind"))
+	require.NoError(t, err)
+	unread, behind := l.raft.Apply([]byte{command.Version, 255}, 0), l.raft.Apply(known, 0)
+	for _, future := range []raft.ApplyFuture{unread, behind} {
+		require.NoError(t, future.Error(), "the log has it")
+		require.True(t, future.Response().(answer).lost)
+	}
+	require.Nil(t, f.Store().Snapshot().Job("default", "behind"))
+	_, _, err = l.Propose(t.Context(), register("later"))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+}
+
+// TestASnapshotMakesTheStateWhole: a snapshot that another server sends has what the state lacks; one that cannot be read
+// changes nothing and is told.
+func TestASnapshotMakesTheStateWhole(t *testing.T) {
+	t.Parallel()
+	l, f := start(t, Config{})
+	_, _, err := l.Propose(t.Context(), register("j"))
+	require.NoError(t, err)
+	var image bytes.Buffer
+	require.NoError(t, f.Snapshot(&image))
+
+	d := deps()
+	m := &machine{fsm: d.FSM, health: newHealth(), log: d.Log}
+	require.True(t, m.Apply(&raft.Log{Index: 1, Data: []byte{command.Version, 255}}).(answer).lost)
+	require.Error(t, m.Restore(io.NopCloser(bytes.NewReader(image.Bytes()[:20]))))
+	require.ErrorContains(t, m.health.writable(), "cannot read", "the first reason stays")
+	require.NoError(t, m.Restore(io.NopCloser(bytes.NewReader(image.Bytes()))))
+	require.NoError(t, m.health.writable())
+	require.NotNil(t, d.FSM.Store().Snapshot().Job("default", "j"))
+	require.Error(t, m.Restore(io.NopCloser(bytes.NewReader(nil))))
+	require.ErrorContains(t, m.health.writable(), "lacks what a snapshot has")
+}
