@@ -39,7 +39,7 @@ func SweepGroups(prefix string) {
 		found, _ := filepath.Glob(pattern + prefix + "*")
 		for _, dir := range found {
 			if Abandoned(dir, prefix) {
-				removeGroups(dir)
+				RemoveGroups(dir)
 			}
 		}
 	}
@@ -103,8 +103,8 @@ func sweepBridges() {
 	}
 }
 
-// removeGroups removes a tree of groups from its leaves on, and kills what is in them.
-func removeGroups(top string) {
+// RemoveGroups removes a tree of groups from its leaves on, and kills what is in them.
+func RemoveGroups(top string) {
 	var dirs []string
 	_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {

@@ -1,0 +1,187 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+)
+
+const environment = "chaos"
+
+// executed is what clients had of runners.
+type executed struct {
+	mu       sync.Mutex          // guards what follows
+	claims   map[string][]string // who was answered with a runner, and when, by runner
+	tried    int
+	whole    int // executions whose output was whole
+	excused  int // lost with their node
+	unbegun  int // never said to have started
+	attached int // attachments after a connection broke
+}
+
+// deal is one client's use of one runner.
+type deal struct {
+	*world
+	runner execution.Runner
+	id     string // of the execution
+	want   string
+	got    []byte
+	begun  bool // it was said to have started
+	from   time.Duration
+}
+
+// executes claims runners through a server, has each print lines for some seconds, follows that through whichever server
+// answers, and releases the runner.
+func (w *world) executes(server int, chance *rand.Rand) {
+	for n := 0; w.pause(time.Duration(chance.IntN(500)) * time.Millisecond); n++ {
+		ctx, cancel := context.WithTimeout(w.ctx, 15*time.Second)
+		r, err := w.native(server).Claim(ctx, execution.ClaimRequest{
+			Environment: environment, Wait: 5 * time.Second, IdleTimeout: time.Minute,
+		})
+		cancel()
+		w.executed.mu.Lock()
+		w.executed.tried++
+		if err == nil {
+			who := fmt.Sprintf("%s's client at %.2f s", w.servers[server].name, w.now().Seconds())
+			w.executed.claims[r.ID] = append(w.executed.claims[r.ID], who)
+		}
+		w.executed.mu.Unlock()
+		if err != nil {
+			w.pause(time.Second)
+			continue
+		}
+		d := &deal{world: w, runner: r, id: fmt.Sprintf("x-%d-%d", server, n), from: w.now()}
+		d.execute(server, 5+chance.IntN(40))
+		for try := range 3 {
+			ctx, cancel := context.WithTimeout(w.ctx, patience)
+			err := w.native((server+try)%3).Release(ctx, r.ID)
+			cancel()
+			if err == nil {
+				break
+			}
+		}
+	}
+}
+
+// execute prints lines in the runner, and looks at what comes until it has ended.
+func (d *deal) execute(server, lines int) {
+	for i := range lines {
+		d.want += fmt.Sprintf("%s line %d\n", d.id, i)
+	}
+	ctx, cancel := context.WithTimeout(d.clients, 2*time.Minute)
+	defer cancel()
+	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo %s line $i; i=$((i+1)); sleep 0.1; done", lines, d.id)
+	s, err := d.native(server).Execute(ctx, d.runner.ID, execution.Request{Spec: execution.Spec{
+		ID: d.id, Argv: []string{"/bin/sh", "-c", script}, Detach: 2 * time.Minute,
+	}})
+	for ctx.Err() == nil {
+		var receipt *execution.Receipt
+		if err == nil {
+			receipt, err = d.follow(ctx, s)
+			_ = s.Close() // it broke, or has ended
+		}
+		if receipt != nil {
+			d.ended(receipt)
+			return
+		}
+		code := drover.CodeOf(err)
+		if code == drover.NotFound || code == drover.Gone || code == drover.Invalid || code == drover.Conflict {
+			break
+		}
+		d.count(&d.executed.attached)
+		if !d.pause(300 * time.Millisecond) {
+			return
+		}
+		server = (server + 1) % 3
+		s, err = d.native(server).Attach(ctx, d.id, execution.Offsets{Stdout: int64(len(d.got))})
+	}
+	if !d.running() {
+		return
+	}
+	d.lost("%v", err)
+}
+
+func (d *deal) count(n *int) {
+	d.executed.mu.Lock()
+	defer d.executed.mu.Unlock()
+	*n++
+}
+
+// follow takes what comes until the receipt. Errors: the session's; the connection is then of no use.
+func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Receipt, error) {
+	for {
+		step, cancel := context.WithTimeout(ctx, 10*time.Second)
+		f, err := s.Next(step)
+		cancel()
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Receipt != nil:
+			return f.Receipt, nil
+		case f.Started:
+			d.begun = true
+		case f.Skipped:
+			d.breach(promiseBytes, "%s on %s: output before %d is not kept, %d came", d.id, d.runner.ID, f.Offset, len(d.got))
+		case f.Stream != execution.Stdout: // the shell's own
+			d.say("%s says %q on its other stream", d.id, f.Data)
+			continue
+		}
+		if len(f.Data) == 0 {
+			continue
+		}
+		d.begun = true
+		if f.Offset != int64(len(d.got)) {
+			d.breach(promiseBytes, "%s on %s: the next bytes are at %d, %d came", d.id, d.runner.ID, f.Offset, len(d.got))
+		}
+		d.got = append(d.got, f.Data...)
+		if !strings.HasPrefix(d.want, string(d.got)) {
+			d.breach(promiseBytes, "%s on %s printed %q, want %q", d.id, d.runner.ID, d.got, d.want)
+		}
+	}
+}
+
+// ended judges the receipt.
+func (d *deal) ended(r *execution.Receipt) {
+	switch {
+	case r.Cause == execution.CauseExited && r.ExitCode == 0 && !r.Truncated:
+		if string(d.got) != d.want {
+			d.breach(promiseBytes, "%s on %s is said to be whole, %d of %d bytes came", d.id, d.runner.ID, len(d.got), len(d.want))
+			return
+		}
+		d.count(&d.executed.whole)
+	default:
+		d.lost("its receipt is %+v", *r)
+	}
+}
+
+// lost tells of an execution that did not come to its end, unless its node was struck.
+func (d *deal) lost(format string, args ...any) {
+	node := d.nodeName(d.runner.NodeID)
+	switch {
+	case d.faulted(node, d.from, d.now()):
+		d.count(&d.executed.excused)
+	case !d.begun:
+		d.count(&d.executed.unbegun)
+	default:
+		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.id, d.runner.ID, node, len(d.got),
+			len(d.want), fmt.Sprintf(format, args...))
+	}
+}
+
+// checkClaims sees that each runner was handed to one client.
+func (w *world) checkClaims() {
+	e := &w.executed
+	for runner, who := range e.claims {
+		if len(who) > 1 {
+			w.breach(promiseClaims, "runner %s was handed out %d times: %v", runner, len(who), who)
+		}
+	}
+	w.figure("%d claims of %d tried; %d executions whole, %d lost with their node, %d never begun; attached again %d times",
+		len(e.claims), e.tried, e.whole, e.excused, e.unbegun, e.attached)
+}
