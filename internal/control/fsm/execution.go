@@ -76,15 +76,17 @@ func (e *entry) checkRoom(c *command.RecordExecutions) error {
 
 // trimExecutions forgets what was kept long enough, and the oldest of too much.
 func (e *entry) trimExecutions(now int64) {
-	for {
-		oldest := e.txn.OldestExecution()
-		if oldest == nil {
-			return
+	total := e.txn.ExecutionTotals()
+	var gone []*execution.Record
+	for r := range e.txn.ToldExecutions() {
+		if total.Count <= maxExecutions && total.Bytes <= maxExecutionBytes && now-r.At < int64(executionsKeptFor) {
+			break
 		}
-		total := e.txn.ExecutionTotals()
-		if total.Count <= maxExecutions && total.Bytes <= maxExecutionBytes && now-oldest.At < int64(executionsKeptFor) {
-			return
-		}
-		e.txn.DeleteExecution(oldest)
+		total.Count--
+		total.Bytes -= r.Size()
+		gone = append(gone, r)
+	}
+	for _, r := range gone {
+		e.txn.DeleteExecution(r)
 	}
 }

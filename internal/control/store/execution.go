@@ -53,12 +53,9 @@ func (r *reader) UntoldExecutions() iter.Seq[*execution.Record] {
 	return scan[execution.Record](r, tables.Executions, indexUntold, "")
 }
 
-// OldestExecution returns the one that nobody has to be told of whose end was recorded first, or nil.
-func (r *reader) OldestExecution() *execution.Record {
-	for x := range scan[execution.Record](r, tables.Executions, indexAge, "") {
-		return x
-	}
-	return nil
+// ToldExecutions yields those that nobody has to be told of any more, in the order in which their ends were recorded.
+func (r *reader) ToldExecutions() iter.Seq[*execution.Record] {
+	return scan[execution.Record](r, tables.Executions, indexAge, "")
 }
 
 // ExecutionTotals returns how much is kept of executions.
@@ -67,13 +64,15 @@ func (r *reader) ExecutionTotals() ExecutionTotals { return r.executions }
 // PutExecution keeps what is known of an execution.
 func (t *Txn) PutExecution(r *execution.Record) {
 	t.executions.count(t.Execution(r.Execution.ID), -1)
-	t.put(tables.Executions, r.Execution.ID, r)
+	t.insert(tables.Executions, r)
+	t.touch(tables.Executions, "") // nobody watches a single one
 	t.executions.count(r, 1)
 }
 
 // DeleteExecution forgets an execution.
 func (t *Txn) DeleteExecution(r *execution.Record) {
-	t.drop(tables.Executions, r.Execution.ID, r)
+	t.remove(tables.Executions, r)
+	t.touch(tables.Executions, "")
 	t.executions.count(r, -1)
 }
 

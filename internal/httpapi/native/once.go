@@ -35,6 +35,7 @@ const (
 	maxKeys       = 10_000           // under way and answered
 	maxAnswer     = 1 << 20          // bytes of an answer that can be repeated
 	maxAnswers    = 64 << 20         // bytes of all
+	maxUnderWay   = 512 << 20        // bytes of the bodies of requests that are not answered yet
 	keepAnswers   = 15 * time.Minute // an answer can be repeated
 	abandonedTime = time.Minute      // that a request goes on without a client
 )
@@ -48,11 +49,13 @@ type answers struct {
 	byKey map[string]*keyed
 	done  []*keyed // answered, oldest first
 	bytes int      // of their bodies
+	open  int      // bytes of the bodies of requests under way
 }
 
 // keyed is a request with a key, and how it was answered.
 type keyed struct {
 	key, request string             // digests
+	size         int                // of the request's body
 	cancel       context.CancelFunc // of the request
 
 	waiting   int         // clients; guarded by answers.mu
@@ -83,7 +86,7 @@ func (f *Face) once(handle httpapi.Handle) httpapi.Handle {
 		if err != nil {
 			return err
 		}
-		x, first, err := f.answers.join(digest(key), digest(r.Method, r.URL.Path, r.URL.RawQuery, string(body)))
+		x, first, err := f.answers.join(digest(key), digest(r.Method, r.URL.Path, r.URL.RawQuery, string(body)), len(body))
 		if err != nil {
 			return err
 		}
@@ -159,7 +162,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 
 // join returns the request with the key, which the caller has to begin if it is the first; then leave it. Errors:
 // Conflict if another request has the key, Exhausted.
-func (a *answers) join(key, request string) (x *keyed, first bool, err error) {
+func (a *answers) join(key, request string, size int) (x *keyed, first bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.expireLocked()
@@ -167,15 +170,17 @@ func (a *answers) join(key, request string) (x *keyed, first bool, err error) {
 	switch {
 	case x != nil && x.request != request:
 		return nil, false, errOtherRequest()
-	case x == nil && len(a.byKey) >= maxKeys && len(a.done) == 0:
-		return nil, false, drover.Errorf(drover.Exhausted, "%d requests with an %s are under way", len(a.byKey), keyHeader)
+	case x == nil && (a.open+size > maxUnderWay || len(a.byKey) >= maxKeys && len(a.done) == 0):
+		return nil, false, drover.Errorf(drover.Exhausted, "%d requests of %d bytes with an %s are under way",
+			len(a.byKey)-len(a.done), a.open, keyHeader)
 	case x == nil:
 		if len(a.byKey) >= maxKeys {
 			a.dropLocked()
 		}
 		first = true
-		x = &keyed{key: key, request: request, ended: make(chan struct{})}
+		x = &keyed{key: key, request: request, size: size, ended: make(chan struct{})}
 		a.byKey[key] = x
+		a.open += size
 	case x.abandoned != nil:
 		x.abandoned.Stop()
 		x.abandoned = nil
@@ -220,6 +225,7 @@ func (a *answers) end(x *keyed, rec *recorder, err error) {
 		x.abandoned.Stop()
 	}
 	x.cancel()
+	a.open -= x.size
 	x.at, x.err, x.status, x.header, x.body = a.clock.Now(), err, rec.status, rec.header, rec.body.Bytes()
 	close(x.ended)
 	if err != nil || x.status >= http.StatusMultipleChoices {
