@@ -1,6 +1,7 @@
 package process
 
 import (
+	"maps"
 	"os"
 	"sync"
 	"syscall"
@@ -120,7 +121,10 @@ func (t *Tree) members(r *Reaper) (live []int, unsure bool) {
 	if !leaders[t.Leader] && !hasOrphans(leaders) {
 		return nil, false // the leader is gone and left nothing behind: the common case, and a cheap one
 	}
-	return t.scan(processes(), leaders)
+	// What starts while the table is read stands in it, and is a leader only afterwards.
+	table := processes()
+	maps.Copy(leaders, r.leaders())
+	return t.scan(table, leaders)
 }
 
 // hasOrphans reports whether we have children that we did not start. What a dead leader left behind descends from one.

@@ -51,6 +51,37 @@ func TestAKillReachesWhatHides(t *testing.T) {
 	require.Equal(t, 7, other.Status.ExitStatus(), "another's are left alone")
 }
 
+// TestWhatJustStartedIsNoOrphan: a program that was started while another tree's processes were listed was taken for an orphan
+// of that tree, and killed with it.
+func TestWhatJustStartedIsNoOrphan(t *testing.T) {
+	t.Parallel()
+	const mark = MarkKey + "=same"
+	first := start(t, true, []string{mark}, "/bin/sh", "-c", "echo ready; read x")
+	require.Equal(t, "ready", first.line(t))
+	tree := NewTree(nil)
+	tree.Leader, tree.Mark = first.Pid, mark
+	started, listed := make(chan struct{}), make(chan []int)
+	go func() { // ends when all were started
+		defer close(listed)
+		for {
+			select {
+			case <-started:
+				return
+			default:
+			}
+			if pids := tree.Running(reaping); len(pids) > 1 {
+				listed <- pids
+				return
+			}
+		}
+	}()
+	for range 60 {
+		start(t, true, []string{mark}, "/bin/sh", "-c", "read x")
+	}
+	close(started)
+	require.Empty(t, <-listed, "only %d is of the tree", first.Pid)
+}
+
 func TestALateKillDoesNothing(t *testing.T) {
 	t.Parallel()
 	p := start(t, true, nil, "/bin/sh", "-c", "echo ready; read x; exit 4")
