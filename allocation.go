@@ -62,6 +62,8 @@ type Allocation struct {
 
 	// Claim is set once the allocation, a warm runner, was handed out. Ours, not Nomad's.
 	Claim *Claim `json:",omitempty"`
+	// Lease is the incarnation of the server that may hand the runner out, or keeps it for its claimer; 0 = the only server. Ours.
+	Lease uint64 `json:",omitempty"`
 }
 
 // Claim records that a warm runner was handed out. It is never taken back: a claimed runner only ends.

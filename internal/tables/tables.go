@@ -15,6 +15,7 @@ const (
 	NodePools       = "node_pools"
 	SchedulerConfig = "scheduler_config"
 	Cluster         = "cluster"
+	Lessees         = "lessees"
 	ScalingEvents   = "scaling_events"
 	JobSubmissions  = "job_submissions"
 	Executions      = "executions"

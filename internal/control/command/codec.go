@@ -57,6 +57,9 @@ var kinds = [kindEnd]func() Command{
 	KindInitCluster:            func() Command { return new(InitCluster) },
 	KindDispatchJob:            func() Command { return new(DispatchJob) },
 	KindRecordExecutions:       func() Command { return new(RecordExecutions) },
+	KindBeginIncarnation:       func() Command { return new(BeginIncarnation) },
+	KindEndIncarnation:         func() Command { return new(EndIncarnation) },
+	KindRecordRunners:          func() Command { return new(RecordRunners) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -47,6 +47,9 @@ const (
 	KindInitCluster
 	KindDispatchJob
 	KindRecordExecutions
+	KindBeginIncarnation
+	KindEndIncarnation
+	KindRecordRunners
 	kindEnd
 )
 
@@ -58,6 +61,7 @@ var kindNames = [...]string{
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
+	"BeginIncarnation", "EndIncarnation", "RecordRunners",
 }
 
 // String returns the command's name.

@@ -38,6 +38,7 @@ func AppendAllocation(dst []byte, a *drover.Allocation) ([]byte, error) {
 	w.int(27, a.CreateTime)
 	w.int(28, a.ModifyTime)
 	w.int(32, a.UnknownSince)
+	w.uint(33, a.Lease)
 	if err := w.rareAlloc(a); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding allocation %s: %w", a.ID, err)
 	}
@@ -172,6 +173,8 @@ func (r *reader) numbers(a *drover.Allocation) {
 		a.ModifyTime = r.int()
 	case 32:
 		a.UnknownSince = r.int()
+	case 33:
+		a.Lease = r.value
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // updateAllocs merges the reports of several nodes, which the server collects into one entry. Each report carries the
 // id of the node that sent it, so that a node can only speak of its own allocations.
 func (e *entry) updateAllocs(c *command.UpdateAllocs) {
+	e.holders = nil // of an earlier command of the same entry
 	for _, n := range c.Nodes {
 		for i := range n.Updates {
 			e.observe(n.NodeID, &n.Updates[i], c.Time)
@@ -53,6 +54,7 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 	case a.ClientStatus == drover.AllocClientFailed && !a.ServerTerminal() && a.DeploymentID != "" && health(&a) == 0:
 		e.setHealth(&a, false, time.Unix(0, a.ModifyTime).UTC()) // its node could not even say that
 	}
+	e.leaseRunning(old, &a)
 	e.putAlloc(old, &a)
 	e.countInDeployment(old, &a)
 	if !old.ClientTerminal() && a.EndedQuickly() {
@@ -117,24 +119,29 @@ func (e *entry) transition(old *drover.Allocation, t drover.DesiredTransition, n
 // stopAllocs marks allocations as to be stopped, without a plan. Unknown ones and those that were stopped before are
 // skipped, so that a repeated command does not overwrite the first description.
 func (e *entry) stopAllocs(c *command.StopAllocs) {
-	for _, id := range c.IDs {
+	e.stop(c.IDs, c.Description, c.Time)
+	e.putEvals(c.Evals)
+}
+
+// stop marks the allocations as to be stopped.
+func (e *entry) stop(ids []string, description string, now int64) {
+	for _, id := range ids {
 		old := e.txn.Allocation(id)
 		if old == nil || old.ServerTerminal() {
 			continue
 		}
 		a := *old
-		a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, c.Description
-		a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, c.Time
+		a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, description
+		a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
 		e.putAlloc(old, &a)
 	}
-	e.putEvals(c.Evals)
 }
 
 // claimRunners leaves AllocModifyIndex: the node does nothing about a claim and is not woken by it.
 func (e *entry) claimRunners(c *command.ClaimRunners) []command.ClaimResult {
 	results := make([]command.ClaimResult, len(c.Claims))
 	for i, claim := range c.Claims {
-		results[i] = command.ClaimResult{AllocID: claim.AllocID, Err: e.claim(claim, c.Time)}
+		results[i] = command.ClaimResult{AllocID: claim.AllocID, Err: e.claim(claim, 0, c.Time)}
 	}
 	for _, d := range c.Demands {
 		e.setDemand(d)
@@ -143,10 +150,10 @@ func (e *entry) claimRunners(c *command.ClaimRunners) []command.ClaimResult {
 	return results
 }
 
-// claim hands a warm runner out. It returns NotFound for an unknown allocation. It returns Conflict if the runner has
-// another claim or has ended. The log's order decides between claimers, so a runner is handed out only once. A claimer
-// that repeats its claim succeeds without a change, and may set another idle timeout.
-func (e *entry) claim(c command.RunnerClaim, now int64) error {
+// claim hands a warm runner out that is leased to the incarnation. It returns NotFound for an unknown allocation. It returns
+// Conflict if the runner has another claim, has ended, or is leased to another. The log's order decides between claimers, so a
+// runner is handed out only once. A claimer that repeats its claim succeeds without a change, and may set another idle timeout.
+func (e *entry) claim(c command.RunnerClaim, incarnation uint64, now int64) error {
 	old := e.txn.Allocation(c.AllocID)
 	switch {
 	case old == nil:
@@ -154,13 +161,15 @@ func (e *entry) claim(c command.RunnerClaim, now int64) error {
 	case handedOutAgain(old, &c):
 		return drover.Errorf(drover.Conflict, "runner %s was already claimed at another time", c.AllocID)
 	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID &&
-		(old.Claim.IdleTimeout == c.Claim.IdleTimeout || old.Terminal()):
-		return nil
+		(old.Claim.IdleTimeout == c.Claim.IdleTimeout || old.Terminal() || old.Lease != incarnation):
+		return nil // another server that keeps it now sets its idle timeout
 	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID: // its claimer extended it
 	case old.Claim != nil:
 		return drover.Errorf(drover.Conflict, "runner %s was already claimed as %s", c.AllocID, old.Claim.RunnerID)
 	case old.Terminal():
 		return drover.Errorf(drover.Conflict, "runner %s has ended", c.AllocID)
+	case old.Claim == nil && old.Lease != incarnation:
+		return drover.Errorf(drover.Conflict, "runner %s is not leased to who handed it out", c.AllocID)
 	}
 	a := *old
 	a.Claim, a.ModifyIndex, a.ModifyTime = &c.Claim, e.index, now

@@ -3,6 +3,7 @@ package fsm
 import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/control/store"
 )
 
@@ -20,6 +21,8 @@ type entry struct {
 	pools       changes[string, *drover.NodePool]
 	freed       changes[string, struct{}] // nodes with freed capacity
 	told        []drover.Event            // of the fleet, of executions
+
+	holders map[drover.NamespacedID][]leases.Holder // by pool, as far as this command asked
 }
 
 // changes keeps the last value of each key, in the order of the first change.
@@ -61,6 +64,7 @@ func (e *entry) putJob(j *drover.Job) {
 // deleteJob forgets the job with all its versions. The events still carry its last form.
 func (e *entry) deleteJob(j *drover.Job) {
 	e.txn.DeleteJob(j)
+	e.forgetDemand(j.Key())
 	e.jobs.add(change[drover.NamespacedID, *drover.Job]{key: j.Key(), kind: e.kind, gone: j})
 }
 

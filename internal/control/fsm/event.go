@@ -16,7 +16,7 @@ func eventType(k command.Kind) string {
 		return "EvaluationUpdated"
 	case command.KindApplyPlans:
 		return "PlanResult"
-	case command.KindUpdateAllocs, command.KindClaimRunners:
+	case command.KindUpdateAllocs, command.KindClaimRunners, command.KindRecordRunners:
 		return "AllocationUpdated"
 	case command.KindTransitionAllocs, command.KindStopAllocs:
 		return "AllocationUpdateDesiredStatus"

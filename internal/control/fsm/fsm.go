@@ -186,5 +186,5 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.DispatchJob:
 		return e.dispatchJob(c)
 	}
-	return e.applyFleet(c)
+	return e.applyLeases(c)
 }

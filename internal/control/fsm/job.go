@@ -24,6 +24,7 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 		}
 	}
 	j := e.storeJob(old, c.Job, c.Time)
+	j = e.redemand(j)
 	e.txn.ForgetQuickEnds(j.Namespace, j.ID)
 	if c.Eval != nil {
 		ev := *c.Eval

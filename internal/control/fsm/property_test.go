@@ -88,6 +88,31 @@ func (d draw) time() int64 { return rapid.Int64Range(1, 1e12).Draw(d.t, "time") 
 // homeOf is the one node on which the allocation may ever be placed.
 func homeOf(allocID string) string { return fmt.Sprintf("n%d", allocID[len(allocID)-1]%3) }
 
+// incarnation is a live one, or none.
+func (d draw) incarnation(s *store.Snapshot) uint64 {
+	of := []uint64{0, 1}
+	for l := range s.Lessees() {
+		of = append(of, l.Incarnation)
+	}
+	return rapid.SampledFrom(of).Draw(d.t, "incarnation")
+}
+
+func (d draw) leases(s *store.Snapshot) command.Command {
+	switch rapid.IntRange(0, 2).Draw(d.t, "of leases") {
+	case 0:
+		return &command.BeginIncarnation{Server: d.id("s", 3), Time: d.time(), Evals: d.evals()}
+	case 1:
+		return &command.EndIncarnation{
+			Incarnation: d.incarnation(s), Heir: d.incarnation(s), Returned: rapid.Bool().Draw(d.t, "returned"), Time: d.time(),
+		}
+	}
+	return &command.RecordRunners{
+		Incarnation: d.incarnation(s), Time: d.time(), Released: []string{d.id("a", 12)}, Reason: "released",
+		Claims:  []command.RunnerClaim{{AllocID: d.id("a", 12), Claim: drover.Claim{RunnerID: d.id("r", 3)}}},
+		Demands: []command.PoolDemand{{Namespace: "default", JobID: d.id("j", 4), Demand: rapid.IntRange(0, 3).Draw(d.t, "demand")}},
+	}
+}
+
 func (d draw) updates() command.Command {
 	c := &command.UpdateAllocs{Time: d.time(), Evals: d.evals()}
 	for range rapid.IntRange(1, 3).Draw(d.t, "updates") {
@@ -107,7 +132,7 @@ func (d draw) dispatch() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 20).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 22).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -144,6 +169,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		}}
 	case 16:
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
+	case 20, 21:
+		return d.leases(s)
 	case 17:
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
 	case 18:

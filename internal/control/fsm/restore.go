@@ -128,6 +128,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreSchedulerConfig)
 	case recCluster:
 		return read(payload, x.t.RestoreCluster)
+	case recLessee:
+		return read(payload, x.t.RestoreLessee)
 	case recNode:
 		return read(payload, x.t.RestoreNode)
 	case recJobVersion:

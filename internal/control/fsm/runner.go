@@ -27,7 +27,7 @@ func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Even
 		execution.RunnerWarming: "RunnerWarming", execution.RunnerWarm: "RunnerWarm", execution.RunnerClaimed: "RunnerUpdated",
 		execution.RunnerDraining: "RunnerDraining", execution.RunnerDestroyed: "RunnerDestroyed",
 	}[r.State]
-	if kind == command.KindClaimRunners {
+	if kind == command.KindClaimRunners || kind == command.KindRecordRunners && r.State == execution.RunnerClaimed {
 		name = "RunnerClaimed"
 	}
 	return e.event(drover.TopicRunner, name, r.ID, a.Namespace, []string{env, a.JobID, a.ID}, "Runner", r)

@@ -97,6 +97,9 @@ func (x *imageWriter) cluster() error {
 			return err
 		}
 	}
+	if err := writeAll(x, recLessee, x.s.Lessees()); err != nil {
+		return err
+	}
 	return writeAll(x, recNode, x.s.Nodes(""))
 }
 

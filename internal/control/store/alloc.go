@@ -43,6 +43,15 @@ func (t *Txn) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation
 	return concat(s.open, s.closed)
 }
 
+// OpenByJob yields those of the job's allocations that are not history, with what the transaction changed.
+func (t *Txn) OpenByJob(namespace, id string) iter.Seq[*drover.Allocation] {
+	s := t.jobAllocs(namespace, id)
+	if r := t.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]; r != nil {
+		s = r.allocs
+	}
+	return s.open.scan("")
+}
+
 func (t *Txn) touchAlloc(a *drover.Allocation) {
 	t.touch(tables.Allocs, a.ID)
 	t.touched[watchKey{tables.JobAllocs, tables.JobKey(a.Namespace, a.JobID)}] = struct{}{}

@@ -110,6 +110,12 @@ func (t *Txn) DeleteNodePool(p *drover.NodePool) { t.drop(tables.NodePools, p.Na
 // PutCluster stores what the servers are together.
 func (t *Txn) PutCluster(c *cluster.State) { t.put(tables.Cluster, "", c) }
 
+// PutLessee stores a server that warm runners are leased to.
+func (t *Txn) PutLessee(l *cluster.Lessee) { t.put(tables.Lessees, l.Server, l) }
+
+// DeleteLessee forgets the server.
+func (t *Txn) DeleteLessee(l *cluster.Lessee) { t.drop(tables.Lessees, l.Server, l) }
+
 // PutSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.put(tables.SchedulerConfig, "", c)

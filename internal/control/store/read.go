@@ -226,6 +226,21 @@ func (r *reader) NodePools() iter.Seq[*drover.NodePool] {
 // Cluster returns what the servers are together, nil if they are no cluster.
 func (r *reader) Cluster() *cluster.State { return get[cluster.State](r, tables.Cluster, "cluster") }
 
+// Lessees yields the servers that warm runners are leased to, by id.
+func (r *reader) Lessees() iter.Seq[*cluster.Lessee] {
+	return scan[cluster.Lessee](r, tables.Lessees, indexID, "")
+}
+
+// Lessee returns the one that the runner with such an Allocation.Lease is leased to, nil if that has ended.
+func (r *reader) Lessee(incarnation uint64) *cluster.Lessee {
+	for l := range r.Lessees() { // a handful
+		if l.Incarnation == incarnation {
+			return l
+		}
+	}
+	return nil
+}
+
 // SchedulerConfig returns the scheduler's configuration, never nil.
 func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {
 	return get[drover.SchedulerConfiguration](r, tables.SchedulerConfig, "config")

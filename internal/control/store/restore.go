@@ -73,6 +73,9 @@ func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(tables.NodePools, p
 // RestoreCluster stores what the servers are together.
 func (t *Txn) RestoreCluster(c *cluster.State) { t.insert(tables.Cluster, c) }
 
+// RestoreLessee stores a server that warm runners are leased to.
+func (t *Txn) RestoreLessee(l *cluster.Lessee) { t.insert(tables.Lessees, l) }
+
 // RestoreSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) RestoreSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.insert(tables.SchedulerConfig, c)

@@ -1,0 +1,126 @@
+package fsm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+)
+
+// pool stores a job "env" with a pool of two, and n of its runners, a0, a1 …, which run.
+func (b *bench) pool(n int) {
+	j := job("env", "service", 1)
+	j.TaskGroups[0].Pool = &drover.WarmPool{Size: 2}
+	j = b.do(register(j)).(*drover.Job)
+	for i := range n {
+		b.start(j, i)
+	}
+}
+
+func (b *bench) start(j *drover.Job, i int) string {
+	id := "a" + string(rune('0'+i))
+	b.do(plan(j, placed(id, "env")))
+	b.do(update(id, drover.AllocClientRunning))
+	return id
+}
+
+func (b *bench) record(incarnation uint64, allocID string) error {
+	results := b.do(&command.RecordRunners{Incarnation: incarnation, Claims: []command.RunnerClaim{
+		{AllocID: allocID, Claim: drover.Claim{RunnerID: "env-" + allocID, ClaimedAt: int64(incarnation)}},
+	}}).([]command.ClaimResult)
+	return results[0].Err
+}
+
+func (b *bench) begin(server string) uint64 {
+	return b.do(&command.BeginIncarnation{Server: server}).(command.Begun).Incarnation
+}
+
+func TestWarmRunnersAreLeasedToOneServer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(4)
+	leased := map[uint64]int{}
+	for _, id := range []string{"a0", "a1", "a2", "a3"} {
+		leased[b.now().Allocation(id).Lease]++
+	}
+	require.Equal(t, map[uint64]int{one: 2, two: 2}, leased)
+	require.Equal(t, one, b.now().Allocation("a0").Lease)
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(two, "a0")), "it is the other's")
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(0, "a0")))
+	require.NoError(t, b.record(one, "a0"))
+	require.Contains(t, b.lastTypes(), "Runner/RunnerClaimed")
+	b.do(&command.RecordRunners{Incarnation: two, Released: []string{"a0"}})
+	require.False(t, b.now().Allocation("a0").Terminal(), "who does not keep it does not stop it")
+
+	b.do(&command.EndIncarnation{Incarnation: one, Heir: two})
+	require.Equal(t, two, b.now().Allocation("a0").Lease)
+	require.False(t, b.now().Allocation("a0").Terminal())
+	require.True(t, b.now().Allocation("a2").Terminal(), "it may have been handed out")
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(one, "a2")))
+	require.NoError(t, b.record(one, "a0"), "it was recorded before")
+	b.do(&command.RecordRunners{Incarnation: one, Released: []string{"a0"}})
+	require.False(t, b.now().Allocation("a0").Terminal())
+	restore(t, b.f)
+}
+
+func TestAServerThatLeavesReturnsItsRunners(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(2)
+	b.do(&command.EndIncarnation{Incarnation: one, Heir: two, Returned: true})
+	require.Equal(t, two, b.now().Allocation("a0").Lease)
+	require.Equal(t, two, b.now().Allocation("a1").Lease)
+	begun := b.do(&command.BeginIncarnation{Server: "two"}).(command.Begun)
+	require.Equal(t, two, begun.Former)
+	again := begun.Incarnation
+	require.Nil(t, b.now().Lessee(two))
+	require.NotNil(t, b.now().Lessee(again))
+	require.True(t, b.now().Allocation("a0").Terminal(), "its server was killed")
+}
+
+// A server that was alone has one of several added: what it kept goes to its first incarnation, as from one that ended.
+func TestAServerThatWasAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.pool(2)
+	require.Zero(t, b.now().Allocation("a0").Lease)
+	b.do(&command.ClaimRunners{Claims: []command.RunnerClaim{{AllocID: "a0", Claim: drover.Claim{RunnerID: "env-a0"}}}})
+	one := b.begin("one")
+	require.Equal(t, one, b.now().Allocation("a0").Lease)
+	require.False(t, b.now().Allocation("a0").Terminal())
+	require.True(t, b.now().Allocation("a1").Terminal())
+	b.do(&command.EndIncarnation{Incarnation: one}) // and is alone again
+	require.Zero(t, b.now().Allocation("a0").Lease)
+	require.False(t, b.now().Allocation("a0").Terminal())
+}
+
+// The demand of a pool is that of all servers together, less what the pool has by itself.
+func TestDemandsAreSummed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(0)
+	demand := func(incarnation uint64, n int) {
+		b.do(&command.RecordRunners{Incarnation: incarnation, Demands: []command.PoolDemand{{Namespace: "default", JobID: "env", Demand: n}}})
+	}
+	pool := func() int { return b.now().Job("default", "env").TaskGroups[0].Pool.Demand }
+	demand(one, 2)
+	require.Zero(t, pool(), "the pool itself has two")
+	demand(two, 3)
+	require.Equal(t, 3, pool())
+	b.start(b.now().Job("default", "env"), 0)
+	require.Equal(t, two, b.now().Allocation("a0").Lease, "most claims wait there")
+	changed := job("env", "service", 1)
+	changed.Priority, changed.TaskGroups[0].Pool = 60, &drover.WarmPool{Size: 1}
+	b.do(register(changed))
+	require.Equal(t, 4, pool(), "another version has it too")
+	demand(99, 7)
+	b.do(&command.EndIncarnation{Incarnation: two, Heir: one})
+	require.Equal(t, 1, pool())
+	b.do(&command.DeregisterJob{Namespace: "default", ID: "env", Purge: true})
+	require.Empty(t, b.now().Lessee(one).Demands)
+}

@@ -1,0 +1,46 @@
+package leases
+
+// Holder is a live incarnation, and how it stands with one pool.
+type Holder struct {
+	Incarnation uint64
+	Held        int // unclaimed runners of the pool that are leased to it
+	Wanted      int // claims that wait for one there
+}
+
+// lacks is how many claims wait that nothing is leased for.
+func (h Holder) lacks() int { return max(0, h.Wanted-h.Held) }
+
+// Demand is how many runners a pool needs beside its size, so that all claims which wait get one.
+func Demand(holders []Holder, size int) int {
+	held, lacked := 0, 0
+	for _, h := range holders {
+		held += h.Held
+		lacked += h.lacks()
+	}
+	if lacked == 0 {
+		return 0
+	}
+	return max(0, held+lacked-size)
+}
+
+// Choose says who gets the next runner of the pool: the one with the most claims that wait in vain, else the one that holds
+// the fewest. Among equals it is the oldest incarnation. It returns its place in the list, -1 for an empty one.
+func Choose(holders []Holder) int {
+	best := -1
+	for i, h := range holders {
+		if best < 0 || before(h, holders[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+func before(h, than Holder) bool {
+	switch {
+	case h.lacks() != than.lacks():
+		return h.lacks() > than.lacks()
+	case h.Held != than.Held:
+		return h.Held < than.Held
+	}
+	return h.Incarnation < than.Incarnation
+}

@@ -1,0 +1,67 @@
+package leases
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, -1, Choose(nil))
+	for name, c := range map[string]struct {
+		holders []Holder
+		want    int
+	}{
+		"the fewest":                     {[]Holder{{1, 2, 0}, {2, 1, 0}, {3, 2, 0}}, 1},
+		"the oldest of equals":           {[]Holder{{3, 1, 0}, {2, 1, 0}}, 1},
+		"who waits in vain":              {[]Holder{{1, 0, 0}, {2, 1, 2}}, 1},
+		"who waits longest in vain":      {[]Holder{{1, 0, 1}, {2, 1, 4}}, 1},
+		"what it has is for its waiters": {[]Holder{{1, 0, 0}, {2, 2, 2}}, 0},
+	} {
+		require.Equal(t, c.want, Choose(c.holders), name)
+	}
+}
+
+// Once the pool has its size and the demand, and what is started goes where it is chosen for, nobody waits in vain.
+func TestTheDemandServesAll(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		holders := make([]Holder, rapid.IntRange(1, 5).Draw(t, "servers"))
+		held, waits := 0, 0
+		for i := range holders {
+			holders[i] = Holder{uint64(i + 1), rapid.IntRange(0, 4).Draw(t, "held"), rapid.IntRange(0, 4).Draw(t, "wanted")}
+			held += holders[i].Held
+			waits += holders[i].lacks()
+		}
+		size := rapid.IntRange(0, 10).Draw(t, "size")
+		demand := Demand(holders, size)
+		for range size + demand - held {
+			holders[Choose(holders)].Held++
+		}
+		for _, h := range holders {
+			require.Zero(t, h.lacks())
+		}
+		require.True(t, waits > 0 || demand == 0)
+		require.LessOrEqual(t, demand, held+waits)
+	})
+}
+
+// Runners that are given out one after the other are spread evenly, whatever the order of the holders.
+func TestRunnersAreSpread(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		holders := make([]Holder, rapid.IntRange(1, 7).Draw(t, "servers"))
+		for i := range holders {
+			holders[i].Incarnation = uint64(i + 1)
+		}
+		holders = rapid.Permutation(holders).Draw(t, "holders")
+		for range rapid.IntRange(0, 50).Draw(t, "runners") {
+			holders[Choose(holders)].Held++
+		}
+		for _, h := range holders {
+			require.InDelta(t, holders[0].Held, h.Held, 1)
+		}
+	})
+}
