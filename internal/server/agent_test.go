@@ -147,7 +147,7 @@ func TestWhatTheAgentSaysOfItself(t *testing.T) {
 func TestEnvironmentsThroughTheServer(t *testing.T) {
 	t.Parallel()
 	a := serverOnly(t, nil)
-	in := poolIntake{a.control.intake}
+	in := poolIntake{a.control.intake, 0}
 	kept, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "7", Image: "host"}), environment.Options{})
 	require.NoError(t, err)
 	require.NoError(t, in.RegisterJob(t.Context(), kept))

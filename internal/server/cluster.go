@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/nomadbackend"
@@ -15,7 +13,7 @@ func (a *Agent) poolDeps(opts environment.Options) (runner.Deps, *nomadbackend.B
 	deps := runner.Deps{
 		Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
 		Subscribe: func(index uint64) (runner.Subscription, error) { return subscribePools(c.events, index) },
-		Intake:    poolIntake{c.intake}, Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
+		Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
 	}
 	if a.cfg.Exec.Nomad == nil {
 		return deps, nil, nil
@@ -35,16 +33,4 @@ func clusterConfig(n *config.NomadCluster, opts environment.Options) nomadbacken
 		Address: n.Address, Token: n.Token, Region: n.Region, Namespace: n.Namespace, CAFile: n.CAFile, CertFile: n.CertFile,
 		KeyFile: n.KeyFile, Driver: n.Driver, Environments: opts,
 	}
-}
-
-// runRunners waits for the cluster's state before: the journal is compared with it.
-func (x *executionService) runRunners(ctx context.Context) error {
-	if x.cluster != nil {
-		select {
-		case <-x.cluster.Synced():
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return x.runners.Run(ctx)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
@@ -20,17 +22,16 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
-	"github.com/drover-project/drover/internal/server/servers"
+	"github.com/drover-project/drover/internal/server/lessee"
 )
 
 // executionService is the execution service of this process.
 type executionService struct {
-	runners    *runner.Service
-	executions *executor.Service
-	settings   []*config.EnvSetting
-	cluster    *nomadbackend.Backend // nil: runners are kept here
-	servers    *servers.Servers
-	deps       Deps
+	*lessee.Lessee
+	settings []*config.EnvSetting
+	cluster  *nomadbackend.Backend // nil: runners are kept here
+	lead     func(ctx context.Context, term func(ctx context.Context))
+	deps     Deps
 }
 
 // openExecution makes the execution service, over this process's control plane or another cluster. A process that
@@ -40,15 +41,11 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if a.forgetful() {
 		journal, ledger = "", ""
 	}
-	d, opts := a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode}
+	c, d, opts := a.control, a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode}
 	if opts.NetworkMode != "bridge" && opts.NetworkMode != "host" {
 		return nil, drover.Errorf(drover.Invalid, "exec.network_mode %q: want bridge or host", opts.NetworkMode)
 	}
-	deps, cluster, err := a.poolDeps(opts)
-	if err != nil {
-		return nil, err
-	}
-	runners, err := runner.New(runner.Config{JournalPath: journal, MaxWaiting: a.cfg.Exec.QueueLength, Environments: opts}, deps)
+	deps, backend, err := a.poolDeps(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -58,50 +55,66 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	clustered := a.control.servers.Clustered()
-	execDeps := executor.Deps{
-		Runners: runners, Notifier: poster, Teller: teller{a.control.intake, clustered}, Clock: d.Clock, IDs: d.IDs,
-		Log: d.Log.With("part", "executions"),
+	x := &executionService{settings: a.cfg.Exec.Environments, cluster: backend, deps: d}
+	ld := lessee.Deps{Leads: c.servers.Leads, Clock: d.Clock, Log: d.Log.With("part", "execution")}
+	if c.servers.Clustered() {
+		x.lead, ld.Lead = c.log.Follow, c.log.Follow
 	}
-	if clustered {
-		execDeps.Records = executionRecords{a.control.store, a.control.log}
+	if backend != nil {
+		ld.Ready = backend.Await
+	} else {
+		ld.Record = func(lease uint64) runner.Intake { return poolIntake{c.intake, lease} }
+		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
+		ld.Intake = c.intake
 	}
-	executions, err := executor.New(executor.Config{LedgerPath: ledger}, execDeps)
-	if err != nil {
-		return nil, err
+	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
+		deps := deps
+		if deps.Holds = holds; backend == nil {
+			deps.Intake = poolIntake{c.intake, lease}
+		}
+		rc := runner.Config{
+			JournalPath: journal, Lease: lease, Former: former, MaxWaiting: a.cfg.Exec.QueueLength, Environments: opts,
+		}
+		runners, err := runner.New(rc, deps)
+		if err != nil {
+			return nil, err
+		}
+		xd := executor.Deps{
+			Runners: runners, Notifier: poster, Teller: teller{c.intake, c.servers.Clustered()}, Clock: d.Clock, IDs: d.IDs,
+			Log: d.Log.With("part", "executions"),
+		}
+		if c.servers.Clustered() {
+			xd.Records = executionRecords{c.store, c.log}
+		}
+		executions, err := executor.New(executor.Config{LedgerPath: ledger, Lease: lease}, xd)
+		return &lessee.Life{Runners: runners, Executions: executions}, err
 	}
-	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, a.control.servers, d}, nil
+	x.Lessee, err = lessee.New(lessee.Config{Server: c.servers.Self().ID, Journal: journal}, ld)
+	return x, err
 }
 
 // parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
-	parts := []lifecycle.Part{
-		{Name: "runners", Run: x.whenLeading(x.runRunners)},
-		{Name: "executions", Run: x.whenLeading(x.executions.Run)},
-		{Name: "environments", Run: x.whenLeading(x.makeEnvironments)},
-	}
+	parts := []lifecycle.Part{{Name: "execution", Run: x.Run}, {Name: "environments", Run: x.runEnvironments}}
 	if x.cluster != nil {
 		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
 	}
 	return parts
 }
 
-// whenLeading returns a part that begins when this server leads for the first time: who claims and executes is relayed to the
-// leader.
-func (x *executionService) whenLeading(run func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for ctx.Err() == nil {
-			changed := x.servers.Changed()
-			if x.servers.Leads() {
-				return run(ctx)
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-			}
-		}
-		return nil
+// runEnvironments makes the configured environments, of several servers at the one that leads. Errors: Invalid for one of them.
+func (x *executionService) runEnvironments(ctx context.Context) error {
+	if x.lead == nil {
+		return x.makeEnvironments(ctx)
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	x.lead(ctx, func(term context.Context) {
+		if err := x.makeEnvironments(term); err != nil {
+			stop(err)
+		}
+	})
+	return context.Cause(ctx)
 }
 
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.
@@ -112,7 +125,7 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 			Network: optional.Value(s.Network),
 		}
 		for {
-			_, err := x.runners.PutEnvironment(ctx, env)
+			_, err := x.PutEnvironment(ctx, env)
 			if err == nil || ctx.Err() != nil {
 				break
 			}
@@ -148,8 +161,11 @@ func subscribePools(events *eventstream.Buffer, index uint64) (runner.Subscripti
 	})
 }
 
-// poolIntake is control's intake as the execution service sees it.
-type poolIntake struct{ in *intake.Intake }
+// poolIntake is control's intake as the execution service sees it, under a lease; 0 is that of a server that is alone.
+type poolIntake struct {
+	in    *intake.Intake
+	lease uint64
+}
 
 // RegisterJob registers an environment's job.
 func (p poolIntake) RegisterJob(ctx context.Context, job *drover.Job) error {
@@ -164,7 +180,9 @@ func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) err
 }
 
 // ClaimRunners records claims.
-func (p poolIntake) ClaimRunners(ctx context.Context, claims []runner.AllocClaim, demands []runner.Demand) ([]error, error) {
+func (p poolIntake) ClaimRunners(
+	ctx context.Context, claims []runner.AllocClaim, demands []runner.Demand,
+) (errs []error, err error) {
 	list := make([]command.RunnerClaim, len(claims))
 	for i, c := range claims {
 		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim}
@@ -173,19 +191,23 @@ func (p poolIntake) ClaimRunners(ctx context.Context, claims []runner.AllocClaim
 	for i, d := range demands {
 		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
 	}
-	results, err := p.in.ClaimRunners(ctx, list, pools...)
-	if err != nil {
-		return nil, err
+	var results []command.ClaimResult
+	if p.lease == 0 {
+		results, err = p.in.ClaimRunners(ctx, list, pools...)
+	} else {
+		results, err = p.in.RecordRunners(ctx, p.lease, list, pools...)
 	}
-	errs := make([]error, len(results))
-	for i, r := range results {
-		errs[i] = r.Err
+	for _, r := range results {
+		errs = append(errs, r.Err)
 	}
-	return errs, nil
+	return errs, err
 }
 
 // ReleaseRunners stops runners.
 func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error {
+	if p.lease != 0 {
+		return p.in.ReleaseLeased(ctx, p.lease, allocIDs, reason)
+	}
 	_, err := p.in.ReleaseRunners(ctx, allocIDs, reason)
 	return err
 }
@@ -195,5 +217,5 @@ func (a *Agent) withhold(ctx context.Context, allocIDs []string) (giveBack func(
 	if a.exec == nil || a.exec.cluster != nil { // its runners are elsewhere
 		return func() {}
 	}
-	return a.exec.runners.Withhold(ctx, allocIDs)
+	return a.exec.Withhold(ctx, allocIDs)
 }

@@ -89,12 +89,12 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Version: version.Version, PublicURL: a.cfg.Exec.PublicURL, PrewarmingThreshold: a.cfg.Exec.AlertThreshold,
 			ClaimWait: config.Duration(a.cfg.Exec.ClaimWait, 0),
 		}, poseidon.Deps{
-			Environments: a.exec.runners, Runners: a.exec.runners, Executions: a.exec.executions,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec,
 			Templates: templates{a.control.store, a.control.intake},
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec.runners, Runners: a.exec.runners, Executions: a.exec.executions, Clock: a.deps.Clock, Log: shared.Logger,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.office, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}

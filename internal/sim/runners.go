@@ -30,7 +30,7 @@ const maxWaiting = 3
 
 // newRunners starts the execution service in the server's process. Its loops begin only once the journal was read.
 func newRunners(s *server) *runners {
-	r := &runners{s: s, core: runner.NewCore(maxWaiting), waiting: map[*runner.Waiter]*signal{}}
+	r := &runners{s: s, core: runner.NewCore(maxWaiting, 0), waiting: map[*runner.Waiter]*signal{}}
 	s.process.spawn("runners", func(p *proc) {
 		r.load()
 		s.process.spawn("record", r.record)

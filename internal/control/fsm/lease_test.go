@@ -26,7 +26,7 @@ func (b *bench) start(j *drover.Job, i int) string {
 	return id
 }
 
-func (b *bench) record(incarnation uint64, allocID string) error {
+func (b *bench) handOut(incarnation uint64, allocID string) error {
 	results := b.do(&command.RecordRunners{Incarnation: incarnation, Claims: []command.RunnerClaim{
 		{AllocID: allocID, Claim: drover.Claim{RunnerID: "env-" + allocID, ClaimedAt: int64(incarnation)}},
 	}}).([]command.ClaimResult)
@@ -48,9 +48,9 @@ func TestWarmRunnersAreLeasedToOneServer(t *testing.T) {
 	}
 	require.Equal(t, map[uint64]int{one: 2, two: 2}, leased)
 	require.Equal(t, one, b.now().Allocation("a0").Lease)
-	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(two, "a0")), "it is the other's")
-	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(0, "a0")))
-	require.NoError(t, b.record(one, "a0"))
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.handOut(two, "a0")), "it is the other's")
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.handOut(0, "a0")))
+	require.NoError(t, b.handOut(one, "a0"))
 	require.Contains(t, b.lastTypes(), "Runner/RunnerClaimed")
 	b.do(&command.RecordRunners{Incarnation: two, Released: []string{"a0"}})
 	require.False(t, b.now().Allocation("a0").Terminal(), "who does not keep it does not stop it")
@@ -59,8 +59,8 @@ func TestWarmRunnersAreLeasedToOneServer(t *testing.T) {
 	require.Equal(t, two, b.now().Allocation("a0").Lease)
 	require.False(t, b.now().Allocation("a0").Terminal())
 	require.True(t, b.now().Allocation("a2").Terminal(), "it may have been handed out")
-	require.Equal(t, drover.Conflict, drover.CodeOf(b.record(one, "a2")))
-	require.NoError(t, b.record(one, "a0"), "it was recorded before")
+	require.Equal(t, drover.Conflict, drover.CodeOf(b.handOut(one, "a2")))
+	require.NoError(t, b.handOut(one, "a0"), "it was recorded before")
 	b.do(&command.RecordRunners{Incarnation: one, Released: []string{"a0"}})
 	require.False(t, b.now().Allocation("a0").Terminal())
 	restore(t, b.f)

@@ -369,6 +369,15 @@ func (c *Control) Add(environmentID string) *drover.Allocation {
 	return c.addLocked(environment.JobID(environmentID), drover.AllocClientRunning)
 }
 
+// AddLeased is Add of a runner that is leased to an incarnation.
+func (c *Control) AddLeased(environmentID string, lease uint64) *drover.Allocation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.addLocked(environment.JobID(environmentID), drover.AllocClientRunning)
+	a.Lease = lease // nobody has seen it yet: snapshots are made under the lock
+	return a
+}
+
 // NewID makes an id that nothing has.
 func (c *Control) NewID() string {
 	c.mu.Lock()

@@ -26,7 +26,7 @@ type Execution struct {
 	grace  time.Duration
 	base   context.Context    // of what is done for it beside requests; never ends by itself
 	stop   context.CancelFunc // ends the pump
-	done   chan struct{}      // closed when the receipt is there
+	done   chan struct{}      // closed when the receipt is there, or left
 
 	mu       sync.Mutex // guards what follows
 	session  execution.Session
@@ -35,6 +35,7 @@ type Execution struct {
 	begun    time.Time // zero: by an earlier process
 	receipt  *execution.Receipt
 	gone     error // why the runner went away under it
+	left     error // it may run on, but not here
 	endedAt  time.Time
 	readers  map[*Reader]struct{}
 	waiters  int         // in Wait
@@ -82,8 +83,11 @@ func (x *Execution) Wait(ctx context.Context) (execution.Receipt, error) {
 		}
 	}()
 	select {
-	case <-x.done:
-		return *x.receipt, nil // written before done was closed, never again
+	case <-x.done: // what follows was written before, and is never again
+		if x.receipt == nil {
+			return execution.Receipt{}, x.left
+		}
+		return *x.receipt, nil
 	case <-ctx.Done():
 		return execution.Receipt{}, context.Cause(ctx)
 	}
@@ -127,6 +131,9 @@ func (x *Execution) Signal(ctx context.Context, name string) error {
 func (x *Execution) act(do func(execution.Session) error) error {
 	select {
 	case <-x.done:
+		if x.receipt == nil {
+			return x.left
+		}
 		return drover.Errorf(drover.Conflict, "execution %s ended", x.id)
 	default:
 		return do(x.current())
@@ -266,6 +273,22 @@ func (x *Execution) end(receipt execution.Receipt, at time.Time) {
 	x.mu.Unlock()
 	runtime.Gosched()
 	_ = x.current().Close() // it has ended, or is not reached any more
+}
+
+// leave lets go of an execution that may run on: whoever reads it or waits for it is told to ask again.
+func (x *Execution) leave() {
+	x.lease.Done()
+	x.mu.Lock()
+	x.stopReaperLocked()
+	if x.overdue != nil {
+		x.overdue.Stop()
+	}
+	x.left = drover.Errorf(drover.Unavailable, "this server does not keep execution %s any more: ask again", x.id)
+	close(x.done)
+	x.wakeLocked()
+	x.mu.Unlock()
+	runtime.Gosched()
+	_ = x.current().Close()
 }
 
 // changedLocked returns a channel that is closed at the next change.

@@ -29,6 +29,7 @@ type record struct {
 	Webhook     string              `json:"webhook,omitempty"` // to be told
 	Request     string              `json:"request,omitempty"` // a digest, of a request with an idempotency key
 	EndedAt     time.Time           `json:"endedAt,omitzero"`
+	Lease       uint64              `json:"lease,omitempty"` // of its runner; see Config
 
 	raw      []byte // its line
 	dropped  bool   // kept for its webhook only
@@ -135,6 +136,13 @@ func (l *ledger) drop(id string) {
 	if r.dropped = true; r.Webhook == "" {
 		delete(l.kept, id)
 	}
+}
+
+// forget drops an execution that others keep.
+func (l *ledger) forget(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, id)
 }
 
 // append adds a line; mu is held. From the size limit on it writes the whole file anew instead: kept has the new

@@ -30,7 +30,7 @@ func (x *Execution) Attach(from execution.Offsets) *Reader {
 }
 
 // Next serves execution.Session. The receipt is the last frame, then comes io.EOF; a runner that went away is told in
-// the receipt too (CauseRunnerGone).
+// the receipt too (CauseRunnerGone). Errors: ctx's; Unavailable when this server does not keep it any more.
 func (r *Reader) Next(ctx context.Context) (execution.Frame, error) {
 	for {
 		r.mu.Lock()
@@ -69,7 +69,7 @@ func (r *Reader) nextLocked() (f execution.Frame, ok bool, err error) {
 		return f, true, nil
 	}
 	if r.receipt == nil {
-		return f, false, nil
+		return f, false, r.left
 	}
 	if r.ended {
 		return f, false, io.EOF

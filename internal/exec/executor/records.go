@@ -56,7 +56,7 @@ func (s *Service) told(executionID string) bool {
 // promise writes down what was started, before anybody hears of it. Only with a webhook this must succeed, and with
 // Records wait for the log: else nobody would know whom to tell when this server is gone.
 func (s *Service) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
-	started := startRecord(r, spec, *of)
+	started := s.startRecord(r, spec, *of)
 	if err := s.ledger.write(started); err != nil {
 		if of.webhook != "" {
 			return drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)

@@ -77,15 +77,10 @@ func (s *Service) recover(ctx context.Context, running map[string]record) {
 
 // claimedRunners lists the ids of runners in which something may run. An error counts as none: then nothing is
 // recovered, and the executions are declared lost.
-func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
-	runners, err := s.deps.Runners.Runners(ctx, "")
+func (s *Service) claimedRunners(ctx context.Context) []string {
+	ids, err := s.deps.Runners.Kept(ctx)
 	if err != nil {
 		s.deps.Log.Warn("looking for running executions", "error", err)
-	}
-	for _, r := range runners {
-		if r.State == execution.RunnerClaimed || r.State == execution.RunnerBusy {
-			ids = append(ids, r.ID)
-		}
 	}
 	return ids
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // startRecord is what is written down of an execution that was started.
-func startRecord(r execution.Runner, spec execution.Spec, of terms) record {
+func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms) record {
 	return record{
 		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
-		Environment: r.Environment, Webhook: of.webhook, Request: of.request,
+		Environment: r.Environment, Webhook: of.webhook, Request: of.request, Lease: s.cfg.Lease,
 	}
 }
 
@@ -25,7 +25,7 @@ func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
 }
 
 // remember takes up what an earlier process or another server wrote down: ended executions with their receipts, and
-// webhooks that were not told. It returns the executions whose end nobody saw.
+// webhooks that were not told. It returns the executions whose end nobody saw, and which are this server's to tell of.
 func (s *Service) remember(ctx context.Context) (running map[string]record, err error) {
 	records, err := s.ledger.read(s.deps.Clock.Now().Add(-s.cfg.Retain))
 	if err != nil {
@@ -36,7 +36,15 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	running = map[string]record{}
 	for _, r := range records {
 		if r.Execution.Receipt == nil {
+			if !s.tells(r) {
+				s.ledger.forget(r.Execution.ID)
+				continue
+			}
 			running[r.Execution.ID] = r
+			if r.Lease != s.cfg.Lease {
+				r.Lease = s.cfg.Lease
+				s.writeDown(r)
+			}
 			continue
 		}
 		x := s.restore(ctx, r)
@@ -46,6 +54,15 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 		s.notify(ctx, x)
 	}
 	return running, nil
+}
+
+// tells reports whether it is this server that tells how an execution of before ended: by what the servers record together it
+// runs on, or nobody else has kept its runner since. Who took that over saw the end.
+func (s *Service) tells(r record) bool {
+	if s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil {
+		return true
+	}
+	return s.deps.Runners.Keeps(r.Execution.AllocID, r.Lease)
 }
 
 // restore makes an ended execution of what was written down. Of its output only the size is known.

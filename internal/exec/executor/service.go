@@ -25,7 +25,9 @@ type Runners interface {
 	AcquireNow(ctx context.Context, runnerID string) (*runner.Lease, error)
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
-	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
+	Kept(ctx context.Context) (runnerIDs []string, err error) // claimed ones that no other server keeps
+	// Keeps reports whether what became of an allocation that this server kept under the lease is its to tell.
+	Keeps(allocID string, lease uint64) bool
 }
 
 // Config of a Service. Zero fields have the defaults said.
@@ -37,6 +39,7 @@ type Config struct {
 	AttachGrace  time.Duration // in which somebody must attach to one that may not run detached; default 30 s
 	PreparedTime time.Duration // how long a prepared one waits to be started; default 10 minutes
 	LedgerPath   string        // file of what was started and how it ended; "" keeps nothing over restarts
+	Lease        uint64        // of the runners, as in runner.Config
 }
 
 // withDefaults returns the configuration with every zero field set, but for LedgerPath, whose zero has a meaning.
@@ -279,17 +282,17 @@ func (s *Service) adopt(
 	return x, nil
 }
 
-// conclude ends an execution. If that is sure it is written down first: what somebody has heard of must still be known
-// when this process is killed.
+// conclude ends an execution. It is written down first: what somebody has heard of must still be known when this process is
+// killed. If it is not sure that it ended, this service only lets go of it.
 func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.Receipt, sure bool) {
+	if !sure {
+		x.leave()
+		return
+	}
 	at := s.deps.Clock.Now()
-	if sure {
-		s.writeDown(x.record(receipt, at))
-	}
+	s.writeDown(x.record(receipt, at))
 	x.end(receipt, at)
-	if sure {
-		s.tellEnd(ctx, x)
-	}
+	s.tellEnd(ctx, x)
 }
 
 // writeDown records an end; an error is only logged, as the execution has ended anyway. After a restart it would

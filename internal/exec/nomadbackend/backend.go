@@ -117,6 +117,15 @@ func (b *Backend) Run(ctx context.Context) error {
 // Synced is closed when the cluster was read for the first time; only then the execution service may start.
 func (b *Backend) Synced() <-chan struct{} { return b.synced }
 
+// Await waits for that, or until ctx ends.
+func (b *Backend) Await(ctx context.Context) error {
+	select {
+	case <-b.synced:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // Workloads reaches the runners, wherever they are. Errors: Unavailable while the cluster is away.
 func (b *Backend) Workloads(string) (exchange.Workloads, error) {
 	b.mu.Lock()

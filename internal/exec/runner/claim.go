@@ -12,7 +12,7 @@ import (
 
 // Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait (0 =
 // execution.DefaultClaimWait, less = not at all). Errors: Invalid; NotFound:
-// unknown environment; Exhausted: none came; Unavailable.
+// unknown environment; Exhausted: none came; Unavailable; NotLeader: another server may answer.
 func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
 	if err := validateClaim(r); err != nil {
 		return execution.Runner{}, err
@@ -67,7 +67,14 @@ func (s *Service) handout(ctx context.Context, r execution.ClaimRequest) (*Hando
 	var turn Turn
 	var served <-chan struct{}
 	var err error
+	if !s.holds() {
+		return nil, errOver()
+	}
 	s.tell(func(c *Core, now time.Time) {
+		if s.ended { // else its waiter would stand in a line that nobody serves
+			err = errOver()
+			return
+		}
 		s.look(c, now, r.Environment)
 		turn, err = c.Claim(now, r)
 		served = s.queueLocked(turn.Waiter)
@@ -83,6 +90,9 @@ func (s *Service) handout(ctx context.Context, r execution.ClaimRequest) (*Hando
 		case <-timer.C():
 			s.leave(turn.Waiter)
 			return nil, s.exhausted(r)
+		case <-s.over:
+			s.leave(turn.Waiter)
+			return nil, errOver()
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
@@ -118,9 +128,20 @@ func (s *Service) leave(w *Waiter) {
 // answer writes the claim to the journal, and leaves it to be recorded. The claimer gets the runner only if it stands there.
 func (s *Service) answer(h *Handout) (got execution.Runner, err error) {
 	failed := s.journal.claim(h.Line)
-	s.tell(func(c *Core, _ time.Time) { got, err = c.Written(h, failed) })
+	if failed == nil && !s.holds() { // this process may have stood still since
+		failed = errOver()
+	}
+	s.tell(func(c *Core, _ time.Time) {
+		if failed == nil && s.ended {
+			failed = errOver()
+		}
+		got, err = c.Written(h, failed)
+	})
 	return got, err
 }
+
+// holds reports whether what is leased to this server is still its to hand out.
+func (s *Service) holds() bool { return s.deps.Holds == nil || s.deps.Holds() }
 
 // exhausted is the error of a claim that waited in vain. It says what keeps runners from coming, if that is known.
 func (s *Service) exhausted(req execution.ClaimRequest) error {

@@ -15,8 +15,10 @@ import (
 // DESIGN.md lists states, events and effects. It is not for use by several goroutines at once.
 type Core struct {
 	maxWaiting int
+	lease      uint64 // of the runners that are this server's; 0 = it is the only one
 	envs       map[string]*env
 	runners    map[string]*runner // by allocation; those that are gone are not in it
+	elsewhere  map[string]*runner // those that other servers keep, as the state says
 	tombstones tombstones
 	deadlines  pool.Deadlines     // of idle runners, by allocation
 	claims     []AllocClaim       // to be recorded
@@ -35,9 +37,12 @@ type env struct {
 	warm    pool.Stack // of allocations
 	claimed int
 	waiters pool.Queue[*Waiter]
-	serving int // runners that are reserved for a waiter, or handed to one, and whose claim is not in line to be recorded yet
-	handing int // runners that were handed out, and whose claim is not in line to be recorded yet
-	demand  int // as recorded; -1 = not known
+	serving int  // runners that are reserved for a waiter, or handed to one, and whose claim is not in line to be recorded yet
+	handing int  // runners that were handed out, and whose claim is not in line to be recorded yet
+	demand  int  // as recorded; -1 = not known
+	raw     bool // the demand counts all claims that wait: the state adds up those of several servers and takes the pool's size off
+
+	elsewhere struct{ warm, claimed int } // that other servers keep
 }
 
 // phase is where a runner is in its life. It only grows, except that a reserved one which nobody takes is warm again.
@@ -70,11 +75,11 @@ type release struct{ allocID, reason string }
 const maxTombstones = 50_000
 
 // NewCore returns a Core that knows nothing; Load and ReadAll tell it what there is. maxWaiting bounds the claims that
-// wait for a runner, for each environment.
-func NewCore(maxWaiting int) *Core {
+// wait for a runner, for each environment. Of several servers each has only the runners with its lease.
+func NewCore(maxWaiting int, lease uint64) *Core {
 	return &Core{
-		maxWaiting: maxWaiting, envs: map[string]*env{}, runners: map[string]*runner{}, tombstones: newTombstones(maxTombstones),
-		unwritten: map[string]release{}, held: map[string]int{},
+		maxWaiting: maxWaiting, lease: lease, envs: map[string]*env{}, runners: map[string]*runner{}, elsewhere: map[string]*runner{},
+		tombstones: newTombstones(maxTombstones), unwritten: map[string]release{}, held: map[string]int{},
 	}
 }
 
@@ -100,6 +105,9 @@ func (c *Core) find(runnerID string) (*runner, error) {
 		}
 		if reason := c.tombstones.reasons[allocID]; reason != nil {
 			return nil, reason
+		}
+		if r := c.elsewhere[allocID]; r != nil && r.claim != nil && r.env == envID {
+			return nil, drover.Errorf(drover.NotLeader, "runner %q is kept by another server", runnerID)
 		}
 	}
 	return nil, drover.Errorf(drover.NotFound, "runner %q not found", runnerID)

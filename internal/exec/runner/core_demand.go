@@ -7,7 +7,12 @@ import (
 
 // wanted is how many runners the environment needs beside its pool: a claim that waits is served by a runner that is
 // started for it, also where the pool keeps none.
-func (e *env) wanted() int { return max(0, e.waiters.Len()+e.serving-e.PoolSize) }
+func (e *env) wanted() int {
+	if e.raw {
+		return e.waiters.Len() + e.serving
+	}
+	return max(0, e.waiters.Len()+e.serving-e.PoolSize)
+}
 
 // demanded has the environment's demand recorded if it changed.
 func (c *Core) demanded(e *env) {

@@ -11,6 +11,7 @@ import (
 type Line struct {
 	Claim   *AllocClaim `json:"claim,omitempty"`
 	Release string      `json:"release,omitempty"` // an allocation
+	Lease   uint64      `json:"lease,omitempty"`   // of whoever wrote it; see Config
 }
 
 // Load takes up what an earlier process handed out and did not record, from all lines of its journal. It is told first

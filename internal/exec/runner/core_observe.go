@@ -35,8 +35,10 @@ func (c *Core) ReadAll(now time.Time, snap Snapshot) {
 			c.observe(now, snap, alloc.ID)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.runners)) {
-		c.observe(now, snap, id)
+	for _, known := range []map[string]*runner{c.runners, c.elsewhere} {
+		for _, id := range slices.Sorted(maps.Keys(known)) {
+			c.observe(now, snap, id)
+		}
 	}
 }
 
@@ -69,7 +71,10 @@ func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
 	}
 	if known != nil {
 		changed := !reflect.DeepEqual(known.Environment, read) // and not its demand only
-		known.Environment, known.version, known.demand = read, job.ModifyIndex, demandOf(job)
+		known.Environment, known.version = read, job.ModifyIndex
+		if c.lease == 0 {
+			known.demand = demandOf(job)
+		}
 		if changed {
 			c.remake(snap, known)
 		}
@@ -77,7 +82,10 @@ func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
 		c.demanded(known)
 		return
 	}
-	c.envs[id] = &env{Environment: read, version: job.ModifyIndex, demand: demandOf(job)}
+	c.envs[id] = &env{Environment: read, version: job.ModifyIndex, raw: c.lease != 0}
+	if c.lease == 0 {
+		c.envs[id].demand = demandOf(job)
+	}
 	c.demanded(c.envs[id])
 	for alloc := range snap.AllocationsByJob(environment.Namespace, jobID) {
 		c.observe(now, snap, alloc.ID)
@@ -86,9 +94,11 @@ func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
 
 // remake lets what is bound late hold for the runners that a changed environment keeps.
 func (c *Core) remake(snap Snapshot, e *env) {
-	for _, r := range c.runners {
-		if r.env == e.ID {
-			r.of = madeOf(snap, e, r.alloc)
+	for _, known := range []map[string]*runner{c.runners, c.elsewhere} {
+		for _, r := range known {
+			if r.env == e.ID {
+				r.of = madeOf(snap, e, r.alloc)
+			}
 		}
 	}
 }
@@ -108,6 +118,7 @@ func (c *Core) forgetEnv(id string) {
 			c.end(r, drover.Errorf(drover.Gone, "the environment was deleted"))
 		}
 	}
+	maps.DeleteFunc(c.elsewhere, func(_ string, r *runner) bool { return r.env == id })
 	for w, ok := e.waiters.Serve(); ok; w, ok = e.waiters.Serve() {
 		c.effects.Served = append(c.effects.Served, w)
 	}
@@ -118,6 +129,7 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	known := c.runners[allocID]
 	alloc := snap.Allocation(allocID)
 	if alloc == nil {
+		c.keepElsewhere(allocID, nil)
 		if known != nil {
 			c.end(known, drover.Errorf(drover.Gone, "the allocation was removed"))
 		}
@@ -128,6 +140,11 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	if !ok || e == nil || alloc.Namespace != environment.Namespace || c.tombstones.has(allocID) {
 		return
 	}
+	if alloc.Lease != c.lease && !alloc.Terminal() {
+		c.observeElsewhere(snap, e, known, alloc)
+		return
+	}
+	c.keepElsewhere(allocID, nil)
 	switch {
 	case alloc.Terminal():
 		c.changed(e)

@@ -30,7 +30,8 @@ func (c *Core) Pool(environmentID string) (execution.PoolStatus, error) {
 // status counts from the core's own books, which events bring up to date, not from the state.
 func (e *env) status() execution.PoolStatus {
 	return execution.PoolStatus{
-		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
+		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len() + e.elsewhere.warm, Claimed: e.claimed + e.elsewhere.claimed,
+		Waiting: e.waiters.Len(),
 	}
 }
 
@@ -40,13 +41,26 @@ func (c *Core) Runners(environmentID string) ([]execution.Runner, error) {
 		return nil, noEnvironment(environmentID)
 	}
 	runners := []execution.Runner{}
-	for _, r := range c.runners {
-		if environmentID == "" || r.env == environmentID {
-			runners = append(runners, r.public())
+	for _, known := range []map[string]*runner{c.runners, c.elsewhere} {
+		for _, r := range known {
+			if environmentID == "" || r.env == environmentID {
+				runners = append(runners, r.public())
+			}
 		}
 	}
 	slices.SortFunc(runners, func(a, b execution.Runner) int { return cmp.Compare(a.ID, b.ID) })
 	return runners, nil
+}
+
+// Kept lists the ids of claimed runners that no other server keeps, sorted.
+func (c *Core) Kept() (ids []string) {
+	for _, r := range c.runners {
+		if r.claim != nil {
+			ids = append(ids, r.claim.RunnerID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // census counts the warm runners of the present and of older specifications, beside the wanted size.
@@ -59,13 +73,15 @@ func (c *Core) census(environmentID string, job *drover.Job) (now census, err er
 		return now, noEnvironment(environmentID)
 	}
 	now.size = e.PoolSize
-	for _, r := range c.runners {
-		switch {
-		case r.env != environmentID || r.claim != nil:
-		case sameRunner(r.alloc.Job, job):
-			now.current++
-		default:
-			now.old++
+	for _, known := range []map[string]*runner{c.runners, c.elsewhere} {
+		for _, r := range known {
+			switch {
+			case r.env != environmentID || r.claim != nil:
+			case sameRunner(r.alloc.Job, job):
+				now.current++
+			default:
+				now.old++
+			}
 		}
 	}
 	return now, nil

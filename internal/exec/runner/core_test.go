@@ -93,7 +93,7 @@ func take[T any](t *rapid.T, list *[]T) (x T, ok bool) {
 
 // boot starts a process on what is left: nothing but control and the journal.
 func (w *world) boot() {
-	w.core, w.line, w.served, w.writing, w.batches = NewCore(3), nil, nil, nil, nil
+	w.core, w.line, w.served, w.writing, w.batches = NewCore(3, 0), nil, nil, nil, nil
 	w.core.Load(w.now, w, slices.Clone(w.journal))
 	w.core.ReadAll(w.now, w)
 	w.effects()
@@ -308,7 +308,7 @@ func TestCore(t *testing.T) {
 // TestARunnerThatWasHandedOutIsNotWarm: invariant 4 is checked before each handout, whatever stands on the stack.
 func TestARunnerThatWasHandedOutIsNotWarm(t *testing.T) {
 	t.Parallel()
-	c := NewCore(1)
+	c := NewCore(1, 0)
 	alloc := &drover.Allocation{ID: "a"}
 	require.True(t, c.mayHandOut("a", &runner{alloc: alloc, phase: warm}))
 	for name, r := range map[string]*runner{

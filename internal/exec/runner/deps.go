@@ -60,6 +60,12 @@ type Demand struct {
 type Config struct {
 	// JournalPath is the file of claims not yet recorded; "" keeps none (dev mode without a data_dir).
 	JournalPath string
+	// Lease is that of the runners which this service may hand out (Allocation.Lease): the incarnation of a server that is one
+	// of several. 0: there is no other.
+	Lease uint64
+	// Former is the incarnation of the same server that ended when this one began, so that what it kept was never another's; 0:
+	// there was none.
+	Former uint64
 	// MaxWaiting bounds the claims that wait for a runner, for each environment; default 1,000.
 	MaxWaiting int
 	// MaxWait bounds how long a claim waits; default 5 minutes.
@@ -86,6 +92,9 @@ type Deps struct {
 	Intake    Intake
 	// Workloads reaches a node. Errors: Unavailable while it is away.
 	Workloads func(nodeID string) (exchange.Workloads, error)
+	// Holds, if set, reports whether the leases still hold. It is asked when a claim comes, and again when the claim's line is
+	// written: what was handed out late could be about to be stopped.
+	Holds func() bool
 	// CheckImage, if set, says early what is wrong with an image (a file that is missing). Errors: Invalid.
 	CheckImage func(ctx context.Context, env execution.Environment) error
 	Clock      clock.Clock

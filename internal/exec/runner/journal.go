@@ -18,18 +18,20 @@ type pending struct{ claim, release []byte }
 
 // journal is the open file and what of it is still to be kept when it is written anew.
 type journal struct {
+	lease uint64 // stands in its lines
+
 	mu      sync.Mutex // guards what follows
 	log     *appendlog.File
 	pending map[string]pending // by allocation: what is not recorded yet
 }
 
 // openJournal opens the file, or makes it; with an empty path all calls succeed and keep nothing.
-func openJournal(path string) (*journal, error) {
+func openJournal(path string, lease uint64) (*journal, error) {
 	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
 		return nil, err
 	}
-	return &journal{log: log, pending: map[string]pending{}}, nil
+	return &journal{lease: lease, log: log, pending: map[string]pending{}}, nil
 }
 
 // read returns all lines. What is damaged is left out: what is unknown is destroyed by reconciling, not handed out.
@@ -59,8 +61,10 @@ func (j *journal) keep(line Line, raw []byte) {
 	j.pending[line.Release] = p
 }
 
-func (j *journal) claim(c AllocClaim) error     { return j.write(Line{Claim: &c}) }
-func (j *journal) release(allocID string) error { return j.write(Line{Release: allocID}) }
+func (j *journal) claim(c AllocClaim) error { return j.write(Line{Claim: &c, Lease: j.lease}) }
+func (j *journal) release(allocID string) error {
+	return j.write(Line{Release: allocID, Lease: j.lease})
+}
 
 // write appends one line. On an error the caller must not act as if the line were there.
 func (j *journal) write(line Line) (err error) {
@@ -111,6 +115,14 @@ func (j *journal) forget(allocIDs []string, left func(pending) pending) error {
 		all = append(append(all, p.claim...), p.release...)
 	}
 	return j.log.Replace(all)
+}
+
+// empty forgets everything.
+func (j *journal) empty() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pending = map[string]pending{}
+	return j.log.Replace(nil)
 }
 
 func (j *journal) close() error {

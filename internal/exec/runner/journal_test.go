@@ -12,7 +12,7 @@ import (
 func TestTheJournalIsCompacted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j, err := openJournal(filepath.Join(dir, "j"))
+	j, err := openJournal(filepath.Join(dir, "j"), 0)
 	require.NoError(t, err)
 	big := map[string]string{"x": string(make([]byte, 1000))}
 	for i := range 400 {
@@ -29,7 +29,7 @@ func TestTheJournalIsCompacted(t *testing.T) {
 	require.NoError(t, j.claimsRecorded(ids))
 	require.NoError(t, j.release("after"))
 	require.NoError(t, j.close())
-	again, err := openJournal(filepath.Join(dir, "j"))
+	again, err := openJournal(filepath.Join(dir, "j"), 0)
 	require.NoError(t, err)
 	lines, err := again.read()
 	require.NoError(t, err)

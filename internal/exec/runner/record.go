@@ -92,6 +92,31 @@ func (s *Service) activity() (count uint64, urgent bool) {
 	return count, urgent
 }
 
+// lastRecord bounds how long a service that ends tries to record what it did.
+const lastRecord = 2 * time.Second
+
+// recordRest records what Run's loop left, as well as it can. What is left then stands in the journal, for Settle.
+func (s *Service) recordRest(ctx context.Context) {
+	ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), lastRecord)
+	defer cancel()
+	for b := s.batch(); !b.Empty(); b = s.batch() {
+		s.compacted(s.journal.claimsRecorded(b.Dropped))
+		if !s.recordBatch(ctx, b) {
+			return
+		}
+	}
+}
+
+// Recorded reports whether the state has all that was handed out, after Run has returned: then what it has as unclaimed can be
+// leased to others.
+func (s *Service) Recorded() (all bool) {
+	s.tell(func(c *Core, _ time.Time) {
+		claims, _ := c.Unrecorded()
+		all = s.ended && claims == 0
+	})
+	return all
+}
+
 // batch takes what goes into the next entry out of the core; NotRecorded gives it back.
 func (s *Service) batch() (b Batch) {
 	s.tell(func(c *Core, _ time.Time) { b = c.Batch() })

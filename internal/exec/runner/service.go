@@ -16,6 +16,7 @@ type Service struct {
 	deps      Deps
 	journal   *journal
 	synced    chan struct{} // closed when the state was read for the first time
+	over      chan struct{} // closed when Run ends
 	timerUp   wake.Signal   // the earliest deadline changed
 	toWrite   wake.Signal   // there is something to record
 	extending sync.Mutex    // held while an extension is written: of two, the later one is also the later line
@@ -26,24 +27,26 @@ type Service struct {
 	lives   map[string]*life          // by allocation: of runners that were taken into use
 	watched map[string]chan struct{}  // by environment: closed at the next change of its pool
 	settled wake.Broadcast            // withheld runners are to be looked at again
+	ended   bool                      // over is closed: nothing is handed out any more
 }
 
 // New returns a Service; it opens the journal and starts nothing. Errors: the journal cannot be read or written.
 func New(cfg Config, deps Deps) (*Service, error) {
-	j, err := openJournal(cfg.JournalPath)
+	j, err := openJournal(cfg.JournalPath, cfg.Lease)
 	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	return &Service{
-		cfg: cfg, deps: deps, journal: j, core: NewCore(cfg.MaxWaiting),
-		synced: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(),
+		cfg: cfg, deps: deps, journal: j, core: NewCore(cfg.MaxWaiting, cfg.Lease),
+		synced: make(chan struct{}), over: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(),
 		waiting: map[*Waiter]chan struct{}{}, lives: map[string]*life{}, watched: map[string]chan struct{}{},
 	}, nil
 }
 
 // Run follows the state, records claims and ends idle runners, until ctx ends. The state must be up to date when it is
-// called: what the journal says is compared with it.
+// called: what the journal says is compared with it. When it has returned nothing is handed out any more, and whoever waits
+// for a runner was told so.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.load(); err != nil {
 		return err
@@ -52,9 +55,24 @@ func (s *Service) Run(ctx context.Context) error {
 	loops.Go(func() { s.record(ctx) })  // ends with ctx
 	loops.Go(func() { s.endIdle(ctx) }) // ends with ctx
 	s.follow(ctx)
+	s.end()
 	loops.Wait()
+	if s.cfg.Lease != 0 {
+		s.recordRest(ctx)
+	}
 	return s.journal.close()
 }
+
+// end lets nothing be handed out any more. Claims whose lines are being written find that when they are to be answered.
+func (s *Service) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	close(s.over)
+}
+
+// errOver is the error of whoever asks a service that has ended. Another server answers, if there are several.
+func errOver() error { return drover.Errorf(drover.NotLeader, "No cluster leader") }
 
 // load tells the core what an earlier process handed out and did not record.
 func (s *Service) load() error {
@@ -69,14 +87,21 @@ func (s *Service) load() error {
 }
 
 // awaitSync waits until the state was read once, since before that every environment would look unknown. Errors:
-// Unavailable when ctx ends first.
+// Unavailable when ctx ends first, NotLeader when the service has ended.
 func (s *Service) awaitSync(ctx context.Context) error {
+	select {
+	case <-s.over:
+		return errOver()
+	default:
+	}
 	select {
 	case <-s.synced:
 		return nil
 	default:
 	}
 	select {
+	case <-s.over:
+		return errOver()
 	case <-s.synced:
 		return nil
 	case <-ctx.Done():

@@ -133,6 +133,25 @@ func counted(lacks map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// Kept lists the ids of claimed runners that this server keeps: what runs in them is its business.
+func (s *Service) Kept(ctx context.Context) (runnerIDs []string, err error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return nil, err
+	}
+	s.tell(func(c *Core, _ time.Time) { runnerIDs = c.Kept() })
+	return runnerIDs, nil
+}
+
+// Keeps reports whether what became of an allocation that this server once kept, under the lease, is still its to tell. It is
+// another's if one took the runner over, even if it was given back since.
+func (s *Service) Keeps(allocID string, lease uint64) bool {
+	a := s.deps.Snapshot().Allocation(allocID)
+	if a == nil {
+		return s.cfg.Lease == 0
+	}
+	return a.Lease == lease || a.Lease == s.cfg.Lease && lease == s.cfg.Former
+}
+
 // Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
 func (s *Service) Runners(ctx context.Context, environmentID string) (runners []execution.Runner, err error) {
 	if err := s.awaitSync(ctx); err != nil {

@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"context"
+	"slices"
+)
+
+// Settle records what earlier services of this server handed out and released and did not record, as the journal says, each
+// line with the lease that it stands under, and then empties the journal. It is for a server that is one of several, before it
+// begins an incarnation: what it does not record by then is stopped. What is refused was dealt with already. Errors: those of
+// the disk and of the intake, after which the journal is as before.
+func Settle(ctx context.Context, path string, intake func(lease uint64) Intake) error {
+	j, err := openJournal(path, 0)
+	if err != nil {
+		return err
+	}
+	defer j.close() //nolint:errcheck // what it has is written
+	lines, err := j.read()
+	if err != nil {
+		return err
+	}
+	for len(lines) > 0 {
+		n := 1
+		for n < len(lines) && n < maxBatch && lines[n].Lease == lines[0].Lease {
+			n++
+		}
+		if err := settle(ctx, intake(lines[0].Lease), lines[:n]); err != nil {
+			return err
+		}
+		lines = lines[n:]
+	}
+	return j.empty()
+}
+
+// settle records lines of one lease. A later line of a claim replaces the earlier.
+func settle(ctx context.Context, intake Intake, lines []Line) error {
+	var claims []AllocClaim
+	var released []string
+	for _, line := range lines {
+		if line.Claim == nil {
+			released = append(released, line.Release)
+			continue
+		}
+		claims = slices.DeleteFunc(claims, func(c AllocClaim) bool { return c.AllocID == line.Claim.AllocID })
+		claims = append(claims, *line.Claim)
+	}
+	for len(claims) > 0 {
+		n := fitting(claims)
+		if _, err := intake.ClaimRunners(ctx, claims[:n], nil); err != nil {
+			return err
+		}
+		claims = claims[n:]
+	}
+	if len(released) == 0 {
+		return nil
+	}
+	return intake.ReleaseRunners(ctx, released, ErrStopped.Error())
+}

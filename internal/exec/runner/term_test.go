@@ -1,0 +1,154 @@
+package runner_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/runner"
+)
+
+// Two servers had the execution service one after the other, and the first ran on: a claim that waited there got the runner that
+// the second handed out too, and its idle timer stopped a runner that was in use at the second.
+func TestAServiceThatEndedKeepsItsHandsOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		former, end := exectest.Start(t, c, runner.Config{Lease: 1})
+		exectest.Put(t, former, "python", 0)
+		c.StopRefill()
+		c.AddLeased("python", 1)
+		synctest.Wait()
+		used, err := former.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: 10 * time.Second})
+		require.NoError(t, err)
+		waits := make(chan error, 1)
+		go func() { // ends with the service
+			_, err := former.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Hour})
+			waits <- err
+		}()
+		synctest.Wait()
+		end()
+		require.Equal(t, drover.NotLeader, drover.CodeOf(<-waits))
+		require.True(t, former.Recorded())
+		c.Update(used.AllocID, func(a *drover.Allocation) { a.Lease = 2 }) // as the state machine does when an incarnation ends
+
+		next, _ := exectest.Start(t, c, runner.Config{Lease: 2})
+		c.AddLeased("python", 2)
+		synctest.Wait()
+		lease, err := next.Acquire(t.Context(), used.ID)
+		require.NoError(t, err)
+		defer lease.Done()
+		_, err = next.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		_, err = former.Claim(t.Context(), claimReq("python"))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.NoError(t, lease.GoneReason(), "it is in use")
+	})
+}
+
+// A server hands out what is leased to it, and knows of the rest.
+func TestRunnersAreLeased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, _ := exectest.Start(t, c, runner.Config{Lease: 2})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		mine := c.AddLeased("python", 2)
+		others := c.AddLeased("python", 3)
+		synctest.Wait()
+		st, err := s.PoolStatus(t.Context(), "python")
+		require.NoError(t, err)
+		require.Equal(t, 2, st.Warm)
+		got, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		require.Equal(t, mine.ID, got.AllocID)
+		_, err = s.Claim(t.Context(), claimReq("python"))
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		c.Update(others.ID, func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: runner.RunnerID("python", others.ID)} })
+		synctest.Wait()
+		_, err = s.Runner(t.Context(), runner.RunnerID("python", others.ID))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err), "another server knows it")
+		kept, err := s.Kept(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{got.ID}, kept)
+		require.False(t, s.Keeps(others.ID, 2))
+		require.True(t, s.Keeps(got.AllocID, 0), "it kept the runner before, and nobody in between")
+		require.False(t, s.Keeps(got.AllocID, 1))
+		c.Update(others.ID, func(a *drover.Allocation) { a.Lease = 2 }) // its server ended
+		synctest.Wait()
+		_, err = s.Runner(t.Context(), runner.RunnerID("python", others.ID))
+		require.NoError(t, err)
+	})
+}
+
+// A process that stood still between a claim's line and its answer does not answer: its leases may have ended meanwhile.
+func TestALeaseThatEndedMeanwhileIsNotUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		deps, asked := c.Deps(), 0
+		deps.Holds = func() bool { asked++; return asked == 1 }
+		s, err := runner.New(runner.Config{Lease: 2}, deps)
+		require.NoError(t, err)
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }() // ends with ctx
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		a := c.AddLeased("python", 2)
+		synctest.Wait()
+		_, err = s.Claim(t.Context(), claimReq("python"))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+		_, err = s.Claim(t.Context(), claimReq("python"))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+		synctest.Wait()
+		require.True(t, c.Snapshot().Allocation(a.ID).Terminal(), "it may not be handed out by anybody")
+		end()
+		require.NoError(t, <-done)
+	})
+}
+
+// What a killed server had answered and not recorded is recorded when it starts again, under the lease that it had then.
+func TestTheJournalIsSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		cfg := runner.Config{Lease: 2, JournalPath: filepath.Join(t.TempDir(), "journal")}
+		s, stop := exectest.Start(t, c, cfg)
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		c.AddLeased("python", 2)
+		ended := c.AddLeased("python", 2)
+		synctest.Wait()
+		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
+		first, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		second, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		require.NoError(t, s.Release(t.Context(), second.ID))
+		stop()
+		require.False(t, s.Recorded())
+		under := []uint64{}
+		settle := func(lease uint64) runner.Intake { under = append(under, lease); return c }
+		require.Error(t, runner.Settle(t.Context(), cfg.JournalPath, settle))
+		c.Fail(nil)
+		require.NoError(t, runner.Settle(t.Context(), cfg.JournalPath, settle))
+		require.Equal(t, []uint64{2, 2}, under)
+		state := c.Snapshot()
+		require.NotNil(t, state.Allocation(first.AllocID).Claim)
+		require.True(t, state.Allocation(second.AllocID).Terminal())
+		require.Contains(t, []string{first.AllocID, second.AllocID}, ended.ID)
+		require.NoError(t, runner.Settle(t.Context(), cfg.JournalPath, settle))
+		require.Len(t, under, 2, "nothing is left")
+	})
+}

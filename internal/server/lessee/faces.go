@@ -1,0 +1,175 @@
+package lessee
+
+import (
+	"context"
+	"time"
+
+	"github.com/drover-project/drover/execution"
+)
+
+// The methods of this file are those of runner.Service and executor.Service that faces use, of the services that there are.
+// Errors, beside theirs: NotLeader.
+
+// ask calls f with the service.
+func ask[T any](ctx context.Context, l *Lessee, f func(*Life) (T, error)) (out T, err error) {
+	life, err := l.now(ctx)
+	if err != nil {
+		return out, err
+	}
+	return f(life)
+}
+
+// do is ask where there is nothing to return.
+func do(ctx context.Context, l *Lessee, f func(*Life) error) error {
+	_, err := ask(ctx, l, func(x *Life) (struct{}, error) { return struct{}{}, f(x) })
+	return err
+}
+
+// PutEnvironment creates or replaces an environment.
+func (l *Lessee) PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error) {
+	return ask(ctx, l, func(x *Life) (bool, error) { return x.Runners.PutEnvironment(ctx, env) })
+}
+
+// Environment returns one.
+func (l *Lessee) Environment(ctx context.Context, id string) (execution.Environment, error) {
+	return ask(ctx, l, func(x *Life) (execution.Environment, error) { return x.Runners.Environment(ctx, id) })
+}
+
+// Environments lists all.
+func (l *Lessee) Environments(ctx context.Context) ([]execution.Environment, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.Environment, error) { return x.Runners.Environments(ctx) })
+}
+
+// DeleteEnvironment ends an environment and its runners.
+func (l *Lessee) DeleteEnvironment(ctx context.Context, id string) error {
+	return do(ctx, l, func(x *Life) error { return x.Runners.DeleteEnvironment(ctx, id) })
+}
+
+// Pools tells how all pools stand.
+func (l *Lessee) Pools(ctx context.Context) ([]execution.PoolStatus, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.PoolStatus, error) { return x.Runners.Pools(ctx) })
+}
+
+// PoolStatus tells how a pool stands.
+func (l *Lessee) PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error) {
+	return ask(ctx, l, func(x *Life) (execution.PoolStatus, error) { return x.Runners.PoolStatus(ctx, environmentID) })
+}
+
+// AwaitPool waits until the pool is full.
+func (l *Lessee) AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (st execution.PoolStatus, full bool, err error) {
+	st, err = ask(ctx, l, func(x *Life) (st execution.PoolStatus, err error) {
+		st, full, err = x.Runners.AwaitPool(ctx, environmentID, wait)
+		return st, err
+	})
+	return st, full, err
+}
+
+// AwaitRollout waits until no runner of an older specification is warm.
+func (l *Lessee) AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error {
+	return do(ctx, l, func(x *Life) error { return x.Runners.AwaitRollout(ctx, environmentID, wait) })
+}
+
+// Claim hands out a warm runner.
+func (l *Lessee) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
+	return ask(ctx, l, func(x *Life) (execution.Runner, error) { return x.Runners.Claim(ctx, r) })
+}
+
+// Runner returns a claimed runner.
+func (l *Lessee) Runner(ctx context.Context, runnerID string) (execution.Runner, error) {
+	return ask(ctx, l, func(x *Life) (execution.Runner, error) { return x.Runners.Runner(ctx, runnerID) })
+}
+
+// Runners lists warm and claimed runners.
+func (l *Lessee) Runners(ctx context.Context, environmentID string) ([]execution.Runner, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.Runner, error) { return x.Runners.Runners(ctx, environmentID) })
+}
+
+// Extend sets a runner's idle timeout.
+func (l *Lessee) Extend(ctx context.Context, runnerID string, idleTimeout time.Duration) (execution.Runner, error) {
+	return ask(ctx, l, func(x *Life) (execution.Runner, error) { return x.Runners.Extend(ctx, runnerID, idleTimeout) })
+}
+
+// Release ends a claimed runner.
+func (l *Lessee) Release(ctx context.Context, runnerID string) error {
+	return do(ctx, l, func(x *Life) error { return x.Runners.Release(ctx, runnerID) })
+}
+
+// ReleaseAfterOOM ends a claimed runner whose memory was not enough.
+func (l *Lessee) ReleaseAfterOOM(ctx context.Context, runnerID string) error {
+	return do(ctx, l, func(x *Life) error { return x.Runners.ReleaseAfterOOM(ctx, runnerID) })
+}
+
+// Files returns the files of a claimed runner.
+func (l *Lessee) Files(ctx context.Context, runnerID string) (files execution.Files, done func(), err error) {
+	files, err = ask(ctx, l, func(x *Life) (files execution.Files, err error) {
+		files, done, err = x.Runners.Files(ctx, runnerID)
+		return files, err
+	})
+	return files, done, err
+}
+
+// CreateRequest starts an execution for those who attach later.
+func (l *Lessee) CreateRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Execution, error) {
+	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.CreateRequest(ctx, runnerID, r) })
+}
+
+// OpenRequest starts an execution and attaches to it.
+func (l *Lessee) OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error) {
+	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.OpenRequest(ctx, runnerID, r) })
+}
+
+// Info returns an execution.
+func (l *Lessee) Info(ctx context.Context, executionID string) (execution.Execution, error) {
+	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Info(ctx, executionID) })
+}
+
+// Wait returns an execution when it ended.
+func (l *Lessee) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
+	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Wait(ctx, executionID) })
+}
+
+// Attach attaches to an execution.
+func (l *Lessee) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
+	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Attach(ctx, executionID, from) })
+}
+
+// Control is what can be done to an execution beside reading.
+func (l *Lessee) Control(ctx context.Context, executionID string) (execution.Session, error) {
+	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Control(ctx, executionID) })
+}
+
+// List returns a runner's executions.
+func (l *Lessee) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.Execution, error) { return x.Executions.List(ctx, runnerID) })
+}
+
+// RunOnce claims a runner, runs a command in it and releases it.
+func (l *Lessee) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
+	return ask(ctx, l, func(x *Life) (execution.RunResult, error) { return x.Executions.RunOnce(ctx, r) })
+}
+
+// Shell returns the argv that runs a command in a runner's shell.
+func (l *Lessee) Shell(ctx context.Context, runnerID, command string) ([]string, error) {
+	return ask(ctx, l, func(x *Life) ([]string, error) { return x.Executions.Shell(ctx, runnerID, command) })
+}
+
+// Prepare keeps a specification until it is taken.
+func (l *Lessee) Prepare(ctx context.Context, runnerID string, spec execution.Spec) (executionID string, err error) {
+	return ask(ctx, l, func(x *Life) (string, error) { return x.Executions.Prepare(ctx, runnerID, spec) })
+}
+
+// Prepared reports whether one is kept.
+func (l *Lessee) Prepared(runnerID, executionID string) bool {
+	life := l.life.Load()
+	return life != nil && life.Executions.Prepared(runnerID, executionID)
+}
+
+// Take returns what was prepared.
+func (l *Lessee) Take(ctx context.Context, runnerID, executionID string) (execution.Spec, error) {
+	return ask(ctx, l, func(x *Life) (execution.Spec, error) { return x.Executions.Take(ctx, runnerID, executionID) })
+}
+
+// Open starts an execution and attaches to it from its first byte.
+func (l *Lessee) Open(ctx context.Context, runnerID string, spec execution.Spec) (execution.Session, error) {
+	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Open(ctx, runnerID, spec) })
+}
