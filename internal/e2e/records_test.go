@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+)
+
+// receiver is where webhooks go. It is down until it is up.
+type receiver struct {
+	*httptest.Server
+	up atomic.Bool
+
+	mu   sync.Mutex
+	told []execution.Execution // guarded by mu
+	ids  map[string]bool       // of deliveries, also those that were refused; guarded by mu
+}
+
+func startReceiver(t *testing.T) *receiver {
+	r := &receiver{ids: map[string]bool{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ids[in.Header.Get("Drover-Delivery")] = true
+		var x execution.Execution
+		if !r.up.Load() || json.NewDecoder(in.Body).Decode(&x) != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		r.told = append(r.told, x)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) heard() (told []execution.Execution, ids int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told, len(r.ids)
+}
+
+// awaitEnds reads events until so many executions ended: then the log has how.
+func awaitEnds(t *testing.T, events *client.Events, n int) {
+	t.Helper()
+	for n > 0 {
+		batch, err := events.Next()
+		require.NoError(t, err)
+		for _, e := range batch.Events {
+			if e.Type == "ExecutionEnded" {
+				n--
+			}
+		}
+	}
+}
+
+// TestTheNextLeaderKnowsWhatHappened: the leader is killed. The one after it answers with receipts, tells the webhook that
+// was down, and takes no repeated request for a new one.
+func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
+	t.Parallel()
+	hook := startReceiver(t)
+	r := startServers(t, 3, "exec {\n  webhook_allow = [\"127.0.0.0/8\"]\n}\n")
+	leads := r.agreed(3, r.list...)
+	m := rpcOn.FindStringSubmatch(r.list[leads].Output())
+	require.NotNil(t, m)
+	folder := filepath.Join(t.TempDir(), "node")
+	nodeOf := func(server string) *agent {
+		return start(t, append([]string{"-client"}, config(t, folder, clientBlock("servers = [\""+server+"\"]"))...)...)
+	}
+	node := nodeOf(m[1])
+	follower, other := r.list[(leads+1)%3], r.list[(leads+2)%3]
+	c := follower.native()
+	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 2}, time.Minute)
+	require.NoError(t, err)
+	claim := func(c *client.Client) (execution.Runner, error) {
+		return c.Claim(client.WithIdempotencyKey(t.Context(), "claim"), execution.ClaimRequest{Environment: "e", Wait: time.Minute})
+	}
+	runner, err := claim(c)
+	require.NoError(t, err)
+	events, err := c.Events(t.Context(), 0, "Execution")
+	require.NoError(t, err)
+	defer events.Close()
+	plain := execution.Request{Command: "exit 3"}
+	key := client.WithIdempotencyKey(t.Context(), "execution")
+	quiet, err := c.StartExecution(key, runner.ID, plain)
+	require.NoError(t, err)
+	hooked, err := c.StartExecution(t.Context(), runner.ID, execution.Request{Command: "exit 4", Webhook: hook.URL})
+	require.NoError(t, err)
+	awaitEnds(t, events, 2)
+	parent := rawJob("p", "batch", "/bin/true")
+	parent.ParameterizedJob = &api.ParameterizedJobConfig{}
+	_, _, err = follower.nomad().Jobs().Register(parent, nil)
+	require.NoError(t, err)
+	dispatch := func(a *agent) (*api.JobDispatchResponse, error) {
+		o, _, err := a.nomad().Jobs().DispatchOpts(&api.DispatchOptions{JobID: "p"}, &api.WriteOptions{IdempotencyToken: "token"})
+		return o, err
+	}
+	child, err := dispatch(follower)
+	require.NoError(t, err)
+
+	r.list[leads].PullThePlug()
+	eventually(t, "the receipts", func() (bool, string) {
+		for id, code := range map[string]int{quiet.ID: 3, hooked.ID: 4} {
+			x, err := other.native().Execution(t.Context(), id)
+			if err != nil || x.Running || x.Receipt.ExitCode != code {
+				return false, fmt.Sprint(id, x, err)
+			}
+		}
+		return true, ""
+	})
+	again, err := dispatch(other)
+	require.NoError(t, err)
+	require.Equal(t, child.DispatchedJobID, again.DispatchedJobID)
+	require.Equal(t, child.EvalID, again.EvalID)
+	same, err := claim(other.native())
+	require.NoError(t, err)
+	require.Equal(t, runner.ID, same.ID)
+	repeated, err := other.native().StartExecution(key, runner.ID, plain)
+	require.NoError(t, err)
+	require.Equal(t, quiet.ID, repeated.ID)
+	hook.up.Store(true)
+	eventually(t, "the webhook", func() (bool, string) {
+		told, ids := hook.heard()
+		return len(told) > 0, fmt.Sprint(told, ids)
+	})
+	told, ids := hook.heard()
+	require.Equal(t, hooked.ID, told[0].ID)
+	require.Equal(t, 4, told[0].Receipt.ExitCode)
+	require.Equal(t, 1, ids, "one delivery, by two servers")
+
+	// The node comes to the new leader, and what it ran goes away.
+	node.Stop()
+	leader, err := other.nomad().Status().Leader()
+	require.NoError(t, err)
+	nodeOf(leader)
+	for _, id := range []string{"p", child.DispatchedJobID} {
+		_, _, err = other.nomad().Jobs().Deregister(id, true, nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, other.native().DeleteEnvironment(t.Context(), "e"))
+	nothingRuns(t, other.nomad())
+}
