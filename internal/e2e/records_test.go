@@ -139,15 +139,21 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	require.Equal(t, 4, told[0].Receipt.ExitCode)
 	require.Equal(t, 1, ids, "one delivery, by two servers")
 
-	// The node comes to the new leader, and what it ran goes away.
 	node.Stop()
 	leader, err := other.nomad().Status().Leader()
 	require.NoError(t, err)
 	nodeOf(leader)
-	for _, id := range []string{"p", child.DispatchedJobID} {
-		_, _, err = other.nomad().Jobs().Deregister(id, true, nil)
+	endAll(t, other)
+}
+
+// endAll ends all jobs, and waits until nothing of them runs.
+func endAll(t *testing.T, a *agent) {
+	t.Helper()
+	jobs, _, err := a.nomad().Jobs().List(nil)
+	require.NoError(t, err)
+	for _, j := range jobs {
+		_, _, err = a.nomad().Jobs().Deregister(j.ID, true, nil)
 		require.NoError(t, err)
 	}
-	require.NoError(t, other.native().DeleteEnvironment(t.Context(), "e"))
-	nothingRuns(t, other.nomad())
+	nothingRuns(t, a.nomad())
 }
