@@ -157,7 +157,7 @@ type ServerJoin struct {
 // Client is the node agent.
 type Client struct {
 	Enabled *bool `hcl:"enabled,optional"` // run a node in this process; default: true with -dev
-	// host:port of the server's rpc; default: the server in this process
+	// rpc ports of servers, of which it learns of the others, host:port; default: the server in this process
 	Servers      []string          `hcl:"servers,optional"`
 	NodeClass    string            `hcl:"node_class,optional"` // class of the node, which jobs can constrain
 	NodePool     string            `hcl:"node_pool,optional"`  // pool of nodes that it joins

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,9 +95,10 @@ func (a *Agent) clientProblems(p *problems) {
 	c := a.Client
 	p.check(c.JoinToken == "" || c.JoinTokenFile == "", "client.join_token_file", "and join_token are set: one of them, please")
 	if optional.Value(c.Enabled) && !optional.Value(a.Server.Enabled) {
-		p.check(len(c.ServerList()) == 1, "client.servers",
-			"must name one server (host:port of its rpc port), as no server runs in this process")
+		p.check(len(c.ServerList()) > 0, "client.servers",
+			"must name at least one server (host:port of its rpc port), as no server runs in this process")
 	}
+	c.serverProblems(p)
 	low, high := c.MinDynamicPort, c.MaxDynamicPort
 	p.check(low >= 0 && high >= 0 && low <= 65535 && high <= 65535 && (high == 0 || low <= high), "client.min_dynamic_port",
 		"and max_dynamic_port must be ports, the first not above the second, got %d and %d", low, high)
@@ -136,12 +138,37 @@ func (a *Agent) durations() map[string]string {
 	}
 }
 
-// ServerList returns the servers that a node dials, from client.servers and client.server_join.
-func (c *Client) ServerList() []string {
-	list := slices.Clone(c.Servers)
-	if c.ServerJoin != nil {
-		list = append(list, c.ServerJoin.RetryJoin...)
-		list = append(list, c.ServerJoin.StartJoin...)
+// rpcPort is where servers listen for nodes unless they say otherwise.
+const rpcPort = 4647
+
+// ServerList returns the servers that a node dials, host:port, from client.servers and client.server_join.
+func (c *Client) ServerList() (list []string) {
+	join := cmp.Or(c.ServerJoin, &ServerJoin{})
+	for _, address := range slices.Concat(c.Servers, join.RetryJoin, join.StartJoin) {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			address = net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(rpcPort))
+		}
+		if !slices.Contains(list, address) {
+			list = append(list, address)
+		}
 	}
 	return list
+}
+
+// serverProblems are those of the servers that a node dials.
+func (c *Client) serverProblems(p *problems) {
+	for _, address := range c.ServerList() {
+		host, port, err := net.SplitHostPort(address)
+		_, portErr := net.LookupPort("tcp", port)
+		switch {
+		case strings.Contains(address, "//"):
+			p.check(false, "client.servers", "%q has a scheme: want host:port of the server's rpc port", address)
+		case strings.Contains(address, "="):
+			p.check(false, "client.servers", "%q: servers are not looked up in a cloud; want host:port of the server's rpc port", address)
+		default:
+			p.check(err == nil && host != "" && !strings.ContainsAny(host, " ,/"), "client.servers",
+				"%q is no address: want host:port of the server's rpc port", address)
+			p.check(err != nil || portErr == nil && port != "0" && port != "", "client.servers", "%q: %q is no port", address, port)
+		}
+	}
 }

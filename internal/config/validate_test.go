@@ -76,17 +76,31 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// A node in a process of its own needs exactly one server; one beside its server needs none.
+// A node in a process of its own needs a server; one beside its server needs none.
 func TestServersOfANode(t *testing.T) {
 	t.Parallel()
-	for want, servers := range map[bool][][]string{true: {{"a:1"}}, false: {nil, {"a:1", "b:1"}}} {
-		for _, list := range servers {
-			a := Merge(Default(), &Agent{DataDir: "/x", Client: &Client{Enabled: new(true), Servers: list}})
-			require.Equal(t, want, a.Validate() == nil, "%v", list)
-			a.Server.Enabled = new(true)
-			require.NoError(t, a.Validate(), "%v", list)
-		}
+	validate := func(server bool, servers ...string) error {
+		a := Merge(Default(), &Agent{DataDir: "/x", Client: &Client{Enabled: new(true), Servers: servers}})
+		a.Server.Enabled = &server
+		return a.Validate()
 	}
+	require.ErrorContains(t, validate(false), "client.servers: must name at least one server")
+	require.NoError(t, validate(true))
+	require.NoError(t, validate(false, "a:1", "b.example", "10.0.0.1", "::1", "[::1]:7"))
+	for bad, why := range map[string]string{
+		"http://a:4647":     "has a scheme",
+		"provider=aws tag=": "not looked up in a cloud",
+		"a, b":              "is no address",
+		"":                  "is no address",
+		":4647":             "is no address",
+		"a:0":               `"0" is no port`,
+		"a:nope":            `"nope" is no port`,
+		"a:70000":           `"70000" is no port`,
+	} {
+		require.ErrorContains(t, validate(false, "good:1", bad), why, bad)
+	}
+	list := &Client{Servers: []string{"a", "a:4647", "::1", "[::1]", "b:1"}}
+	require.Equal(t, []string{"a:4647", "[::1]:4647", "b:1"}, list.ServerList())
 	joined := &Client{Servers: []string{"a:1"}, ServerJoin: &ServerJoin{RetryJoin: []string{"b:1"}, StartJoin: []string{"c:1"}}}
 	require.Equal(t, []string{"a:1", "b:1", "c:1"}, joined.ServerList())
 	require.Equal(t, []string{"a:1"}, joined.Servers, "the configured list stays")

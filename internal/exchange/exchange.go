@@ -20,9 +20,10 @@ type Controller interface {
 	Register(ctx context.Context, node *drover.Node) (Registration, error)
 	// Heartbeat says the node is alive. Missing it for TTL plus grace makes the node down.
 	Heartbeat(ctx context.Context, nodeID string) (Registration, error)
-	// Pull blocks until what control wants of the node differs from the state at index since, or ctx ends, or
-	// maxWait passed (then it answers with the same index). since 0 answers at once.
-	Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (Assignment, error)
+	// Pull blocks until what control wants of the node differs from what it has seen, or ctx ends, or maxWait passed (then it
+	// answers with the same index). Who has seen nothing is answered at once. Errors: Unavailable, too, from a server whose state
+	// is older than what the node has seen.
+	Pull(ctx context.Context, nodeID string, seen Seen, maxWait time.Duration) (Assignment, error)
 	// Push reports what the node observes, several allocations at once; nil error means durable.
 	Push(ctx context.Context, nodeID string, updates []AllocUpdate) error
 }
@@ -30,16 +31,34 @@ type Controller interface {
 // Registration answers Register and Heartbeat.
 type Registration struct {
 	TTL   time.Duration // send the next heartbeat within this
-	Index uint64
+	Index uint64        // of the leader's state
+	Age   string        // see Seen
+	// Servers are those that the node can speak with; none from a server that is alone.
+	Servers []Server
+}
+
+// Server is one of the servers that a node can speak with.
+type Server struct {
+	ID      string
+	Address string // host:port at which nodes dial it
 }
 
 // Assignment is all that control wants of a node: every allocation of the node that is not yet known to have ended,
 // those to be stopped too (DesiredStatus says so). An allocation that the node has and that is not listed is to be
 // stopped and its folder removed when the node collects garbage.
 type Assignment struct {
-	Index  uint64
+	Index  uint64 // newest change of what is wanted of the node
+	State  uint64 // index of the whole state
+	Age    string // see Seen
 	Allocs []*drover.Allocation
 	Meta   map[string]*string // what people set of the node's meta at runtime (Node.DynamicMeta)
+}
+
+// Seen is what a node has seen of control's state. It obeys no older one.
+type Seen struct {
+	Index uint64 // of the assignment that it follows; 0 = of none
+	State uint64 // newest index of the whole state
+	Age   string // within which indexes can be compared: cluster.State's; "" = that of a server that is alone
 }
 
 // AllocUpdate is what a node observes of an allocation.

@@ -16,15 +16,17 @@ const (
 	nodeHeader   = "Drover-Node"
 	secretHeader = "Drover-Node-Secret"
 	tokenHeader  = "Drover-Join-Token"
+	serverHeader = "Drover-Server" // the id of the server where a tunnel ends
 )
 
-// Authenticator says whether a node is who it says it is. Errors: Unauthorized.
+// Authenticator says whether a node is who it says it is. Errors: Unauthorized; Unavailable if this server cannot know.
 type Authenticator interface {
-	// Authenticate checks a registered node's secret. Errors: NotFound for one that has not registered.
-	Authenticate(nodeID, secret string) error
+	// Authenticate checks a registered node's secret. Errors: NotFound for one that has not registered; Unavailable if this server
+	// cannot know.
+	Authenticate(ctx context.Context, nodeID, secret string) error
 	// Admit checks the token with which a node joins, and may mark on the node what follows from it. Of a node that
 	// opens its tunnel before it registers, only the id is known.
-	Admit(token string, node *drover.Node) error
+	Admit(ctx context.Context, token string, node *drover.Node) error
 }
 
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
@@ -35,34 +37,34 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
-		if err := auth.Admit(h.Get(tokenHeader), r.Node); err != nil {
+		if err := auth.Admit(ctx, h.Get(tokenHeader), r.Node); err != nil {
 			return nil, err
 		}
 		reply, err := c.Register(ctx, r.Node)
 		return &reply, err
 	})
-	checked := func(h http.Header, r *nodeRequest) error {
+	checked := func(ctx context.Context, h http.Header, r *nodeRequest) error {
 		if h.Get(nodeHeader) != r.NodeID {
 			return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), r.NodeID)
 		}
-		return auth.Authenticate(r.NodeID, h.Get(secretHeader))
+		return auth.Authenticate(ctx, r.NodeID, h.Get(secretHeader))
 	}
 	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
-		if err := checked(h, r); err != nil {
+		if err := checked(ctx, h, r); err != nil {
 			return nil, err
 		}
 		reply, err := c.Heartbeat(ctx, r.NodeID)
 		return &reply, err
 	})
 	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Assignment, error) {
-		if err := checked(h, r); err != nil {
+		if err := checked(ctx, h, r); err != nil {
 			return nil, err
 		}
-		reply, err := c.Pull(ctx, r.NodeID, r.Since, r.MaxWait)
+		reply, err := c.Pull(ctx, r.NodeID, exchange.Seen{Index: r.Since, State: r.State, Age: r.Age}, r.MaxWait)
 		return &reply, err
 	})
 	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
-		if err := checked(h, r); err != nil {
+		if err := checked(ctx, h, r); err != nil {
 			return nil, err
 		}
 		return &empty{}, c.Push(ctx, r.NodeID, r.Updates)
@@ -70,12 +72,15 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		nodeID := h.Get(nodeHeader)
-		err := auth.Authenticate(nodeID, h.Get(secretHeader))
+		err := auth.Authenticate(ctx, nodeID, h.Get(secretHeader))
 		if drover.CodeOf(err) == drover.NotFound { // it opens the tunnel before it registers, so that it is reachable from the first moment
-			err = auth.Admit(h.Get(tokenHeader), &drover.Node{ID: nodeID})
+			err = auth.Admit(ctx, h.Get(tokenHeader), &drover.Node{ID: nodeID})
 		}
 		if err != nil {
 			return toWire(err)
+		}
+		if id := nodes.server(); id != "" {
+			s.ResponseHeader().Set(serverHeader, id)
 		}
 		if err := s.Send(&chunk{}); err != nil { // says: accepted
 			return err
@@ -142,8 +147,9 @@ func (c *Control) Heartbeat(ctx context.Context, nodeID string) (exchange.Regist
 }
 
 // Pull waits for changes of what control wants.
-func (c *Control) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
-	return call(ctx, c.pull, c.who(), &nodeRequest{NodeID: nodeID, Since: since, MaxWait: maxWait})
+func (c *Control) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
+	r := nodeRequest{NodeID: nodeID, Since: seen.Index, State: seen.State, Age: seen.Age, MaxWait: maxWait}
+	return call(ctx, c.pull, c.who(), &r)
 }
 
 // Push reports what the node observes.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // The wait between two attempts to connect doubles from the one to the other. It stays below the time for which the
@@ -24,66 +24,92 @@ const (
 
 // DialConfig says how a node reaches control.
 type DialConfig struct {
-	Server   string      // host:port
+	Servers  []string    // host:port of each server that is configured
+	Kept     string      // file that remembers which servers there are beside them; "" remembers none
 	TLS      *tls.Config // nil: clear text
 	Identity Identity    // its join token is what Token says
-	// Token returns what the node shows to join. It is asked before each attempt, as it may be a new one each time.
-	Token func(context.Context) (string, error)
+	// Names are those of which a server's certificate has one, if it does not have that of the address.
+	Names []string
+	// Token returns what the node shows to the server to join. It is asked before each attempt, as it may be a new one each time.
+	Token func(ctx context.Context, server string) (string, error)
 	Clock clock.Clock
 	Log   *slog.Logger
 }
 
-// Dialed is control as a node sees it that dials: an exchange.Controller, and the tunnel through which control reaches
-// the node's workloads.
+// Dialed is control as a node sees it that dials: an exchange.Controller, and the tunnels through which control reaches
+// the node's workloads. There is a tunnel to each server, and one of them, the main one, is asked what the node has to do.
 type Dialed struct {
-	*Control
-	cfg  DialConfig
-	http *http.Client
-	open chan struct{} // closed once the first tunnel stands
+	cfg     DialConfig
+	open    chan struct{}  // closed once the first tunnel stands
+	changed wake.Broadcast // the list, or which tunnels stand
+
+	mu     sync.Mutex      // guards what follows
+	list   []*server       // in the order of this node's preference
+	main   *server         // nil until the first call
+	moved  context.Context //nolint:containedctx // ends when calls have to be made otherwise
+	move   context.CancelFunc
+	opened bool // open is closed
 }
 
 // Dial makes the node's side of the link. It connects when Run or a call does.
 func Dial(cfg DialConfig) *Dialed {
-	scheme := "http://"
-	if cfg.TLS != nil {
-		scheme = "https://"
+	d := &Dialed{cfg: cfg, open: make(chan struct{})}
+	d.moved, d.move = context.WithCancel(context.Background()) //nolint:forbidigo // until the first move
+	known := addresses(cfg.Servers)
+	for _, s := range d.kept() {
+		if !has(known, s) {
+			known = append(known, s)
+		}
 	}
-	hc := NewHTTPClient(cfg.TLS)
-	return &Dialed{Control: NewControl(hc, scheme+cfg.Server, cfg.Identity), cfg: cfg, http: hc, open: make(chan struct{})}
+	d.put(known)
+	return d
 }
 
-// Register implements exchange.Controller. It waits until control can reach the node: from then on the node gets work,
-// and is asked about it. Errors: those of the call, and ctx's.
-func (d *Dialed) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
-	select {
-	case <-d.open:
-		return d.Control.Register(ctx, n)
-	case <-ctx.Done():
-		return exchange.Registration{}, ctx.Err()
-	}
-}
-
-// Run keeps a tunnel open through which control reaches the workloads, until ctx ends. Why there is none is logged,
-// with what a person can do about it.
+// Run keeps tunnels open through which control reaches the workloads, until ctx ends. Why there is none is logged, with what a
+// person can do about it.
 func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
-	defer d.http.CloseIdleConnections()
-	wait := leastWait
-	opened := sync.OnceFunc(func() { close(d.open) })
-	said := complaints{log: d.cfg.Log}
+	var keepers sync.WaitGroup
+	defer keepers.Wait()
 	for ctx.Err() == nil {
-		token, err := d.cfg.Token(ctx)
-		if err == nil {
-			d.SetJoinToken(token)
-			err = d.ServeWorkloads(ctx, w, func() { wait = leastWait; said = complaints{log: d.cfg.Log}; opened() })
+		changed := d.changed.C()
+		for _, s := range d.begin() {
+			keepers.Go(func() { d.keep(ctx, w, s) }) // ends with ctx, or when the server is forgotten
 		}
-		if ctx.Err() != nil {
-			break
+		select {
+		case <-changed:
+		case <-ctx.Done():
 		}
-		said.complain(ctx, d.cfg.Clock.Now(), err, wait, func() string { return d.advice(ctx, err) })
-		clock.Sleep(ctx, d.cfg.Clock, wait)
-		wait = min(mostWait, 2*wait)
 	}
 	return nil // it ends with ctx, as it should
+}
+
+// keep keeps the tunnel to one server open.
+func (d *Dialed) keep(ctx context.Context, w exchange.Workloads, s *server) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer s.close()
+	unwatch := context.AfterFunc(s.life, cancel) //nolint:contextcheck // it watches the server
+	defer unwatch()
+	wait := leastWait
+	said := complaints{log: d.cfg.Log.With("server", s.address)}
+	for ctx.Err() == nil {
+		token, err := d.cfg.Token(ctx, s.address)
+		if err == nil {
+			s.setToken(token)
+			err = s.lasting.ServeWorkloads(ctx, w, func(serverID string) {
+				wait, said.last = leastWait, ""
+				d.stands(s, serverID)
+			})
+			d.fell(s)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		said.complain(ctx, d.cfg.Clock.Now(), err, wait, func() string { return d.advice(ctx, s, err) })
+		clock.Sleep(ctx, d.cfg.Clock, wait)
+		wait = min(mostWait, 2*wait)
+		d.awaitNeed(ctx, s)
+	}
 }
 
 // complaints logs why there is no connection: at once when the reason is a new one, then once a minute.
@@ -110,17 +136,17 @@ func (c *complaints) complain(ctx context.Context, now time.Time, err error, aga
 }
 
 // advice says what a person can do about a connection that fails, as far as the error tells; else "".
-func (d *Dialed) advice(ctx context.Context, err error) string {
-	server, secure, text := d.cfg.Server, d.cfg.TLS != nil, err.Error()
+func (d *Dialed) advice(ctx context.Context, s *server, err error) string {
+	at, secure, text := s.address, d.cfg.TLS != nil, err.Error()
 	has := func(part string) bool { return strings.Contains(text, part) }
 	switch {
-	case !secure && d.speaksTLS(ctx):
-		return "the server at " + server + " speaks TLS and this node does not: " +
+	case !secure && speaksTLS(ctx, at):
+		return "the server at " + at + " speaks TLS and this node does not: " +
 			"give it tls { rpc = true, ca_file, cert_file and key_file }, with a certificate of the server's authority"
 	case !secure:
 		return ""
 	case has("first record does not look like a TLS handshake"):
-		return "the server at " + server + " does not speak TLS there: " +
+		return "the server at " + at + " does not speak TLS there: " +
 			"set tls { rpc = true } at the server too, or remove it here; or the port is not its rpc port"
 	case has("unknown authority"):
 		return "the server's certificate is not of the authority in this node's tls.ca_file"
@@ -135,15 +161,15 @@ func (d *Dialed) advice(ctx context.Context, err error) string {
 	return ""
 }
 
-// speaksTLS reports whether the server begins a handshake.
-func (d *Dialed) speaksTLS(ctx context.Context) bool {
+// speaksTLS reports whether the server at the address begins a handshake.
+func speaksTLS(ctx context.Context, address string) bool {
 	dialer := tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: 2 * time.Second},
 		Config:    &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}, // nothing is sent
 	}
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
-	conn, err := dialer.DialContext(ctx, "tcp", d.cfg.Server)
+	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err == nil {
 		_ = conn.Close()
 	}

@@ -21,7 +21,7 @@ import (
 // newcomer is control that has never heard of the node: its token alone counts.
 type newcomer struct{ *world }
 
-func (newcomer) Authenticate(string, string) error {
+func (newcomer) Authenticate(context.Context, string, string) error {
 	return drover.Errorf(drover.NotFound, "register first")
 }
 
@@ -39,9 +39,9 @@ func TestANodeDialsUntilItIsTaken(t *testing.T) {
 
 	var asked atomic.Int32
 	d := Dial(DialConfig{
-		Server: l.Addr().String(), Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: clock.Wall{},
+		Servers: []string{l.Addr().String()}, Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: clock.Wall{},
 		Log: slog.New(slog.DiscardHandler),
-		Token: func(context.Context) (string, error) {
+		Token: func(context.Context, string) (string, error) {
 			switch asked.Add(1) {
 			case 1:
 				return "", errors.New("no file")
@@ -110,12 +110,12 @@ func TestAdviceAboutTLS(t *testing.T) {
 		{secure, true, "link: remote error: tls: unknown certificate authority", "refuses this node's certificate"},
 		{secure, true, "link: dial tcp 127.0.0.1:1: connect: connection refused", ""},
 	} {
-		cfg := DialConfig{Server: c.at.Addr().String()}
+		cfg := DialConfig{Servers: []string{c.at.Addr().String()}}
 		if c.secure {
 			cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		d := Dial(cfg)
-		got := d.advice(t.Context(), drover.Errorf(drover.Unavailable, "%s", c.err))
+		got := d.advice(t.Context(), d.list[0], drover.Errorf(drover.Unavailable, "%s", c.err))
 		if c.want == "" {
 			require.Empty(t, got, c.err)
 			continue

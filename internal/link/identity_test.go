@@ -36,11 +36,11 @@ func TestStrangersGetNothing(t *testing.T) {
 		change(&c.identity)
 		_, err := c.Heartbeat(t.Context(), "n1")
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
-		_, err = c.Pull(t.Context(), "n1", 0, time.Second)
+		_, err = c.Pull(t.Context(), "n1", exchange.Seen{}, time.Second)
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
 		err = c.Push(t.Context(), "n1", []exchange.AllocUpdate{{ID: "a"}})
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
-		err = c.ServeWorkloads(t.Context(), w, func() { require.Fail(t, "accepted", name) })
+		err = c.ServeWorkloads(t.Context(), w, func(string) { require.Fail(t, "accepted", name) })
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
 	}
 	require.Empty(t, w.pushed)
@@ -73,7 +73,7 @@ func TestANewerTunnelTakesOver(t *testing.T) {
 	open := func(node exchange.Workloads) (ended chan error) {
 		ready := make(chan struct{})
 		ended = make(chan error, 1)
-		go func() { ended <- c.ServeWorkloads(t.Context(), node, func() { close(ready) }) }() // ends with the test's server
+		go func() { ended <- c.ServeWorkloads(t.Context(), node, func(string) { close(ready) }) }() // ends with the test's server
 		<-ready
 		return ended
 	}

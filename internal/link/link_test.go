@@ -41,8 +41,8 @@ func (w *world) Heartbeat(_ context.Context, id string) (exchange.Registration, 
 	return exchange.Registration{TTL: time.Second}, nil
 }
 
-func (w *world) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (exchange.Assignment, error) {
-	if since > 0 {
+func (w *world) Pull(ctx context.Context, _ string, seen exchange.Seen, _ time.Duration) (exchange.Assignment, error) {
+	if seen.Index > 0 {
 		<-ctx.Done()
 		return exchange.Assignment{}, ctx.Err()
 	}
@@ -55,14 +55,14 @@ func (w *world) Push(_ context.Context, _ string, u []exchange.AllocUpdate) erro
 	return nil
 }
 
-func (w *world) Authenticate(nodeID, secret string) error {
+func (w *world) Authenticate(_ context.Context, nodeID, secret string) error {
 	if secret != "s-"+nodeID {
 		return drover.Errorf(drover.Unauthorized, "wrong secret")
 	}
 	return nil
 }
 
-func (w *world) Admit(token string, _ *drover.Node) error {
+func (w *world) Admit(_ context.Context, token string, _ *drover.Node) error {
 	if token != "join" {
 		return drover.Errorf(drover.Unauthorized, "wrong join token")
 	}
@@ -198,12 +198,12 @@ func TestControllerOverTheWire(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(7), reg.Index)
 	require.Equal(t, "s-n1", w.registered.SecretID)
-	a, err := c.Pull(ctx, "n1", 0, time.Second)
+	a, err := c.Pull(ctx, "n1", exchange.Seen{}, time.Second)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, a.Allocs[0].Job.TaskGroups[0].Tasks[0].Config["n"])
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	_, err = c.Pull(short, "n1", 9, time.Minute)
+	_, err = c.Pull(short, "n1", exchange.Seen{Index: 9}, time.Minute)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	states := map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}
 	require.NoError(t, c.Push(ctx, "n1", []exchange.AllocUpdate{{ID: "a", TaskStates: states}}))
@@ -223,7 +223,7 @@ func dialled(t *testing.T, w *world) (remote exchange.Workloads, nodes *Nodes, c
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- c.ServeWorkloads(ctx, w, func() { close(ready) }) }() // ends with cancel
+	go func() { ended <- c.ServeWorkloads(ctx, w, func(string) { close(ready) }) }() // ends with cancel
 	<-ready
 	require.Eventually(t, func() bool { remote, err = nodes.Workloads("n1"); return err == nil }, time.Minute, time.Millisecond)
 	return remote, nodes, func() {

@@ -47,7 +47,9 @@ type registerRequest struct{ Node *drover.Node }
 
 type nodeRequest struct {
 	NodeID  string
-	Since   uint64
+	Since   uint64 // of what the node has seen: its index
+	State   uint64 // its state's index
+	Age     string // and age
 	MaxWait time.Duration
 	Updates []exchange.AllocUpdate
 }

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -16,22 +15,9 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.
-func NewHTTPClient(tlsConfig *tls.Config) *http.Client {
-	t := &http2.Transport{ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, TLSClientConfig: tlsConfig}
-	if tlsConfig == nil {
-		t.AllowHTTP = true
-		t.DialTLSContext = func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, network, addr)
-		}
-	}
-	return &http.Client{Transport: t}
-}
-
 // ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; the caller dials
-// again. ready is called once control accepted the tunnel.
-func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, ready func()) error {
+// again. ready is called once control accepted the tunnel, with the id of its server if that said one.
+func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, ready func(serverID string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
@@ -46,7 +32,7 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // http2 alone does not notice while the request body is open
 	if ready != nil {
-		ready()
+		ready(s.ResponseHeader().Get(serverHeader))
 	}
 	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
 	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
@@ -57,11 +43,26 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 // Nodes knows the workloads of the nodes whose tunnels end here.
 type Nodes struct {
 	mu    sync.Mutex
-	conns map[string]*remoteNode // guarded by mu
+	self  string                 // guarded by mu, as conns
+	conns map[string]*remoteNode // by the node's id
 }
 
 // NewNodes returns an empty set.
 func NewNodes() *Nodes { return &Nodes{conns: map[string]*remoteNode{}} }
+
+// Identify has nodes that open a tunnel told the id of the server where it ends.
+func (n *Nodes) Identify(serverID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.self = serverID
+}
+
+// server is the id that nodes are told.
+func (n *Nodes) server() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.self
+}
 
 // remoteNode is a node at the other end of a tunnel.
 type remoteNode struct {

@@ -122,7 +122,7 @@ func tunnelTo(t *testing.T, node exchange.Workloads) exchange.Workloads {
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ends with cancel
 		defer close(ended)
-		_ = c.ServeWorkloads(ctx, node, func() { close(ready) })
+		_ = c.ServeWorkloads(ctx, node, func(string) { close(ready) })
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	<-ready

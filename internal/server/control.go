@@ -20,22 +20,23 @@ import (
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/servers"
 )
 
 // control is the control plane of this process.
 type control struct {
-	store      *store.Store
-	log        *raftlog.Log
-	servers    *servers.Servers
-	events     *eventstream.Buffer
-	leader     *leader.Leader
-	intake     *intake.Intake
-	assignment *assignment.Controller
-	view       *demand.View
-	gate       *gate.Gate
-	logger     *slog.Logger
-	joinToken  string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
+	store     *store.Store
+	log       *raftlog.Log
+	servers   *servers.Servers
+	events    *eventstream.Buffer
+	leader    *leader.Leader
+	intake    *intake.Intake
+	front     *nodes.Front // control as nodes see it
+	view      *demand.View
+	gate      *gate.Gate
+	logger    *slog.Logger
+	joinToken string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
 }
 
 // openControl opens the log and replays it. The state machine is observed by the event stream and by the leader; the
@@ -85,10 +86,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 	})
-	c.assignment = assignment.New(assignment.Deps{
-		Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment"),
-		Several: c.servers.Clustered(),
-	})
+	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
 	}
@@ -102,6 +100,20 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		return nil, fmt.Errorf("replaying the log: %w", err)
 	}
 	return c, c.firstSchedulerConfig(ctx, cfg.SchedulerConfig)
+}
+
+// openFront makes what answers nodes. Only the log of the leader itself takes what they report.
+func (a *Agent) openFront(c *control) {
+	d := a.deps
+	decides := assignment.New(assignment.Deps{
+		Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment"),
+		Several: c.servers.Clustered(), Touch: func() error { return c.front.Touch() },
+	})
+	c.front = nodes.New(nodes.Deps{
+		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock,
+		Holds:   func(nodeID string) bool { _, err := a.workloads(nodeID); return err == nil },
+		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.meters.Heartbeat(nodeID) }},
+	})
 }
 
 // firstSchedulerConfig stores the configured one unless one is stored: from then on the API is where it is changed.

@@ -126,8 +126,8 @@ func (nodeFace) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		nodes := remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}
-		handler, secure, err := a.links(link.Handler(nodes, a.control.gate, a.remote))
+		front := remoteNodes{a.control.front, a.control.servers, a.advertised()}
+		handler, secure, err := a.links(link.Handler(front, front, a.remote))
 		if err != nil {
 			return err
 		}

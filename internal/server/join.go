@@ -19,6 +19,8 @@ import (
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/nodes"
+	"github.com/drover-project/drover/internal/server/servers"
 )
 
 // openGate makes what decides who may join this server.
@@ -33,7 +35,7 @@ type gateLog struct{ *control }
 
 // BindNode implements gate.Log.
 func (l gateLog) BindNode(ctx context.Context, instance, node string) error {
-	_, _, err := l.log.Propose(ctx, &command.BindFleetNode{Instance: instance, Node: node})
+	_, _, err := l.servers.Propose(ctx, &command.BindFleetNode{Instance: instance, Node: node})
 	return err
 }
 
@@ -51,17 +53,17 @@ func (a *Agent) joinToken() (string, error) {
 	return gate.KeptToken(a.dataDir)
 }
 
-// nodeToken returns what this node shows to the server: what the configuration says, else what a server of the same user
+// nodeToken returns what this node shows to a server: what the configuration says, else what a server of the same user
 // on this machine has left for it. It is asked for before each attempt, as a server that keeps nothing makes a new one at
 // each start. Errors: those of a configured file.
-func nodeToken(ctx context.Context, c *config.Client) (string, error) {
+func nodeToken(ctx context.Context, c *config.Client, server string) (string, error) {
 	if c.JoinToken != "" || c.JoinTokenFile != "" {
 		return gate.ConfiguredToken(c.JoinToken, c.JoinTokenFile, "client.join_token_file")
 	}
 	if m := c.Machine; m != nil && len(m.Tokens) > 0 {
 		return machine.LaunchToken(ctx, m.Metadata, m.Tokens)
 	}
-	return gate.AnnouncedToken(ctx, c.ServerList()[0]), nil
+	return gate.AnnouncedToken(ctx, server), nil
 }
 
 // tellNodes leaves the token where nodes of the same user on this machine find it, and says how others get it.
@@ -101,7 +103,7 @@ func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config, error) {
 	if err != nil || mutual == nil || !buys(a.cfg) {
 		return next, mutual, err
 	}
-	return gate.Handler(a.control.gate, next), gate.TLS(a.control.gate, mutual), nil
+	return gate.Handler(a.control.gate, a.control.front.Current, next), gate.TLS(a.control.gate, mutual), nil
 }
 
 // machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.
@@ -136,41 +138,65 @@ func (a *Agent) enroll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	token, err := nodeToken(ctx, a.cfg.Client)
+	list := a.cfg.Client.ServerList()
+	token, err := nodeToken(ctx, a.cfg.Client, list[0])
 	if err != nil {
 		return err
 	}
+	next := 0
 	identity := link.Identity{NodeID: who.ID, Secret: who.Secret, JoinToken: token}
 	return e.Run(ctx, func(ctx context.Context, server *tls.Config, csr []byte) ([]byte, error) {
 		hc := link.NewHTTPClient(server)
 		defer hc.CloseIdleConnections()
-		return link.Enroll(ctx, hc, "https://"+a.cfg.Client.ServerList()[0], identity, csr)
+		address := list[next%len(list)] // another one at each try
+		next++
+		return link.Enroll(ctx, hc, "https://"+address, identity, csr)
 	})
 }
 
-// remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
-// address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
-type remoteNodes struct {
+// decidingNodes is the controller of this server while it leads, with what the fleet has to do with nodes.
+type decidingNodes struct {
 	exchange.Controller
-	control  *control
-	fleet    *fleetPlane
-	httpAddr string
+	gate  *gate.Gate
+	heard func(nodeID string)
 }
 
 // Heartbeat implements exchange.Controller.
-func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
-	reg, err := r.Controller.Heartbeat(ctx, nodeID)
+func (d decidingNodes) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
+	reg, err := d.Controller.Heartbeat(ctx, nodeID)
 	if err == nil {
-		r.fleet.meters.Heartbeat(nodeID)
+		d.heard(nodeID)
 	}
 	return reg, err
 }
 
 // Register implements exchange.Controller. The first node that registers with a machine's token is bound to it for good.
-func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
-	n.HTTPAddr = r.httpAddr
-	if err := r.control.gate.Bind(ctx, n); err != nil {
+func (d decidingNodes) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
+	if err := d.gate.Bind(ctx, n); err != nil {
 		return exchange.Registration{}, err
 	}
-	return r.Controller.Register(ctx, n)
+	return d.Controller.Register(ctx, n)
+}
+
+// remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
+// address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
+type remoteNodes struct {
+	*nodes.Front
+	servers  *servers.Servers
+	httpAddr string
+}
+
+// Heartbeat implements exchange.Controller.
+func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
+	reg, err := r.Front.Heartbeat(ctx, nodeID)
+	reg.Servers = r.servers.ForNodes()
+	return reg, err
+}
+
+// Register implements exchange.Controller.
+func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
+	n.HTTPAddr = r.httpAddr
+	reg, err := r.Front.Register(ctx, n)
+	reg.Servers = r.servers.ForNodes()
+	return reg, err
 }

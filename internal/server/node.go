@@ -38,7 +38,7 @@ import (
 // node is the node agent of this process.
 type node struct {
 	agent   *agent.Agent
-	remote  *link.Dialed // nil when control is in this process
+	remote  *link.Dialed // to servers in other processes; nil where there can be none
 	images  *image.Store
 	guard   *machine.Guard // nil without client.machine
 	deps    Deps
@@ -140,28 +140,32 @@ func (a *Agent) nodeConfig(groups *cgroup.Manager) (agent.Config, error) {
 // if there is one.
 func (a *Agent) controllerOf(n *node, cfg agent.Config) (exchange.Controller, error) {
 	var controller exchange.Controller
-	if a.control != nil {
-		controller = a.control.assignment
-	} else {
-		identity, err := agent.ReadIdentity(cfg, a.deps.IDs)
-		if err != nil {
-			return nil, err
-		}
-		secure, err := tlsFor(a.cfg.TLS, "rpc")
-		if err != nil {
-			return nil, err
-		}
-		n.remote = link.Dial(link.DialConfig{
-			Server: a.cfg.Client.ServerList()[0], TLS: secure, Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
-			Token: func(ctx context.Context) (string, error) { return nodeToken(ctx, a.cfg.Client) },
-			Clock: a.deps.Clock, Log: a.deps.Log,
-		})
+	var err error
+	switch {
+	case a.control == nil:
+		n.remote, err = a.dial(cfg, a.cfg.Client.ServerList(), a.keptServers())
 		controller = n.remote
+	case a.control.servers.Clustered():
+		n.remote, err = a.dial(cfg, nil, "")
+		controller = a.control.front
+	default:
+		controller = a.control.front
+	}
+	if err != nil {
+		return nil, err
 	}
 	if n.guard = a.guard(n, controller); n.guard != nil {
 		controller = n.guard
 	}
 	return controller, nil
+}
+
+// keptServers is where the node remembers which servers there are; "" if nothing is to outlive the process.
+func (a *Agent) keptServers() string {
+	if a.forgetful() {
+		return ""
+	}
+	return filepath.Join(a.dataDir, "client", "servers.json")
 }
 
 // validateTask asks the task's driver about its configuration; asked is false if this process does not have it.
@@ -303,16 +307,19 @@ func (a *Agent) cgroups() *cgroup.Manager {
 	return m
 }
 
-// parts are the loops of the node. The tunnel exists only where control is another process.
-func (n *node) parts() []lifecycle.Part {
+// parts are the loops of the node. There are tunnels only to control in other processes.
+func (a *Agent) nodeParts() []lifecycle.Part {
+	n := a.node
 	parts := []lifecycle.Part{{Name: "node", Run: n.runAgent}, {Name: "images", Run: n.collectImages}}
 	if n.guard != nil {
 		parts = append(parts, lifecycle.Part{Name: "machine", Run: n.guard.Run})
 	}
-	if n.remote != nil {
-		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: func(ctx context.Context) error {
-			return n.remote.Run(ctx, n.agent)
-		}})
+	switch {
+	case n.remote == nil:
+	case a.control != nil:
+		parts = append(parts, lifecycle.Part{Name: "tunnels", Run: a.tunnels})
+	default:
+		parts = append(parts, lifecycle.Part{Name: "tunnels", Run: func(ctx context.Context) error { return n.remote.Run(ctx, n.agent) }})
 	}
 	return parts
 }

@@ -28,9 +28,9 @@ func (a *Agent) openRelay() *relay.Relay {
 	})
 }
 
-// owner says which server answers for a node, allocation, runner or execution: this one if it can, else the leader. Runners and
-// executions are the leader's.
-func (a *Agent) owner(_ context.Context, place httpapi.Place, key string) (string, error) {
+// owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another that
+// does. Runners and executions are the leader's.
+func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if place == httpapi.AtAllocation {
 		alloc := a.control.store.Snapshot().Allocation(key)
 		if alloc == nil {
@@ -39,9 +39,7 @@ func (a *Agent) owner(_ context.Context, place httpapi.Place, key string) (strin
 		place, key = httpapi.AtNode, alloc.NodeID
 	}
 	if place == httpapi.AtNode {
-		if _, err := a.workloads(key); err == nil {
-			return a.control.servers.Self().ID, nil
-		}
+		return a.control.front.Holder(ctx, key), nil
 	}
 	return "", nil
 }

@@ -94,6 +94,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		if a.control, err = a.openControl(ctx); err != nil {
 			return a, err
 		}
+		if a.control.servers.Clustered() {
+			a.remote.Identify(a.control.servers.Self().ID)
+		}
 		a.tellNodes()
 	}
 	if err = a.enroll(ctx); err != nil {
@@ -151,7 +154,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	if a.node != nil {
-		g.Ring(a.node.parts()...)
+		g.Ring(a.nodeParts()...)
 	}
 	if a.exec != nil {
 		g.Ring(a.exec.parts()...)

@@ -29,7 +29,10 @@ func (n *node) pull(p *proc) {
 			continue
 		}
 		var a exchange.Assignment
-		err := n.call(p, func(s *server) (err error) { a, err = s.control.Pull(s.ctx, n.spec.ID, since, pullWait); return err })
+		err := n.call(p, func(s *server) (err error) {
+			a, err = s.control.Pull(s.ctx, n.spec.ID, exchange.Seen{Index: since}, pullWait)
+			return err
+		})
 		switch {
 		case err != nil:
 			if drover.CodeOf(err) == drover.NotFound {

@@ -106,18 +106,18 @@ func TestPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		ctx := t.Context()
-		first, err := b.Pull(ctx, "n1", 0, time.Minute)
+		first, err := b.Pull(ctx, "n1", exchange.Seen{}, time.Minute)
 		require.NoError(t, err)
 		require.NotZero(t, first.Index)
 		start := time.Now()
-		same, err := b.Pull(ctx, "n1", first.Index, time.Minute)
+		same, err := b.Pull(ctx, "n1", exchange.Seen{Index: first.Index}, time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, first.Index, same.Index)
 		require.Equal(t, time.Minute, time.Since(start))
 
 		got := make(chan exchange.Assignment, 1)
 		go func() { // ends when something is wanted of the node
-			a, _ := b.Pull(ctx, "n1", first.Index, time.Hour)
+			a, _ := b.Pull(ctx, "n1", exchange.Seen{Index: first.Index}, time.Hour)
 			got <- a
 		}()
 		synctest.Wait()
@@ -130,7 +130,7 @@ func TestPull(t *testing.T) {
 		require.NotNil(t, a.Allocs[0].Job)
 
 		go func() { // ends with the time
-			x, _ := b.Pull(ctx, "n1", a.Index, time.Hour)
+			x, _ := b.Pull(ctx, "n1", exchange.Seen{Index: a.Index}, time.Hour)
 			got <- x
 		}()
 		synctest.Wait()
@@ -142,13 +142,13 @@ func TestPull(t *testing.T) {
 		require.Equal(t, a.Index, x.Index)
 		require.Len(t, x.Allocs, 1, "what ended is no longer listed")
 
-		_, err = b.Pull(ctx, "n1", 1<<40, time.Hour)
+		_, err = b.Pull(ctx, "n1", exchange.Seen{Index: 1 << 40}, time.Hour)
 		require.NoError(t, err, "the node comes from another server: it hears at once what holds here")
-		_, err = b.Pull(ctx, "nobody", 0, time.Hour)
+		_, err = b.Pull(ctx, "nobody", exchange.Seen{}, time.Hour)
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 		canceled, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err = b.Pull(canceled, "n1", a.Index, time.Hour)
+		_, err = b.Pull(canceled, "n1", exchange.Seen{Index: a.Index}, time.Hour)
 		require.Equal(t, drover.Canceled, drover.CodeOf(err))
 	})
 }
@@ -158,7 +158,7 @@ func TestPullTellsTheMetaSetAtRuntime(t *testing.T) {
 	b := setup(t)
 	_, _, err := b.log.Propose(t.Context(), &command.SetNodeMeta{NodeID: "n1", Meta: map[string]*string{"rack": new("r2"), "old": nil}})
 	require.NoError(t, err)
-	a, err := b.Pull(t.Context(), "n1", 0, time.Minute)
+	a, err := b.Pull(t.Context(), "n1", exchange.Seen{}, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, map[string]*string{"rack": new("r2"), "old": nil}, a.Meta)
 }
@@ -239,7 +239,7 @@ func TestANodeThatWasGivenUpRegistersFirst(t *testing.T) {
 		require.NoError(t, err)
 		before := b.store.Index()
 		require.Equal(t, drover.NotFound, drover.CodeOf(b.Push(t.Context(), "n1", update("a1", drover.AllocClientRunning))))
-		_, err = b.Pull(t.Context(), "n1", 0, time.Second)
+		_, err = b.Pull(t.Context(), "n1", exchange.Seen{}, time.Second)
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 		require.Equal(t, before, b.store.Index(), "nothing was stored")
 
@@ -247,7 +247,7 @@ func TestANodeThatWasGivenUpRegistersFirst(t *testing.T) {
 		_, err = b.Register(t.Context(), &node)
 		require.NoError(t, err)
 		require.NoError(t, b.Push(t.Context(), "n1", update("a1", drover.AllocClientRunning)))
-		a, err := b.Pull(t.Context(), "n1", 0, time.Second)
+		a, err := b.Pull(t.Context(), "n1", exchange.Seen{}, time.Second)
 		require.NoError(t, err)
 		require.Len(t, a.Allocs, 1)
 	}
@@ -371,29 +371,4 @@ func TestARolloutGoesOnWhenAWarmRunnerStarts(t *testing.T) {
 	require.NoError(t, b.Push(t.Context(), "n1", update("new", drover.AllocClientRunning)))
 	require.Len(t, b.log.updates[1].Evals, 1)
 	require.Equal(t, drover.TriggerRollingUpdate, b.log.updates[1].Evals[0].TriggeredBy)
-}
-
-// A server that follows may have older state than a node has seen: it says nothing of what the node runs, however much the node knows.
-func TestAFollowerTellsNodesNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.place(t, "service", "n1", "a1")
-	follower := New(Deps{
-		Log: b.log, Store: b.store, Leader: fakeLeader{}, Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
-		Several: true,
-	})
-	for _, since := range []uint64{0, 1, b.store.Index() + 100} {
-		_, err := follower.Pull(t.Context(), "n1", since, time.Minute)
-		require.Equal(t, drover.NotLeader, drover.CodeOf(err), "since %d: %v", since, err)
-	}
-	_, err := follower.Register(t.Context(), &drover.Node{ID: "n1", SecretID: "s"})
-	require.Equal(t, drover.NotLeader, drover.CodeOf(err), "a registration without a change is a heartbeat, which is the leader's: %v", err)
-
-	// Nobody knows more than a lone server, whose term may begin a little later.
-	lone := New(Deps{
-		Log: b.log, Store: b.store, Leader: fakeLeader{}, Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
-	})
-	a, err := lone.Pull(t.Context(), "n1", 0, time.Minute)
-	require.NoError(t, err)
-	require.Len(t, a.Allocs, 1)
 }

@@ -36,9 +36,11 @@ type Deps struct {
 	Clock  clock.Clock
 	IDs    id.Source // used by several goroutines at once
 	Logger *slog.Logger
-	// Several says that other servers may lead: then only the leader tells nodes what to run. A lone server tells them before
-	// its own term has begun, too: nobody can know more.
+	// Several says that there are other servers, of which one may know more than this one. A lone server tells nodes what to run
+	// before its own term has begun, too: nobody can know more.
 	Several bool
+	// Touch returns an error while this server is cut off from the leader, so that its state may be old. It is asked with Several.
+	Touch func() error
 }
 
 // Controller implements exchange.Controller.
@@ -58,10 +60,15 @@ func (c *Controller) maker() trigger.Maker {
 	return trigger.Maker{IDs: c.deps.IDs, Now: c.deps.Clock.Now().UnixNano()}
 }
 
-// follows returns an error if nodes have to ask another server: the state of this one may be older than what they know.
-func (c *Controller) follows() error {
-	if c.deps.Several && !c.deps.Leader.Leading() {
+// leads returns an error if another server has to decide, as the state of this one may be older than that one's.
+func (c *Controller) leads() error {
+	switch {
+	case !c.deps.Several:
+		return nil
+	case !c.deps.Leader.Leading():
 		return drover.Errorf(drover.NotLeader, "this server does not lead")
+	case c.deps.Store.Snapshot().Cluster() == nil:
+		return drover.Errorf(drover.NotLeader, "the cluster has not begun")
 	}
 	return nil
 }
@@ -72,7 +79,7 @@ func (c *Controller) Register(ctx context.Context, node *drover.Node) (exchange.
 	if node == nil || node.ID == "" || node.SecretID == "" {
 		return exchange.Registration{}, drover.Errorf(drover.Invalid, "registering a node: it must have an ID and a SecretID")
 	}
-	if err := c.follows(); err != nil {
+	if err := c.leads(); err != nil {
 		return exchange.Registration{}, err
 	}
 	s := c.deps.Store.Snapshot()
@@ -121,7 +128,7 @@ func unchanged(old, n *drover.Node) bool { return reflect.DeepEqual(old, n) }
 
 // registration counts as a heartbeat of the node and says within what time the next is wanted.
 func (c *Controller) registration(nodeID string, index uint64) exchange.Registration {
-	return exchange.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index}
+	return exchange.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index, Age: c.deps.Store.Snapshot().Cluster().Age()}
 }
 
 // Heartbeat implements exchange.Controller. A node that was given up is ready again. Errors: NotFound (register first),

@@ -5,21 +5,29 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/tables"
 )
 
+const (
+	// catchUp is how long a server whose state is older than what the node has seen waits until it is not.
+	catchUp = 5 * time.Second
+	// touchEvery is how often a server that has no news looks whether it would hear of some.
+	touchEvery = 2 * time.Second
+)
+
 // Pull implements exchange.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
-// a node reports itself does not come back to it. Errors: NotFound (register first) if the node is unknown or was given up,
-// Canceled.
-func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
+// a node reports itself does not come back to it. Any server answers, but never from older state than the node has seen.
+// Errors: NotFound (register first) if the node is unknown or was given up, Unavailable, Canceled.
+func (c *Controller) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
 	deadline := c.deps.Clock.Now().Add(maxWait)
+	if err := c.caughtUp(ctx, seen); err != nil {
+		return exchange.Assignment{}, err
+	}
 	for {
-		if err := c.follows(); err != nil {
-			return exchange.Assignment{}, err
-		}
 		changed := c.deps.Store.Watch(tables.NodeAllocs, nodeID)
 		s := c.deps.Store.Snapshot()
 		if err := attended(s, nodeID); err != nil {
@@ -27,18 +35,70 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 		}
 		a := Wanted(s, nodeID)
 		// A node that knows more than this state comes from another one, and has to hear what holds here.
-		if since == 0 || a.Index > since || since > s.Index() {
+		other := a.Age != seen.Age || seen.Index > a.State
+		if seen.Index == 0 || a.Index > seen.Index || other {
 			return a, nil
 		}
 		left := deadline.Sub(c.deps.Clock.Now())
 		if left <= 0 {
-			a.Index = max(a.Index, since)
+			a.Index = max(a.Index, seen.Index)
 			return a, nil
 		}
-		if !clock.Await(ctx, c.deps.Clock, left, changed) {
-			return exchange.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
+		if err := c.news(ctx, nodeID, left, changed); err != nil {
+			return exchange.Assignment{}, err
 		}
 	}
+}
+
+// news waits for a change, for that long at most. Errors: Unavailable as soon as this server would not hear of one; Canceled.
+func (c *Controller) news(ctx context.Context, nodeID string, left time.Duration, changed <-chan struct{}) error {
+	for ends := c.deps.Clock.Now().Add(left); left > 0; left = ends.Sub(c.deps.Clock.Now()) {
+		wait := left
+		if c.deps.Several {
+			if err := c.deps.Touch(); err != nil {
+				return err
+			}
+			wait = min(left, touchEvery)
+		}
+		if !clock.Await(ctx, c.deps.Clock, wait, changed) {
+			return drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
+		}
+		select {
+		case <-changed:
+			return nil
+		default:
+		}
+	}
+	return nil
+}
+
+// caughtUp waits until the state is not older than what a node has seen. Errors: Unavailable if that takes too long; Canceled.
+func (c *Controller) caughtUp(ctx context.Context, seen exchange.Seen) error {
+	if !c.deps.Several {
+		return nil
+	}
+	for ends := c.deps.Clock.Now().Add(catchUp); ; {
+		changed := c.deps.Store.WatchAny()
+		s := c.deps.Store.Snapshot()
+		if !Older(s.Cluster().Age(), s.Index(), seen) {
+			return c.deps.Touch()
+		}
+		left := ends.Sub(c.deps.Clock.Now())
+		if left <= 0 {
+			return drover.Errorf(drover.Unavailable, "this server's state is older than what the node has seen: %d, not %d", s.Index(), seen.State)
+		}
+		if !clock.Await(ctx, c.deps.Clock, left, changed) {
+			return drover.Errorf(drover.Canceled, "waiting for newer state: %w", ctx.Err())
+		}
+	}
+}
+
+// Older reports whether a state is older than what a node has seen. It is pure.
+func Older(age string, index uint64, seen exchange.Seen) bool {
+	if age == seen.Age {
+		return index < seen.State
+	}
+	return cluster.Before(age, seen.Age)
 }
 
 // attended returns an error unless the node is one that control counts on. A node that was given up has to register before
@@ -56,7 +116,7 @@ func attended(s *store.Snapshot, nodeID string) error {
 
 // Wanted lists what is wanted of the node: all that it has not reported as ended. It is pure.
 func Wanted(s *store.Snapshot, nodeID string) exchange.Assignment {
-	a := exchange.Assignment{Index: max(s.NodeChanged(nodeID), 1)} // 0 would be answered at once the next time
+	a := exchange.Assignment{Index: max(s.NodeChanged(nodeID), 1), State: s.Index(), Age: s.Cluster().Age()} // an index of 0 is of none
 	if n := s.Node(nodeID); n != nil {
 		a.Meta = n.DynamicMeta
 	}

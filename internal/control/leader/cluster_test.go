@@ -223,7 +223,7 @@ func (a *agent) pull(ctx context.Context) {
 	var since uint64
 	reported := map[string]string{}
 	for ctx.Err() == nil {
-		got, err := a.c.nodes.Pull(ctx, a.node.ID, since, time.Minute)
+		got, err := a.c.nodes.Pull(ctx, a.node.ID, exchange.Seen{Index: since}, time.Minute)
 		if err != nil {
 			return
 		}

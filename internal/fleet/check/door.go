@@ -49,7 +49,7 @@ func Open(ctx context.Context, cfg DoorConfig) (*Door, error) {
 	d := &Door{Home: NewHome(dial, cfg.Clock), ended: make(chan struct{})}
 	handler, secure := link.Handler(d.Home, d.Home, link.NewNodes()), cfg.TLS
 	if secure != nil {
-		handler, secure = gate.Handler(d.Home, handler), gate.TLS(d.Home, secure)
+		handler, secure = gate.Handler(d.Home, func(context.Context) error { return nil }, handler), gate.TLS(d.Home, secure)
 	}
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(secure == nil)

@@ -42,8 +42,8 @@ func TestAnAgentDialsTheDoor(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	agent := link.Dial(link.DialConfig{
-		Server: d.Home.Address(), Identity: link.Identity{NodeID: "n"}, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
-		Token: func(context.Context) (string, error) { return d.Home.Token(), nil },
+		Servers: []string{d.Home.Address()}, Identity: link.Identity{NodeID: "n"}, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Token: func(context.Context, string) (string, error) { return d.Home.Token(), nil },
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

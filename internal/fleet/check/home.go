@@ -44,11 +44,11 @@ func (h *Home) Authority() (*gate.Authority, error) {
 }
 
 // Machine implements gate.Registrar.
-func (h *Home) Machine(token string) (string, error) { return "check", h.Admit(token, nil) }
+func (h *Home) Machine(token string) (string, error) { return "check", h.admit(token) }
 
 // Certify implements gate.Registrar.
 func (h *Home) Certify(_ context.Context, who gate.Applicant, request []byte) ([]byte, error) {
-	if err := h.Admit(who.Token, nil); err != nil {
+	if err := h.admit(who.Token); err != nil {
 		return nil, err
 	}
 	a, err := h.Authority()
@@ -69,7 +69,9 @@ func (h *Home) Await(ctx context.Context) (*drover.Node, error) {
 }
 
 // Admit implements link.Authenticator.
-func (h *Home) Admit(token string, _ *drover.Node) error {
+func (h *Home) Admit(_ context.Context, token string, _ *drover.Node) error { return h.admit(token) }
+
+func (h *Home) admit(token string) error {
 	if subtle.ConstantTimeCompare([]byte(h.token), []byte(token)) != 1 {
 		return drover.Errorf(drover.Unauthorized, "the token is not that of this check")
 	}
@@ -77,7 +79,7 @@ func (h *Home) Admit(token string, _ *drover.Node) error {
 }
 
 // Authenticate implements link.Authenticator: there is no secret that this node could know.
-func (h *Home) Authenticate(string, string) error { return nil }
+func (h *Home) Authenticate(context.Context, string, string) error { return nil }
 
 // Register implements exchange.Controller.
 func (h *Home) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
@@ -94,11 +96,11 @@ func (h *Home) Heartbeat(context.Context, string) (exchange.Registration, error)
 }
 
 // Pull implements exchange.Controller: nothing is wanted.
-func (h *Home) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
-	if since > 0 {
+func (h *Home) Pull(ctx context.Context, _ string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
+	if seen.Index > 0 {
 		clock.Sleep(ctx, h.clock, maxWait)
 	}
-	return exchange.Assignment{Index: max(since, 1)}, nil
+	return exchange.Assignment{Index: max(seen.Index, 1)}, nil
 }
 
 // Push implements exchange.Controller.

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
@@ -19,8 +20,8 @@ func TestOnlyTheMachineOfTheCheckComesHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHome("10.0.0.1:1", clock.Wall{})
 		require.Equal(t, "10.0.0.1:1", h.Address())
-		require.Equal(t, drover.Unauthorized, drover.CodeOf(h.Admit("guessed", nil)))
-		require.NoError(t, h.Admit(h.Token(), nil))
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(h.Admit(t.Context(), "guessed", nil)))
+		require.NoError(t, h.Admit(t.Context(), h.Token(), nil))
 		name, err := h.Machine(h.Token())
 		require.NoError(t, err)
 		require.Equal(t, "check", name)
@@ -50,10 +51,10 @@ func TestOnlyTheMachineOfTheCheckComesHome(t *testing.T) {
 		require.Equal(t, "n", n.ID)
 
 		began := time.Now()
-		work, err := h.Pull(t.Context(), "n", 0, time.Second)
+		work, err := h.Pull(t.Context(), "n", exchange.Seen{}, time.Second)
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), work.Index)
-		_, err = h.Pull(t.Context(), "n", 1, time.Second)
+		_, err = h.Pull(t.Context(), "n", exchange.Seen{Index: 1}, time.Second)
 		require.NoError(t, err)
 		require.Equal(t, time.Second, time.Since(began), "the first answer is at once, later ones wait")
 	})

@@ -45,17 +45,32 @@ func Allow(r Registrar, conn *tls.ConnectionState, token string) error {
 }
 
 // Handler puts the registrar before a handler of links: who has no certificate yet may ask for one, and Allow decides
-// about all other calls. The caller serves it with TLS.
-func Handler(r Registrar, next http.Handler) http.Handler {
-	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) ([]byte, error) {
-		return r.Certify(ctx, Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
+// about all other calls. The caller serves it with TLS. What is refused is looked at again once current has returned: a server of
+// several may not know yet what another one bought. A machine that is refused powers itself off.
+func Handler(r Registrar, current func(context.Context) error, next http.Handler) http.Handler {
+	settled := func(ctx context.Context, decide func() error) error {
+		err := decide()
+		if code := drover.CodeOf(err); code != drover.Unauthorized && code != drover.Unavailable {
+			return err
+		}
+		if why := current(ctx); why != nil {
+			return drover.Errorf(drover.Unavailable, "it is not known whether the machine may come in: %w", why)
+		}
+		return decide()
+	}
+	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) (cert []byte, err error) {
+		err = settled(ctx, func() error {
+			cert, err = r.Certify(ctx, Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
+			return err
+		})
+		return cert, err
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path == link.EnrollPath {
 			enroll.ServeHTTP(w, q)
 			return
 		}
-		err := Allow(r, q.TLS, link.TokenOf(q.Header))
+		err := settled(q.Context(), func() error { return Allow(r, q.TLS, link.TokenOf(q.Header)) })
 		switch {
 		case drover.CodeOf(err) == drover.Unauthorized:
 			http.Error(w, err.Error(), http.StatusUnauthorized)

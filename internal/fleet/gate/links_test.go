@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -35,7 +36,7 @@ func TestTheHandlerLetsThroughWhoMayPass(t *testing.T) {
 		q.TLS = c.conn
 		q.Header.Set("Drover-Join-Token", w.token("i1"))
 		reply := httptest.NewRecorder()
-		Handler(c.gate, passed).ServeHTTP(reply, q)
+		Handler(c.gate, current, passed).ServeHTTP(reply, q)
 		require.Equal(t, c.want, reply.Code, name)
 	}
 }
@@ -44,7 +45,7 @@ func TestTheHandlerLetsThroughWhoMayPass(t *testing.T) {
 func TestTheHandlerCertifies(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	srv := httptest.NewServer(Handler(w.with(Config{Certified: true}), http.NotFoundHandler()))
+	srv := httptest.NewServer(Handler(w.with(Config{Certified: true}), current, http.NotFoundHandler()))
 	defer srv.Close()
 	_, csr := request(t, "")
 	text, err := link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", Secret: "s", JoinToken: w.token("i1")}, csr)
@@ -53,4 +54,41 @@ func TestTheHandlerCertifies(t *testing.T) {
 	require.Equal(t, "n", w.instances["i1"].NodeID, "the token is this node's from now on")
 	_, err = link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", JoinToken: "guessed"}, csr)
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+}
+
+// current is of a server that is alone.
+func current(context.Context) error { return nil }
+
+// late is a registrar of a server that has not heard yet of what another one bought.
+type late struct {
+	Registrar
+	knows bool
+}
+
+func (l *late) Certify(context.Context, Applicant, []byte) ([]byte, error) {
+	if !l.knows {
+		return nil, errGone()
+	}
+	return []byte("certificate"), nil
+}
+
+// A machine powers itself off when it is refused: a server refuses it only on state as new as the leader's, and else says that it
+// cannot know.
+func TestNoMachineIsRefusedOnOldState(t *testing.T) {
+	t.Parallel()
+	ask := func(l *late, current func(context.Context) error) ([]byte, error) {
+		srv := httptest.NewUnstartedServer(Handler(l, current, http.NotFoundHandler()))
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+		defer srv.Close()
+		return link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n"}, nil)
+	}
+	l := &late{}
+	cert, err := ask(l, func(context.Context) error { l.knows = true; return nil })
+	require.NoError(t, err)
+	require.Equal(t, "certificate", string(cert))
+	_, err = ask(&late{}, current)
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err), "%v", err)
+	_, err = ask(&late{}, func(context.Context) error { return drover.Errorf(drover.Unavailable, "no leader") })
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "%v", err)
 }

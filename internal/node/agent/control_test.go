@@ -61,7 +61,8 @@ func (c *control) Heartbeat(context.Context, string) (exchange.Registration, err
 	return exchange.Registration{TTL: 10 * time.Second}, nil
 }
 
-func (c *control) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
+func (c *control) Pull(ctx context.Context, _ string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
+	since := seen.Index
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	for {

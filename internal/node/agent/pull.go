@@ -14,7 +14,8 @@ import (
 const (
 	pullWait = 5 * time.Minute
 	pullPace = 5 * time.Millisecond // between two questions: under load the answers carry more each
-	// maxBehind is how often an answer older than the last is not believed; then control was put back to an older state.
+	// maxBehind is how often an answer older than the last is not believed of a server that is alone; then it was put back to an
+	// older state.
 	maxBehind = 8
 )
 
@@ -25,11 +26,11 @@ func (a *Agent) pull(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	since, behind := uint64(0), 0
+	behind := 0
 	pause := backoff{clock: a.clock, max: 5 * time.Second}
 	for ctx.Err() == nil {
 		asked := a.clock.Now()
-		assignment, err := a.control.Pull(ctx, a.identity.ID, since, pullWait)
+		assignment, err := a.control.Pull(ctx, a.identity.ID, a.sight.now(), pullWait)
 		if ctx.Err() != nil {
 			return
 		}
@@ -39,33 +40,30 @@ func (a *Agent) pull(ctx context.Context) {
 			// anew.
 			case drover.NotFound:
 				a.again.Send()
-				since = 0
+				a.sight.forget()
 			default:
 				a.log.Warn("asking control for work failed, trying again", "error", err)
 			}
 			pause.wait(ctx)
 			continue
 		}
-		if assignment.Index < since && behind < maxBehind {
-			behind++ // a server that lags behind must not stop anything
+		seen := a.sight.now()
+		ok, news := a.sight.take(assignment, behind >= maxBehind)
+		if !ok {
+			if behind++; behind == maxBehind {
+				a.log.Warn("control's state is older than what this node has seen of it, and stays so",
+					"index", assignment.Index, "state", assignment.State, "age", assignment.Age, "seen", seen)
+			}
 			pause.wait(ctx)
 			continue
-		}
-		if behind > 0 && assignment.Index < since {
-			a.log.Warn(
-				"control's state is older than what this node has seen of it, and stays so: following it", "index", assignment.Index, "seen", since,
-			)
 		}
 		behind = 0
 		pause.reset()
 		a.meta.Store(&assignment.Meta)
-		if assignment.Index != since || since == 0 {
+		if news {
 			a.take(assignment)
 		}
-		if since == 0 {
-			once(a.contacted)
-		}
-		since = max(assignment.Index, 1)
+		once(a.contacted)
 		if early := pullPace - a.clock.Now().Sub(asked); early > 0 {
 			clock.Sleep(ctx, a.clock, early)
 		}

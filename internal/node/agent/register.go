@@ -29,7 +29,9 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 		if registered {
 			answer, err = a.control.Heartbeat(ctx, a.identity.ID)
 		} else {
-			answer, err = a.control.Register(ctx, a.node.Load())
+			if answer, err = a.control.Register(ctx, a.node.Load()); err == nil {
+				a.sight.registered(answer)
+			}
 		}
 		if ctx.Err() != nil {
 			return

@@ -136,7 +136,7 @@ func (g *Guard) Heartbeat(ctx context.Context, nodeID string) (exchange.Registra
 }
 
 // Pull implements exchange.Controller. On a machine that is given up nothing is wanted.
-func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
+func (g *Guard) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
 	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan struct{})
@@ -148,9 +148,9 @@ func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait t
 		case <-over:
 		}
 	}()
-	answer, err := g.deps.Controller.Pull(callCtx, nodeID, since, maxWait)
+	answer, err := g.deps.Controller.Pull(callCtx, nodeID, seen, maxWait)
 	if g.isDead() {
-		return exchange.Assignment{Index: since + 1}, nil
+		return exchange.Assignment{Index: seen.Index + 1, State: seen.State, Age: seen.Age}, nil
 	}
 	return answer, g.hear(err)
 }

@@ -43,9 +43,9 @@ func (c *control) Heartbeat(context.Context, string) (exchange.Registration, err
 	return exchange.Registration{}, c.err()
 }
 
-func (c *control) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (exchange.Assignment, error) {
+func (c *control) Pull(ctx context.Context, _ string, seen exchange.Seen, _ time.Duration) (exchange.Assignment, error) {
 	<-ctx.Done()
-	return exchange.Assignment{Index: since}, ctx.Err()
+	return exchange.Assignment{Index: seen.Index}, ctx.Err()
 }
 
 func (c *control) Push(context.Context, string, []exchange.AllocUpdate) error { return c.err() }
@@ -129,7 +129,7 @@ func TestDeadManSwitch(t *testing.T) {
 			w.says(func(argv []string) ([]byte, error) { off <- argv; return nil, nil })
 			w.work.Store(2)
 			go func() { // the agent: ends with its assignment
-				a, err := w.Pull(context.Background(), "n", 7, time.Minute)
+				a, err := w.Pull(context.Background(), "n", exchange.Seen{Index: 7}, time.Minute)
 				if err == nil && len(a.Allocs) == 0 && a.Index == 8 {
 					w.work.Store(0)
 				}

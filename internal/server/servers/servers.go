@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/peer"
@@ -64,6 +66,12 @@ type Servers struct {
 	client    *peercall.Client
 	changed   wake.Broadcast
 	unobserve func()
+
+	dialled struct { // what ForNodes remembers
+		mu      sync.Mutex // guards what follows
+		changed <-chan struct{}
+		list    []exchange.Server
+	}
 
 	secret string             // that other servers of this user on this machine find, and prove to have
 	told   *gate.Announcement // of the secret

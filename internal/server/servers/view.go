@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/peercall"
 )
 
@@ -76,6 +77,31 @@ func (s *Servers) List() (out []Server) {
 		}
 	}
 	return out
+}
+
+// ForNodes are the servers of this region that nodes can speak with, also those that do not answer at the moment; none for a
+// server that is alone. The list must not be changed.
+func (s *Servers) ForNodes() []exchange.Server {
+	g := s.gossip.Load()
+	if g == nil {
+		return nil
+	}
+	s.dialled.mu.Lock()
+	defer s.dialled.mu.Unlock()
+	select {
+	case <-s.dialled.changed: // nil at first
+	default:
+		if s.dialled.changed != nil {
+			return s.dialled.list
+		}
+	}
+	s.dialled.changed, s.dialled.list = s.Changed(), nil // the channel first, so that no change falls between
+	for _, m := range g.List() {
+		if m.Region == s.cfg.Self.Region && m.Status != members.Left && m.RPCAddr != "" {
+			s.dialled.list = append(s.dialled.list, exchange.Server{ID: m.ID, Address: m.RPCAddr})
+		}
+	}
+	return s.dialled.list
 }
 
 // ByID finds a server.

@@ -1,0 +1,80 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// Register implements exchange.Controller. It waits until control can reach the node: from then on the node gets work,
+// and is asked about it. Errors: those of the call, and ctx's.
+func (d *Dialed) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
+	select {
+	case <-d.open:
+	case <-ctx.Done():
+		return exchange.Registration{}, ctx.Err()
+	}
+	return d.registered(ask(ctx, d, func(ctx context.Context, c *Control) (exchange.Registration, error) { return c.Register(ctx, n) }))
+}
+
+// Heartbeat implements exchange.Controller.
+func (d *Dialed) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
+	return d.registered(ask(ctx, d, func(ctx context.Context, c *Control) (exchange.Registration, error) { return c.Heartbeat(ctx, nodeID) }))
+}
+
+// registered learns from the answer which servers there are.
+func (d *Dialed) registered(r exchange.Registration, err error) (exchange.Registration, error) {
+	if err == nil {
+		d.Learn(r.Servers)
+	}
+	return r, err
+}
+
+// Pull implements exchange.Controller.
+func (d *Dialed) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
+	return ask(ctx, d, func(ctx context.Context, c *Control) (exchange.Assignment, error) {
+		return c.Pull(ctx, nodeID, seen, maxWait)
+	})
+}
+
+// Push implements exchange.Controller.
+func (d *Dialed) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.Push(ctx, nodeID, updates) })
+	return err
+}
+
+// ask asks the main server. If that is gone, or can do nothing, the next one is the main one and is asked, until each had its
+// turn. Who asks again after that waits longer from time to time.
+func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {
+	for turns := d.count(); turns > 0; {
+		s, c, moved := d.mainServer()
+		call, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(moved, cancel) //nolint:contextcheck // it watches the move
+		answer, err = f(call, c)
+		stop()
+		cancel()
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return answer, err
+		case moved.Err() != nil: // by another call, which had the reason
+		case !elsewhere(err):
+			return answer, err
+		default:
+			d.leave(s, err)
+			turns--
+		}
+	}
+	return answer, err
+}
+
+// elsewhere reports whether another server may answer otherwise. A token may be that of one server.
+func elsewhere(err error) bool {
+	code := drover.CodeOf(err)
+	return code == drover.Unavailable || code == drover.NotLeader || code == drover.Unauthorized ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+var _ exchange.Controller = (*Dialed)(nil)

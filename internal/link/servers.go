@@ -1,0 +1,271 @@
+package link
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// server is one that the node knows.
+type server struct {
+	address string
+	life    context.Context //nolint:containedctx // ends when the server is forgotten
+	forget  context.CancelFunc
+
+	// Two connections: a tunnel bears a server that is slow for a while, as people's sessions go over it. What the node has to
+	// do is asked over one that breaks as soon as the server does not answer, if there is another server.
+	lasting, brisk *Control
+	clients        [2]*http.Client
+
+	id     string // that it said when the tunnel was opened; guarded by Dialed.mu, as what follows
+	begun  bool   // the tunnel is kept
+	stands bool   // it is there
+	silent bool   // it was left as the main one, and its tunnel was not opened since
+}
+
+// newServer makes one. It dials when it is used.
+func (d *Dialed) newServer(address string) *server {
+	scheme := "http://"
+	if d.cfg.TLS != nil {
+		scheme = "https://"
+	}
+	s := &server{address: address}
+	s.life, s.forget = context.WithCancel(context.Background()) //nolint:forbidigo // as long as the server is known
+	s.clients[0], s.clients[1] = newHTTPClient(d.cfg.TLS, d.cfg.Names, lasting), newHTTPClient(d.cfg.TLS, d.cfg.Names, brisk)
+	s.lasting, s.brisk = NewControl(s.clients[0], scheme+address, d.cfg.Identity), NewControl(s.clients[1], scheme+address, d.cfg.Identity)
+	return s
+}
+
+func (s *server) setToken(token string) {
+	s.lasting.SetJoinToken(token)
+	s.brisk.SetJoinToken(token)
+}
+
+func (s *server) close() {
+	for _, c := range s.clients {
+		c.CloseIdleConnections()
+	}
+}
+
+// addresses are the servers that are configured.
+func addresses(list []string) []exchange.Server {
+	out := make([]exchange.Server, len(list))
+	for i, address := range list {
+		out[i].Address = address
+	}
+	return out
+}
+
+func has(list []exchange.Server, s exchange.Server) bool {
+	return slices.ContainsFunc(list, func(x exchange.Server) bool { return x.Address == s.Address })
+}
+
+// put makes the list what is wanted, in the order of this node's preference. It reports whether anything changed.
+func (d *Dialed) put(wanted []exchange.Server) (changed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	alone := len(d.list) == 1
+	d.list = slices.DeleteFunc(d.list, func(s *server) bool {
+		if has(wanted, exchange.Server{Address: s.address}) {
+			return false
+		}
+		changed = true
+		s.forget()
+		if d.main == s {
+			d.main = nil
+		}
+		return true
+	})
+	for _, w := range wanted {
+		if !slices.ContainsFunc(d.list, func(s *server) bool { return s.address == w.Address || w.ID != "" && s.stands && s.id == w.ID }) {
+			changed = true
+			d.list = append(d.list, d.newServer(w.Address))
+		}
+	}
+	// Each node has an order of its own, so that the nodes of a server that is gone spread over all the others.
+	weight := func(s *server) uint64 {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(d.cfg.Identity.NodeID + "\x00" + s.address)) // it never fails
+		return h.Sum64()
+	}
+	slices.SortFunc(d.list, func(a, b *server) int { return cmp.Compare(weight(a), weight(b)) })
+	if alone && len(d.list) > 1 {
+		d.moveLocked() // to the brisk connection
+	}
+	return changed
+}
+
+// Learn takes over which servers there are, beside those that are configured. An empty list says nothing.
+func (d *Dialed) Learn(list []exchange.Server) {
+	if len(list) == 0 {
+		return
+	}
+	wanted := addresses(d.cfg.Servers)
+	for _, s := range list {
+		if s.Address != "" && !has(wanted, s) {
+			wanted = append(wanted, s)
+		}
+	}
+	if d.put(wanted) {
+		d.changed.Send()
+		d.keepList(wanted[len(d.cfg.Servers):])
+	}
+}
+
+// begin returns the servers to which no tunnel is kept yet.
+func (d *Dialed) begin() (list []*server) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.list {
+		if !s.begun {
+			s.begun = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// stands notes that the tunnel is there.
+func (d *Dialed) stands(s *server, id string) {
+	d.mu.Lock()
+	s.stands, s.silent, s.id = true, false, id
+	first := !d.opened
+	d.opened = true
+	d.mu.Unlock()
+	if first {
+		close(d.open)
+	}
+	d.changed.Send()
+}
+
+// fell notes that the tunnel is not there any more.
+func (d *Dialed) fell(s *server) {
+	d.mu.Lock()
+	s.stands = false
+	d.mu.Unlock()
+	d.changed.Send()
+}
+
+// awaitNeed waits while another tunnel ends at the same server: it is known by two addresses, and keeps the newer tunnel.
+func (d *Dialed) awaitNeed(ctx context.Context, s *server) {
+	for ctx.Err() == nil {
+		changed := d.changed.C()
+		d.mu.Lock()
+		needless := s.id != "" && slices.ContainsFunc(d.list, func(x *server) bool { return x != s && x.stands && x.id == s.id })
+		d.mu.Unlock()
+		if !needless {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// count returns how many servers are known.
+func (d *Dialed) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.list)
+}
+
+// mainServer returns how the main server is asked, and a context that ends when that changes. If there is no main server it is
+// the one that this node prefers of those with a tunnel.
+func (d *Dialed) mainServer() (s *server, c *Control, moved context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.main == nil {
+		d.main = d.nextLocked(-1)
+	}
+	if len(d.list) == 1 {
+		return d.main, d.main.lasting, d.moved
+	}
+	return d.main, d.main.brisk, d.moved
+}
+
+// nextLocked returns the first server behind that place that can be expected to answer, or else just the first.
+func (d *Dialed) nextLocked(place int) *server {
+	n := len(d.list)
+	for i := range n {
+		if s := d.list[(place+1+i)%n]; s.stands && !s.silent {
+			return s
+		}
+	}
+	return d.list[(place+1)%n]
+}
+
+// leave makes the next server the main one, unless another one is it already.
+func (d *Dialed) leave(s *server, why error) {
+	d.mu.Lock()
+	if d.main != s || len(d.list) == 1 {
+		d.mu.Unlock()
+		return
+	}
+	s.silent = true
+	d.main = d.nextLocked(slices.Index(d.list, s))
+	to := d.main.address
+	d.moveLocked()
+	d.mu.Unlock()
+	s.clients[1].CloseIdleConnections()
+	d.cfg.Log.Info("speaking with another server", "from", s.address, "to", to, "why", why)
+}
+
+// moveLocked ends the calls that are under way: they are made again, to the server that is the main one now. d.mu is held.
+func (d *Dialed) moveLocked() {
+	d.move()
+	d.moved, d.move = context.WithCancel(context.Background()) //nolint:forbidigo // until the next move
+}
+
+// remembered is the file of servers that were learned. They are those of the configured ones, and mean nothing beside others.
+type remembered struct {
+	Configured []string
+	Learned    []exchange.Server
+}
+
+// kept returns what the file remembers.
+func (d *Dialed) kept() []exchange.Server {
+	if d.cfg.Kept == "" {
+		return nil
+	}
+	data, err := os.ReadFile(d.cfg.Kept)
+	var r remembered
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(data)).Decode(&r)
+	}
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			d.cfg.Log.Warn("the list of servers is not read: the configured ones are asked", "error", err)
+		}
+		return nil
+	}
+	if !slices.Equal(r.Configured, d.cfg.Servers) {
+		return nil
+	}
+	return r.Learned
+}
+
+// keepList writes the file. It is of use only, so nobody waits for the disk.
+func (d *Dialed) keepList(learned []exchange.Server) {
+	if d.cfg.Kept == "" {
+		return
+	}
+	data, err := json.Marshal(remembered{d.cfg.Servers, learned})
+	if err == nil {
+		if err = os.WriteFile(d.cfg.Kept+".new", data, 0o600); err == nil {
+			err = os.Rename(d.cfg.Kept+".new", d.cfg.Kept)
+		}
+	}
+	if err != nil {
+		d.cfg.Log.Warn("keeping the list of servers", "error", err)
+	}
+}

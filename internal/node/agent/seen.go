@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"sync"
+
+	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// sight is what the node has seen of control's state. It does not do what an older state wants: a server may lag behind others,
+// come back after a while, or have been away without knowing it.
+type sight struct {
+	mu   sync.Mutex
+	seen exchange.Seen // guarded by mu
+}
+
+// now is what was seen until now.
+func (s *sight) now() exchange.Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// registered takes over what the answer to a registration says: it is the leader's, so its state is what counts from then on,
+// unless a leader answers that another has replaced.
+func (s *sight) registered(r exchange.Registration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.Age == s.seen.Age:
+		s.seen.State = max(s.seen.State, r.Index)
+	case r.Age == "" || !cluster.Before(r.Age, s.seen.Age): // "": a server that is alone and has forgotten all
+		s.seen = exchange.Seen{State: r.Index, Age: r.Age}
+	}
+}
+
+// forget has all that is wanted told anew, but of no older state.
+func (s *sight) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.Index = 0
+}
+
+// older reports whether the assignment is of an older state.
+func older(a exchange.Assignment, seen exchange.Seen) bool {
+	switch {
+	case a.Age != seen.Age:
+		return cluster.Before(a.Age, seen.Age)
+	case a.Age == "":
+		return a.Index < seen.Index
+	}
+	return a.State < seen.State
+}
+
+// take notes that an assignment is obeyed. It reports whether that may be, and whether it says anything new. A server that is
+// alone may have been put back to an older state: then insist is set, after a while.
+func (s *sight) take(a exchange.Assignment, insist bool) (ok, news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if older(a, s.seen) && (s.seen.Age != "" || !insist) {
+		return false, false
+	}
+	news = s.seen.Index == 0 || a.Index != s.seen.Index || a.Age != s.seen.Age
+	s.seen = exchange.Seen{Index: max(a.Index, 1), State: a.State, Age: a.Age}
+	return true, news
+}

@@ -1,0 +1,104 @@
+package nodes
+
+import (
+	"context"
+	"sync"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// gather sends what many ask for in one message: what comes while messages are under way goes together in the next.
+type gather[In, Out any] struct {
+	clock clock.Clock
+	send  func(ctx context.Context, list []In) ([]result[Out], error)
+	most  int // messages under way
+
+	mu      sync.Mutex // guards what follows
+	waiting []*asked[In, Out]
+	flying  int
+}
+
+// size is how many are asked for in one message.
+const size = 1000
+
+// result is the answer to one, or why there is none.
+type result[Out any] struct {
+	Value Out
+	Code  string // of the error; "" = there is none
+	Error string
+}
+
+// resultOf puts an answer into a message.
+func resultOf[Out any](value Out, err error) result[Out] {
+	if err != nil {
+		return result[Out]{Code: drover.CodeOf(err).String(), Error: err.Error()}
+	}
+	return result[Out]{Value: value}
+}
+
+// take returns what the message says.
+func (r result[Out]) take() (Out, error) {
+	if r.Code != "" {
+		return r.Value, drover.Errorf(drover.ParseCode(r.Code), "%s", r.Error)
+	}
+	return r.Value, nil
+}
+
+// asked is who waits for an answer.
+type asked[In, Out any] struct {
+	in   In
+	done chan struct{} // closed when answer and err are set
+	result[Out]
+	err error
+}
+
+// ask waits for the answer. What was sent is not taken back when ctx ends.
+func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
+	q := &asked[In, Out]{in: in, done: make(chan struct{})}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, q)
+	if g.flying < g.most {
+		g.flying++
+		go g.fly(context.WithoutCancel(ctx)) // ends when nobody waits; send has a time limit
+	}
+	g.mu.Unlock()
+	if !clock.Await(ctx, g.clock, clock.Forever, q.done) {
+		var none Out
+		return none, drover.Errorf(drover.Canceled, "asking the leader: %w", context.Cause(ctx))
+	}
+	if q.err != nil {
+		return q.Value, q.err
+	}
+	return q.take()
+}
+
+// fly sends messages until nobody waits.
+func (g *gather[In, Out]) fly(ctx context.Context) {
+	for {
+		g.mu.Lock()
+		list := g.waiting[:min(size, len(g.waiting))]
+		g.waiting = g.waiting[len(list):]
+		if len(list) == 0 {
+			g.waiting = nil
+			g.flying--
+			g.mu.Unlock()
+			return
+		}
+		g.mu.Unlock()
+		in := make([]In, len(list))
+		for i, q := range list {
+			in[i] = q.in
+		}
+		answers, err := g.send(ctx, in)
+		if err == nil && len(answers) != len(list) {
+			err = drover.Errorf(drover.Unavailable, "the leader answers %d of %d", len(answers), len(list))
+		}
+		for i, q := range list {
+			if q.err = err; err == nil {
+				q.result = answers[i]
+			}
+			close(q.done)
+		}
+	}
+}

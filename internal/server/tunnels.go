@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/node/agent"
+	"github.com/drover-project/drover/internal/peer"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// dial makes the link to servers in other processes. Errors: those of the node's identity and of the certificates.
+func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Dialed, error) {
+	identity, err := agent.ReadIdentity(cfg, a.deps.IDs)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := tlsFor(a.cfg.TLS, "rpc")
+	if err != nil {
+		return nil, err
+	}
+	return link.Dial(link.DialConfig{
+		Servers: known, Kept: kept, TLS: secure, Names: peer.ServerNames(a.cfg.Region),
+		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
+		Token:    func(ctx context.Context, server string) (string, error) { return nodeToken(ctx, a.cfg.Client, server) },
+		Clock:    a.deps.Clock, Log: a.deps.Log,
+	}), nil
+}
+
+// tunnels lets the other servers reach the node of this process, which asks its own server what to do.
+func (a *Agent) tunnels(ctx context.Context) error {
+	if !a.awaitOwnNode(ctx) {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- a.node.remote.Run(ctx, a.node.agent) }() // ends with ctx
+	peers := a.control.servers
+	for ctx.Err() == nil {
+		changed := peers.Changed()
+		a.node.remote.Learn(slices.DeleteFunc(slices.Clone(peers.ForNodes()), func(s exchange.Server) bool { return s.ID == peers.Self().ID }))
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return <-ended
+}
+
+// awaitOwnNode waits until this server's state has the node of this process. It reports whether the agent still runs.
+func (a *Agent) awaitOwnNode(ctx context.Context) bool {
+	for {
+		changed := a.control.store.Watch(tables.Nodes, "")
+		if a.control.store.Snapshot().Node(a.node.agent.NodeID()) != nil {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
