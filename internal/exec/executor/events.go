@@ -39,6 +39,7 @@ const (
 	maxTold     = 1_000                  // at once
 	maxUntold   = 100_000                // then the oldest are dropped, or nothing is started
 	maxToldArgv = 4 << 10
+	flushFor    = 2 * time.Second
 )
 
 // feed keeps what is still to be told.
@@ -101,6 +102,13 @@ func (f *feed) take() (events []Event, dropped int) {
 	return events, dropped
 }
 
+// putBack takes back the oldest events, which were not told.
+func (f *feed) putBack(events []Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting = append(events, f.waiting...)
+}
+
 // shortened returns argv with at most maxToldArgv bytes, the last argument cut and marked with "…". The argument is
 // not changed.
 func shortened(argv []string) []string {
@@ -113,7 +121,7 @@ func shortened(argv []string) []string {
 	return argv
 }
 
-// tell puts events into the stream until ctx ends. What was not told by then is not told.
+// tell puts events into the stream until ctx ends. What was not told by then is flush's.
 func (s *Service) tell(ctx context.Context) {
 	if s.deps.Teller == nil {
 		return
@@ -132,14 +140,30 @@ func (s *Service) tell(ctx context.Context) {
 				events, wait = s.untold(), tellEvery
 				continue
 			}
-			if ctx.Err() != nil {
-				return
+			if ctx.Err() == nil {
+				s.deps.Log.Warn("telling of executions, trying again", "events", len(events), "error", err)
+				clock.Sleep(ctx, s.deps.Clock, wait)
 			}
-			s.deps.Log.Warn("telling of executions, trying again", "events", len(events), "error", err)
-			if !clock.Sleep(ctx, s.deps.Clock, wait) {
+			if ctx.Err() != nil {
+				s.feed.putBack(events)
 				return
 			}
 			wait = min(2*wait, 5*time.Second)
+		}
+	}
+}
+
+// flush records what happened up to the end of Run: another server leads now, or is to, and knows it by the records only.
+func (s *Service) flush(ctx context.Context) {
+	if s.deps.Records == nil || s.deps.Teller == nil {
+		return
+	}
+	ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), flushFor)
+	defer cancel()
+	for events := s.untold(); len(events) > 0; events = s.untold() {
+		if err := s.deps.Teller.TellExecutions(ctx, events); err != nil {
+			s.deps.Log.Warn("recording executions at the end of leading", "events", len(events), "error", err)
+			return
 		}
 	}
 }

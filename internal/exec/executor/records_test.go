@@ -122,6 +122,26 @@ func TestAnotherServerAnswersAndTellsWhatEnded(t *testing.T) {
 	})
 }
 
+// What ends right before a server ceases to lead is not in the log yet.
+func TestWhatEndedLastIsRecorded(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.share(t, executor.Config{})
+		x, err := b.CreateRequest(t.Context(), b.runner.ID, execution.Request{Command: "exit 3"})
+		require.NoError(t, err)
+		_, err = b.Wait(t.Context(), x.ID)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Empty(t, b.shared.all())
+		b.stop()
+		next := b.another(t, executor.Config{})
+		got, err := next.Info(t.Context(), x.ID)
+		require.NoError(t, err)
+		require.Equal(t, 3, got.Receipt.ExitCode)
+		next.stop()
+	})
+}
+
 func TestAWebhookThatCannotBeRecordedIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {

@@ -112,7 +112,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 func (s *Service) Run(ctx context.Context) error {
 	var telling sync.WaitGroup
 	telling.Go(func() { s.tell(ctx) }) // ends with ctx
-	defer telling.Wait()
+	defer func() {
+		telling.Wait()
+		s.flush(ctx)
+	}()
 	running, err := s.remember(ctx)
 	if err != nil {
 		return err

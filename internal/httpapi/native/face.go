@@ -60,8 +60,11 @@ type Deps struct {
 	Environments Environments
 	Runners      Runners
 	Executions   Executions
-	Clock        clock.Clock
-	Log          *slog.Logger
+	// Incarnation is that of the execution service; nil: there is only one. What another answered was not remembered by
+	// this server alone, and may be outdated.
+	Incarnation func() uint64
+	Clock       clock.Clock
+	Log         *slog.Logger
 }
 
 // Face serves the native API.
@@ -78,7 +81,7 @@ func New(cfg Config, deps Deps) *Face {
 	cfg.PingEvery = cmp.Or(cfg.PingEvery, socket.PingEvery)
 	cfg.FirstMessage = cmp.Or(cfg.FirstMessage, 10*time.Second)
 	cfg.UploadStall = cmp.Or(cfg.UploadStall, time.Minute)
-	return &Face{cfg, deps, newAnswers(deps.Clock)}
+	return &Face{cfg, deps, newAnswers(deps.Clock, deps.Incarnation)}
 }
 
 // Problem is the body of errors.

@@ -43,9 +43,11 @@ const (
 // answers are those of requests with an idempotency key. A goroutine carries each request out, apart from its client's
 // connection: it ends with the request, which is cancelled a minute after its last client left.
 type answers struct {
-	clock clock.Clock
+	clock       clock.Clock
+	incarnation func() uint64
 
 	mu    sync.Mutex // guards what follows
+	of    uint64     // the incarnation that gave them
 	byKey map[string]*keyed
 	done  []*keyed // answered, oldest first
 	bytes int      // of their bodies
@@ -69,7 +71,12 @@ type keyed struct {
 	err    error
 }
 
-func newAnswers(c clock.Clock) *answers { return &answers{clock: c, byKey: map[string]*keyed{}} }
+func newAnswers(c clock.Clock, incarnation func() uint64) *answers {
+	if incarnation == nil {
+		incarnation = func() uint64 { return 0 }
+	}
+	return &answers{clock: c, incarnation: incarnation, byKey: map[string]*keyed{}}
+}
 
 // once lets a request with an idempotency key be carried out once: repetitions are answered as the first was, or is yet
 // to be. Only good answers are kept, so that a request that failed may be tried again.
@@ -165,6 +172,9 @@ func (w *recorder) Write(p []byte) (int, error) {
 func (a *answers) join(key, request string, size int) (x *keyed, first bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if now := a.incarnation(); now != a.of { // another server may have answered meanwhile: what the log has counts
+		a.of, a.byKey, a.done, a.bytes = now, map[string]*keyed{}, nil, 0
+	}
 	a.expireLocked()
 	x = a.byKey[key]
 	switch {
@@ -228,6 +238,9 @@ func (a *answers) end(x *keyed, rec *recorder, err error) {
 	a.open -= x.size
 	x.at, x.err, x.status, x.header, x.body = a.clock.Now(), err, rec.status, rec.header, rec.body.Bytes()
 	close(x.ended)
+	if a.byKey[x.key] != x { // of an earlier incarnation
+		return
+	}
 	if err != nil || x.status >= http.StatusMultipleChoices {
 		delete(a.byKey, x.key)
 		return

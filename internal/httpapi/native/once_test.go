@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,32 @@ func TestAKeyClaimsOnce(t *testing.T) {
 	require.Equal(t, drover.Conflict, code(err))
 	_, err = second.Claim(client.WithIdempotencyKey(t.Context(), string(make([]byte, 300))), claimE(nil))
 	require.Error(t, err)
+}
+
+// The server led, another did meanwhile and answered the key otherwise, and it leads again.
+func TestAKeysAnswerEndsWithTheIncarnation(t *testing.T) {
+	t.Parallel()
+	var incarnation atomic.Uint64
+	served := facetest.Serve(t, httpapi.Config{}, func(s *facetest.World) httpapi.Face {
+		return native.New(native.Config{}, native.Deps{
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Incarnation: incarnation.Load, Clock: clock.Wall{}, Log: s.Log,
+		})
+	}, nil)
+	c, err := client.New(served.Server.URL)
+	require.NoError(t, err)
+	_, _, err = c.PutEnvironment(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 2})
+	require.NoError(t, err)
+	ctx := client.WithIdempotencyKey(t.Context(), "one")
+	first, err := c.Claim(ctx, claimE(nil))
+	require.NoError(t, err)
+	require.NoError(t, c.Release(t.Context(), first.ID))
+	again, err := c.Claim(ctx, claimE(nil))
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+	incarnation.Add(1)
+	later, err := c.Claim(ctx, claimE(nil))
+	require.NoError(t, err)
+	require.NotEqual(t, first.ID, later.ID)
 }
 
 func TestAKeyExecutesOnce(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 type Life struct {
 	Runners    *runner.Service
 	Executions *executor.Service
+	lease      uint64
 }
 
 // Intake are the use cases of control that are needed here.
@@ -155,6 +156,7 @@ func (l *Lessee) live(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	renewing.Go(func() { l.renew(ctx) }) // ends with ctx
+	life.lease = lease
 	l.publish(life)
 	defer l.publish(nil)
 	return run(ctx, life)
@@ -209,6 +211,14 @@ func (l *Lessee) holds() bool {
 func (l *Lessee) publish(life *Life) {
 	l.life.Store(life)
 	l.changed.Send()
+}
+
+// Incarnation is that of the service that there is; 0 while there is none, and of a server that is alone.
+func (l *Lessee) Incarnation() uint64 {
+	if life := l.life.Load(); life != nil {
+		return life.lease
+	}
+	return 0
 }
 
 // patience is how long a request waits for the service to begin.
