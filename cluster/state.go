@@ -5,9 +5,10 @@ import (
 	"strconv"
 )
 
-// State is what the servers of a region are together. There is none while a server is alone and nobody can join it.
+// State is what the servers of a region are together. A server that is alone, which nobody can join, has one without an id.
 type State struct {
-	// ID is drawn when the cluster begins, and never changes: servers of clusters with different ids do not mix.
+	// ID is drawn when the cluster begins, and never changes: servers of clusters with different ids do not mix. "" while there is
+	// none.
 	ID string
 	// Epoch is drawn when the cluster begins and whenever a snapshot is restored: indexes of different epochs cannot be compared.
 	Epoch string
@@ -22,4 +23,12 @@ type State struct {
 func NextEpoch(epoch string) string {
 	n, _ := strconv.ParseUint(epoch, 10, 64) // "" and what is no epoch count as 0
 	return fmt.Sprintf("%020d", n+1)
+}
+
+// VersionOf returns the version that may be written; 1 while there is no state.
+func VersionOf(s *State) int {
+	if s == nil {
+		return 1
+	}
+	return max(1, s.Version)
 }

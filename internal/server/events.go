@@ -19,17 +19,22 @@ import (
 // servers the state keeps how they ended, too.
 type teller struct {
 	intake *intake.Intake
-	keeps  bool
+	keeps  func() bool
 }
 
 // TellExecutions implements executor.Teller.
 func (t teller) TellExecutions(ctx context.Context, events []executor.Event) error {
-	if t.keeps {
+	if t.keeps() {
 		return t.record(ctx, events)
 	}
-	list := make([]command.ExecutionEvent, len(events))
-	for i, e := range events {
-		list[i] = command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution}
+	list := make([]command.ExecutionEvent, 0, len(events))
+	for _, e := range events {
+		if e.Type != executor.EventTold { // nobody keeps who was told
+			list = append(list, command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution})
+		}
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	return t.intake.TellExecutions(ctx, list)
 }

@@ -55,6 +55,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
+	keeps := func() bool { return c.servers.Clustered() && c.log.Allows(command.KindRecordExecutions) }
 	x := &executionService{settings: a.cfg.Exec.Environments, cluster: backend, deps: d}
 	ld := lessee.Deps{Leads: c.servers.Leads, Clock: d.Clock, Log: d.Log.With("part", "execution")}
 	if c.servers.Clustered() {
@@ -80,7 +81,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 			return nil, err
 		}
 		xd := executor.Deps{
-			Runners: runners, Notifier: poster, Teller: teller{c.intake, c.servers.Clustered()}, Clock: d.Clock, IDs: d.IDs,
+			Runners: runners, Notifier: poster, Teller: teller{c.intake, keeps}, Clock: d.Clock, IDs: d.IDs,
 			Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {

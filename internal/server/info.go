@@ -34,6 +34,9 @@ func (a agentInfo) stats() map[string]map[string]string {
 	if a.control != nil {
 		out["nomad"]["leader_addr"] = a.Leader()
 		out["raft"] = a.control.log.Stats().Raft
+		out["drover"] = map[string]string{
+			"cluster_version": strconv.Itoa(a.control.log.Version()), "reads": a.control.servers.Member().Protocol.String(),
+		}
 	}
 	if a.node != nil {
 		out["client"] = map[string]string{"node_id": a.node.agent.NodeID()}

@@ -36,9 +36,6 @@ func (a *Agent) logFolder() string {
 	return cmp.Or(a.cfg.Server.DataDir, filepath.Join(a.dataDir, "server"))
 }
 
-// protocol is which versions of commands and snapshots this program understands.
-var protocol = members.Versions{Min: 1, Max: 1}
-
 // openServers makes this server one among others, if the configuration says anything of them. Errors: Invalid for the
 // certificates; those of the folder.
 func (a *Agent) openServers(c *control) (*servers.Servers, error) {
@@ -47,7 +44,7 @@ func (a *Agent) openServers(c *control) (*servers.Servers, error) {
 	self := members.Self{
 		ID: "local", Name: cfg.AgentName(), Region: cfg.Region, Datacenter: cfg.Datacenter, RPCAddr: cfg.RPCAddress(),
 		HTTPAddr: a.advertised(), Expect: cfg.Expect(), NonVoter: optional.Value(cfg.Server.NonVoter), Zone: cfg.Server.Zone,
-		Version: version.Version, Protocol: protocol,
+		Version: version.Version,
 	}
 	if !cfg.Clustered() {
 		return servers.Alone(self, deps), nil

@@ -36,12 +36,16 @@ type Gossip interface {
 	Leave() error
 }
 
-// Identity is where the cluster's id is kept: in the replicated state.
+// Identity is where the cluster's id and version are kept: in the replicated state.
 type Identity interface {
-	// Cluster returns the id, "" if there is none yet, and a channel that is closed when that may have changed.
+	// Cluster returns the id, "" if there is none yet, and a channel that is closed when that or the version may have changed.
 	Cluster() (clusterID string, changed <-chan struct{})
 	// SetCluster stores the id unless there is one. Only on the leader.
 	SetCluster(ctx context.Context, clusterID string) error
+	// Version is that of what may be written. It only rises.
+	Version() int
+	// Raise raises the version. Only on the leader.
+	Raise(ctx context.Context, version int) error
 }
 
 // Status is what a server says of itself when another asks.
@@ -49,6 +53,7 @@ type Status struct {
 	ID     string
 	Begun  bool   // it belongs to a cluster
 	Lowest string // the id of the server that it would let begin the cluster
+	Reads  members.Versions
 	raftlog.Progress
 }
 
@@ -133,12 +138,13 @@ func (c *Cluster) join(ctx context.Context) error {
 	}
 }
 
-// announce tells the others which cluster this server belongs to, as soon as the state says so.
+// announce tells the others which cluster this server belongs to, and what that writes, as soon as the state says so.
 func (c *Cluster) announce(ctx context.Context) {
 	for ctx.Err() == nil {
 		clusterID, changed := c.deps.Identity.Cluster()
 		if clusterID != "" {
-			if err := c.deps.Gossip.Announce(func(s *members.Self) { s.Cluster = clusterID }); err != nil {
+			version := c.deps.Identity.Version()
+			if err := c.deps.Gossip.Announce(func(s *members.Self) { s.Cluster, s.Writes = clusterID, version }); err != nil {
 				c.deps.Logger.Warn("telling the other servers of the cluster", "error", err)
 				if !clock.Sleep(ctx, c.deps.Clock, look) {
 					return
@@ -156,7 +162,9 @@ func (c *Cluster) announce(ctx context.Context) {
 // Status is what this server says to another that asks.
 func (c *Cluster) Status() Status {
 	self := c.deps.Gossip.Self()
-	return Status{ID: self.ID, Begun: c.deps.Log.Begun(), Lowest: lowest(self, c.deps.Gossip.List()), Progress: c.deps.Progress()}
+	return Status{
+		ID: self.ID, Begun: c.deps.Log.Begun(), Lowest: lowest(self, c.deps.Gossip.List()), Reads: self.Protocol, Progress: c.deps.Progress(),
+	}
 }
 
 // Servers are the rpc addresses of the region's servers that are alive: where nodes may dial.

@@ -55,7 +55,18 @@ type identity struct {
 	group   string // servers that are to be one cluster
 	mu      sync.Mutex
 	id      string // guarded by mu
+	version int    // guarded by mu
 	changed wake.Broadcast
+}
+
+func (i *identity) Version() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return max(1, i.version)
+}
+
+func (i *identity) Raise(_ context.Context, version int) error {
+	return i.all(func(one *identity) { one.version = max(one.version, version) })
 }
 
 func (i *identity) Cluster() (string, <-chan struct{}) {
@@ -66,12 +77,17 @@ func (i *identity) Cluster() (string, <-chan struct{}) {
 }
 
 func (i *identity) SetCluster(_ context.Context, clusterID string) error {
+	return i.all(func(one *identity) { one.id = clusterID })
+}
+
+// all changes the state of all servers of the group, as an entry of the log would.
+func (i *identity) all(change func(*identity)) error {
 	i.w.mu.Lock()
 	defer i.w.mu.Unlock()
 	for other := range i.w.ids {
 		if other.group == i.group {
 			other.mu.Lock()
-			other.id = clusterID
+			change(other)
 			other.mu.Unlock()
 			other.changed.Send()
 		}
@@ -241,6 +257,50 @@ func TestASickLeaderHandsOver(t *testing.T) {
 	rest[0].sick.Store(true)
 	leader.sick.Store(true)
 	w.until("the one that is well leads", rest[1].log.IsLeader)
+}
+
+// The version rises when every server reads it and says so, and not before; then a server that cannot read it is refused.
+func TestTheVersionRises(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := []*one{w.start("g", "a", 3)}
+	all = append(all, w.start("g", "b", 3, all[0]), w.start("g", "c", 3, all[0]))
+	w.agree("a b c", all...)
+	announce := func(s *one, highest int) {
+		require.NoError(t, s.gossip.Announce(func(s *members.Self) { s.Protocol = members.Versions{Min: 1, Max: highest} }))
+	}
+	announce(all[0], 2)
+	announce(all[1], 2)
+	announce(all[2], 1)
+	for _, s := range all[:2] {
+		w.until("it says why not", func() bool { return s.raise(t.Context()) == "server c reads versions 1 to 1" })
+		require.Equal(t, 1, s.deps.Identity.Version())
+	}
+	announce(all[2], 2)
+	for _, s := range all {
+		w.until("it rises", func() bool { return s.deps.Identity.Version() == 2 && s.gossip.Self().Writes == 2 })
+	}
+
+	d := w.start("g", "d", 0)
+	_, err := d.gossip.Join(t.Context(), []string{all[0].gossip.Address()})
+	require.ErrorContains(t, err, "writes version 2")
+	require.Equal(t, drover.Conflict, drover.CodeOf(err))
+	require.Len(t, all[0].gossip.List(), 3)
+	announce(d, 2)
+	_, err = d.gossip.Join(t.Context(), []string{all[0].gossip.Address()})
+	require.NoError(t, err)
+	w.until("d is a server", func() bool { peers, err := d.log.Peers(); return err == nil && len(peers) == 4 })
+
+	// One that is started with an older program again, before gossip noticed, is unhealthy.
+	health := all[0].Watch(autopilot.DefaultConfig)
+	progress := func() raftlog.Progress {
+		p, err := health.Progress(t.Context(), autopilot.Known{Name: "b.global"})
+		require.NoError(t, err)
+		return p
+	}
+	require.Empty(t, progress().Sick)
+	announce(all[1], 1)
+	require.Equal(t, "its program reads versions 1 to 1 of the log, and the cluster writes 2", progress().Sick)
 }
 
 // A lone server that leads is joined, and two clusters do not become one.

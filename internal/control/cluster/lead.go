@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/control/raftlog"
 )
 
-// lead keeps the servers for a term: it gives the cluster its id, follows gossip, and runs autopilot. While this server takes no
-// writes, it hands leadership over.
+// lead keeps the servers for a term: it gives the cluster its id, follows gossip, raises the version of
+// what is written, and runs autopilot. While this server takes no writes, it hands leadership over.
 func (c *Cluster) lead(term context.Context) {
 	var wait sync.WaitGroup
 	defer wait.Wait()
@@ -21,9 +22,13 @@ func (c *Cluster) lead(term context.Context) {
 		return
 	}
 	wait.Go(func() { c.deps.Autopilot(term) })
-	for term.Err() == nil {
+	for said := ""; term.Err() == nil; {
 		changed := c.deps.Gossip.Changed()
 		c.reconcile(term)
+		if why := c.raise(term); why != said && term.Err() == nil {
+			c.deps.Logger.Info("what the cluster writes", "version", c.deps.Identity.Version(), "because", why)
+			said = why
+		}
 		clock.Await(term, c.deps.Clock, lookAgain, changed)
 	}
 }
@@ -52,7 +57,9 @@ func (c *Cluster) reconcile(term context.Context) {
 		return // the log is closing
 	}
 	clusterID, _ := c.deps.Identity.Cluster()
-	for _, s := range steps(c.deps.Gossip.Self(), clusterID, peers, c.deps.Gossip.List()) {
+	self := c.deps.Gossip.Self()
+	self.Writes = c.deps.Identity.Version()
+	for _, s := range steps(self, clusterID, peers, c.deps.Gossip.List()) {
 		if err := c.do(term, s); err != nil {
 			if term.Err() == nil {
 				c.deps.Logger.Warn("changing the servers", "step", s.what, "server", s.name, "error", err)
@@ -146,11 +153,11 @@ func (c *census) leaving(m members.Member) (step, bool) {
 }
 
 // coming is the step for a server that is not in the log yet, or is at another address. The first servers vote at once; later
-// ones when autopilot finds them stable.
+// ones when autopilot finds them stable. Who cannot read the log is not added.
 func (c *census) coming(m members.Member) (step, bool) {
 	p, in := c.peers[m.ID]
 	ours := m.Region == c.self.Region && (m.Cluster == "" || m.Cluster == c.clusterID)
-	if !ours || m.Status != members.Alive || m.RPCAddr == "" || in && p.Address == m.RPCAddr {
+	if !ours || m.Status != members.Alive || m.RPCAddr == "" || in && p.Address == m.RPCAddr || !in && !m.Protocol.Has(max(1, c.self.Writes)) {
 		return step{}, false
 	}
 	what := addNonvoter
@@ -183,6 +190,9 @@ func (c *Cluster) Watch(config func() autopilot.Config) autopilot.Deps {
 			for _, m := range c.deps.Gossip.List() {
 				if m.FullName() == s.Name {
 					status, err := c.deps.Ask(ctx, m)
+					if version := c.deps.Identity.Version(); !status.Reads.Has(version) {
+						status.Sick = fmt.Sprintf("its program reads versions %s of the log, and the cluster writes %d", status.Reads, version)
+					}
 					return status.Progress, err
 				}
 			}

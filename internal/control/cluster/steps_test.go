@@ -25,6 +25,38 @@ func of(cluster string) func(*members.Member)       { return func(m *members.Mem
 func region(r string) func(*members.Member)         { return func(m *members.Member) { m.Region = r } }
 func at(address string) func(*members.Member)       { return func(m *members.Member) { m.RPCAddr = address } }
 func replica(m *members.Member)                     { m.NonVoter = true }
+func reads(low, high int) func(*members.Member) {
+	return func(m *members.Member) { m.Protocol = members.Versions{Min: low, Max: high} }
+}
+
+func TestWhatAllServersRead(t *testing.T) {
+	t.Parallel()
+	peers := []raftlog.Peer{{ID: "a", Address: "a:1", Voter: true}, {ID: "b", Address: "b:1", Voter: true}, {ID: "c", Address: "c:1"}}
+	a, b, c := server("a", reads(1, 3), of("ours")), server("b", reads(1, 3), of("ours")), server("c", reads(2, 4))
+	for name, test := range map[string]struct {
+		list []members.Member
+		want int
+		why  string
+	}{
+		"all":                   {[]members.Member{a, b, c}, 3, "this program reads no higher one"},
+		"a replica cannot":      {[]members.Member{a, b, server("c", replica, reads(1, 2))}, 2, "server c reads versions 1 to 2"},
+		"one says nothing":      {[]members.Member{a, b, server("c")}, 1, "server c reads versions 1 to 1"},
+		"a failed one cannot":   {[]members.Member{a, server("b", status(members.Failed)), c}, 1, "server b reads versions 1 to 1"},
+		"one that waits cannot": {[]members.Member{a, b, c, server("d", reads(1, 2))}, 2, "server d reads versions 1 to 2"},
+		"unknown":               {[]members.Member{a, b}, 1, "nobody knows what server c reads"},
+		"left":                  {[]members.Member{a, b, c, server("d", status(members.Left))}, 3, ""},
+		"another region's":      {[]members.Member{a, b, c, server("d", region("far"))}, 3, ""},
+		"another cluster's":     {[]members.Member{a, b, c, server("d", of("theirs"))}, 3, ""},
+	} {
+		got, why := readable(a.Self, peers, concerned(a.Self, "ours", peers, test.list))
+		require.Equal(t, test.want, got, name)
+		require.Contains(t, why, test.why, name)
+	}
+	self := a.Self
+	self.Writes = 3
+	require.Empty(t, steps(self, "ours", peers[:2], []members.Member{a, b, server("d"), server("e", reads(4, 5))}), "they cannot read the log")
+	require.Len(t, steps(self, "ours", peers[:2], []members.Member{a, b, c}), 1)
+}
 
 func TestWhoseTurnItIs(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,9 @@ import "github.com/drover-project/drover"
 // InitCluster gives the cluster its id and epoch, unless it has them. Result: nil.
 type InitCluster struct{ ID, Epoch string }
 
+// RaiseVersion raises the cluster's version, unless it is as high. All servers of the cluster read the version. Result: nil.
+type RaiseVersion struct{ Version int }
+
 // SetSchedulerConfig replaces the scheduler's configuration. Result: bool, false if CAS failed.
 type SetSchedulerConfig struct {
 	Config *drover.SchedulerConfiguration
@@ -44,6 +47,9 @@ type Barrier struct{}
 
 // Kind implements Command.
 func (*InitCluster) Kind() Kind { return KindInitCluster }
+
+// Kind implements Command.
+func (*RaiseVersion) Kind() Kind { return KindRaiseVersion }
 
 // Kind implements Command.
 func (*SetSchedulerConfig) Kind() Kind { return KindSetSchedulerConfig }

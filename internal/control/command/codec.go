@@ -60,6 +60,7 @@ var kinds = [kindEnd]func() Command{
 	KindBeginIncarnation:       func() Command { return new(BeginIncarnation) },
 	KindEndIncarnation:         func() Command { return new(EndIncarnation) },
 	KindRecordRunners:          func() Command { return new(RecordRunners) },
+	KindRaiseVersion:           func() Command { return new(RaiseVersion) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.
@@ -136,6 +137,10 @@ func DecodeSharing(data []byte, in *Interner) (c Command, err error) {
 	c = kinds[kind]()
 	if err := Unmarshal(data[2:], c); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "decoding command %s: %w", kind, err)
+	}
+	if r, ok := c.(*RaiseVersion); ok && r.Version > Newest {
+		return nil, drover.Errorf(drover.Invalid, "the cluster writes version %d from here on, this program reads %d to %d",
+			r.Version, Oldest, Newest)
 	}
 	return c, nil
 }

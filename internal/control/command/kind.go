@@ -50,8 +50,43 @@ const (
 	KindBeginIncarnation
 	KindEndIncarnation
 	KindRecordRunners
+	KindRaiseVersion
 	kindEnd
 )
+
+// The cluster versions that this program reads. Each stands for the commands, their fields and the snapshots that may be written
+// while the servers of a cluster have agreed on it; a program writes what its cluster's version has, and not what it could.
+const (
+	Oldest = 1
+	Newest = 2
+)
+
+// begins is the first kind of each cluster version: kinds are appended, so all up to the next version's first belong to it.
+var begins = [Newest + 1]Kind{1: KindBarrier, 2: KindInitCluster + 1}
+
+// Since returns the lowest cluster version that has the kind.
+func (k Kind) Since() int {
+	for version := Newest; version > 1; version-- {
+		if k >= begins[version] {
+			return version
+		}
+	}
+	return 1
+}
+
+// Needs returns the lowest cluster version in which the command may be written.
+func Needs(c Command) int {
+	need := c.Kind().Since()
+	switch c := c.(type) {
+	case *Batch:
+		for _, one := range c.Commands {
+			need = max(need, Needs(one))
+		}
+	case *RaiseVersion:
+		need = 1 // it is how a version begins
+	}
+	return need
+}
 
 var kindNames = [...]string{
 	"", "Barrier", "Batch", "RegisterJob", "DeregisterJob", "UpdateEvals", "DeleteEvals", "ApplyPlans", "UpdateAllocs",
@@ -61,7 +96,7 @@ var kindNames = [...]string{
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
-	"BeginIncarnation", "EndIncarnation", "RecordRunners",
+	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion",
 }
 
 // String returns the command's name.

@@ -1,19 +1,40 @@
 package fsm
 
 import (
+	"cmp"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// clusterVersion is the version of a cluster that this program begins.
-const clusterVersion = 1
-
-// initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes.
+// initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes. The version is that
+// which the server wrote while it was alone.
 func (e *entry) initCluster(c *command.InitCluster) {
-	if e.txn.Cluster() == nil {
-		e.txn.PutCluster(&cluster.State{ID: c.ID, Epoch: c.Epoch, Version: clusterVersion, CreateIndex: e.index, ModifyIndex: e.index})
+	next := e.cluster()
+	if next.ID == "" {
+		next.ID, next.Epoch = c.ID, cmp.Or(next.Epoch, c.Epoch)
+		e.txn.PutCluster(&next)
 	}
+}
+
+// raiseVersion raises the cluster's version. It never sinks.
+func (e *entry) raiseVersion(c *command.RaiseVersion) {
+	next := e.cluster()
+	if next.Version < c.Version {
+		next.Version = c.Version
+		e.txn.PutCluster(&next)
+	}
+}
+
+// cluster returns a copy of what the servers are together, to be changed and stored.
+func (e *entry) cluster() cluster.State {
+	next := cluster.State{CreateIndex: e.index}
+	if old := e.txn.Cluster(); old != nil {
+		next = *old
+	}
+	next.Version, next.ModifyIndex = cluster.VersionOf(&next), e.index
+	return next
 }
 
 // setSchedulerConfig stores the configuration and reports whether it did. It did not if the command compares and the

@@ -1,11 +1,14 @@
 package fsm
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -21,6 +24,46 @@ func TestTheClusterKeepsItsId(t *testing.T) {
 	c := b.f.Store().Snapshot().Cluster()
 	require.Equal(t, "one", c.ID)
 	require.Equal(t, "e1", c.Epoch)
-	require.Equal(t, clusterVersion, c.Version)
+	require.Equal(t, 1, c.Version)
 	require.Equal(t, c.CreateIndex, c.ModifyIndex)
+}
+
+// The version rises and never sinks, also before there is a cluster: what a lone server wrote its cluster has.
+func TestTheVersionRises(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	version := func() int { return cluster.VersionOf(b.f.Store().Snapshot().Cluster()) }
+	require.Equal(t, 1, version())
+	b.do(&command.RaiseVersion{Version: 2})
+	require.Equal(t, 2, version())
+	first := *b.f.Store().Snapshot().Cluster()
+	require.Empty(t, first.ID)
+	b.do(&command.RaiseVersion{Version: 1})
+	require.Equal(t, first, *b.f.Store().Snapshot().Cluster(), "nothing is stored")
+	b.do(&command.InitCluster{ID: "one", Epoch: "e1"})
+	c := b.f.Store().Snapshot().Cluster()
+	require.Equal(t, cluster.State{ID: "one", Epoch: "e1", Version: 2, CreateIndex: first.CreateIndex, ModifyIndex: b.index}, *c)
+	_, err := b.try(&command.RaiseVersion{Version: command.Newest + 1})
+	require.ErrorIs(t, err, ErrUndecodable, "this program could not read what comes behind it")
+	require.ErrorContains(t, err, "the cluster writes version 3 from here on, this program reads 1 to 2")
+}
+
+// A snapshot has the format of the state's version; a program reads those between its oldest and its newest.
+func TestSnapshotsHaveTheClustersVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for want := 1; want <= command.Newest; want++ {
+		b.do(&command.RaiseVersion{Version: want})
+		var image bytes.Buffer
+		require.NoError(t, b.f.Snapshot(&image))
+		require.Equal(t, byte(want), image.Bytes()[len(snapshotMagic)])
+		restored := New(store.New(), nil)
+		require.NoError(t, restored.Restore(bytes.NewReader(image.Bytes())))
+		require.Equal(t, b.f.Hash(), restored.Hash())
+		for _, other := range []byte{0, command.Newest + 1} {
+			image.Bytes()[len(snapshotMagic)] = other
+			err := restored.Restore(bytes.NewReader(image.Bytes()))
+			require.ErrorContains(t, err, "this program reads 1 to 2")
+		}
+	}
 }

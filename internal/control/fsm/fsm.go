@@ -159,6 +159,9 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.InitCluster:
 		e.initCluster(c)
 		return nil, nil
+	case *command.RaiseVersion:
+		e.raiseVersion(c)
+		return nil, nil
 	case *command.SetSchedulerConfig:
 		return e.setSchedulerConfig(c), nil
 	case *command.UpsertNamespaces:

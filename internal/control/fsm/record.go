@@ -11,16 +11,15 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// The snapshot is a stream of records behind magic and a version byte:
+// The snapshot is a stream of records behind magic and a byte with the cluster's version, which is that of its format:
 //
 //	kind (1 byte) | length (uvarint) | payload (msgpack) | CRC-32C of kind and payload (4 bytes)
 //
 // The last record counts those before it. What is shared in memory (resources, metrics, purged jobs) comes once, in
 // front of the first allocation that points to it, and gets the next number of its kind.
 const (
-	snapshotMagic   = "DROVERSNAP"
-	snapshotVersion = 1
-	maxRecord       = command.MaxSize
+	snapshotMagic = "DROVERSNAP"
+	maxRecord     = command.MaxSize
 )
 
 // recordKind says what a record's payload is. It is stored as one byte.

@@ -60,8 +60,8 @@ func (x *imageReader) header() error {
 	if string(head[:len(snapshotMagic)]) != snapshotMagic {
 		return drover.Errorf(drover.Invalid, "this is not a snapshot of drover")
 	}
-	if v := head[len(snapshotMagic)]; v != snapshotVersion {
-		return drover.Errorf(drover.Invalid, "snapshot version %d, this program reads %d", v, snapshotVersion)
+	if v := head[len(snapshotMagic)]; v < command.Oldest || v > command.Newest {
+		return drover.Errorf(drover.Invalid, "snapshot version %d, this program reads %d to %d", v, command.Oldest, command.Newest)
 	}
 	return nil
 }

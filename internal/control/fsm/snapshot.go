@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -33,10 +34,11 @@ func (f *FSM) Hash() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Write writes the state as a stream of records. The same state gives the same bytes.
+// Write writes the state as a stream of records, in the format of the cluster's version: all servers read it. The same state
+// gives the same bytes.
 func (i *Image) Write(w io.Writer) error {
 	buf := bufio.NewWriterSize(w, 64<<10)
-	if _, err := buf.WriteString(snapshotMagic + string(rune(snapshotVersion))); err != nil {
+	if _, err := buf.WriteString(snapshotMagic + string(rune(cluster.VersionOf(i.s.Cluster())))); err != nil {
 		return err
 	}
 	x := &imageWriter{

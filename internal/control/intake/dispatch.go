@@ -49,6 +49,9 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 		entry = &command.DispatchJob{Register: *c}
 	}
 	o, stored, err := in.commit(ctx, entry, c)
+	if drover.CodeOf(err) == drover.NotImplemented {
+		o, stored, err = in.commitOnce(ctx, c)
+	}
 	if err != nil {
 		return drover.Outcome{}, err
 	}
@@ -60,6 +63,17 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 	}
 	o.DispatchedJobID, o.Warnings = child.ID, strings.Join(warnings, "; ")
 	return o, nil
+}
+
+// commitOnce registers the child of a dispatch with a token, unless there is one, while not all servers of the cluster read
+// DispatchJob: as long as this server leads, which answers dispatches, no token dispatches twice.
+func (in *Intake) commitOnce(ctx context.Context, c *command.RegisterJob) (drover.Outcome, *drover.Job, error) {
+	in.dispatching.Lock()
+	defer in.dispatching.Unlock()
+	if first := in.deps.Store.Snapshot().DispatchedJob(c.Job.Namespace, c.Job.ParentID, c.Job.DispatchIdempotencyToken); first != nil {
+		return drover.Outcome{}, first, nil
+	}
+	return in.commit(ctx, c, c)
 }
 
 // dispatched is the answer for a child that was started before: that of the first dispatch, as far as its evaluation

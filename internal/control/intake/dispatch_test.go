@@ -30,6 +30,7 @@ type replica struct {
 	log   *sharedLog
 	fsm   *fsm.FSM
 	store *store.Store
+	older bool // not all servers of the cluster read DispatchJob
 }
 
 func (l *sharedLog) replica() *replica {
@@ -44,6 +45,9 @@ func (r *replica) Propose(_ context.Context, c command.Command) (uint64, any, er
 	data, err := command.Encode(c)
 	if err != nil {
 		return 0, nil, err
+	}
+	if r.older && command.Needs(c) > 1 {
+		return 0, nil, drover.Errorf(drover.NotImplemented, "%s needs a higher version", c.Kind())
 	}
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
@@ -72,6 +76,32 @@ func (r *replica) restarted(t require.TestingT) *replica {
 	next := r.log.replica()
 	require.NoError(t, next.fsm.Restore(&image))
 	return next
+}
+
+// While an older program is part of the cluster, the server that leads sees to it that a token dispatches once.
+func TestATokenDispatchesOnceBesideOlderServers(t *testing.T) {
+	t.Parallel()
+	leader := (&sharedLog{}).replica()
+	leader.older = true
+	parent := job("p", drover.JobTypeBatch)
+	parent.ParameterizedJob = &drover.ParameterizedJobConfig{Payload: "optional"}
+	_, err := leader.RegisterJob(t.Context(), drover.RegisterRequest{Job: parent})
+	require.NoError(t, err)
+	var children sync.Map
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() { // ends with its answer
+			o, err := leader.DispatchJob(t.Context(), drover.DispatchRequest{ID: "p", Namespace: "default", IdempotencyToken: "x"})
+			if err != nil {
+				t.Error(err)
+			}
+			children.Store(o.DispatchedJobID, true)
+		})
+	}
+	wait.Wait()
+	n := 0
+	children.Range(func(any, any) bool { n++; return true })
+	require.Equal(t, 1, n)
 }
 
 // Two servers propose dispatches over one log, each with an older state than the log's: the look at their own state

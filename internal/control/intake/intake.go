@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -31,7 +32,11 @@ type Deps struct {
 }
 
 // Intake is safe for use by several goroutines.
-type Intake struct{ deps Deps }
+type Intake struct {
+	deps Deps
+
+	dispatching sync.Mutex // held from the look for a token's child to its registration, where the log does not decide
+}
 
 // New returns an Intake.
 func New(deps Deps) *Intake { return &Intake{deps: deps} }

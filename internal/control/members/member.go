@@ -2,6 +2,7 @@ package members
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -25,6 +26,12 @@ const (
 // Versions are the lowest and the highest version of something that a server understands.
 type Versions struct{ Min, Max int }
 
+// Has reports whether the version is one of them. Who announces none has the first one.
+func (v Versions) Has(version int) bool { return max(v.Min, 1) <= version && version <= max(v.Max, 1) }
+
+// String returns the versions as text.
+func (v Versions) String() string { return fmt.Sprintf("%d to %d", max(v.Min, 1), max(v.Max, 1)) }
+
 // Self is what a server announces.
 type Self struct {
 	ID         string // never changes
@@ -39,6 +46,7 @@ type Self struct {
 	Zone       string // its redundancy zone, if any
 	Version    string // the program's
 	Protocol   Versions
+	Writes     int // version of what its cluster writes, which all its servers read; 0 while it has no cluster
 }
 
 // Member is a server as this one sees it.
@@ -57,6 +65,7 @@ const (
 	tagRole, tagID, tagName, tagRegion, tagDatacenter   = "role", "id", "name", "region", "dc"
 	tagRPC, tagPort, tagHTTP, tagCluster, tagExpect     = "rpc_addr", "port", "http_addr", "cluster", "expect"
 	tagNonVoter, tagZone, tagBuild, tagProtoMin, tagMax = "nonvoter", "zone", "build", "proto_min", "proto_max"
+	tagWrites                                           = "writes"
 
 	role = "drover"
 )
@@ -70,7 +79,7 @@ func (s Self) tags() map[string]string {
 	all := map[string]string{
 		tagRole: role, tagID: s.ID, tagName: s.Name, tagRegion: s.Region, tagDatacenter: s.Datacenter, tagRPC: s.RPCAddr, tagPort: port,
 		tagHTTP: s.HTTPAddr, tagCluster: s.Cluster, tagZone: s.Zone, tagBuild: s.Version,
-		tagExpect: number(s.Expect), tagProtoMin: number(s.Protocol.Min), tagMax: number(s.Protocol.Max),
+		tagExpect: number(s.Expect), tagProtoMin: number(s.Protocol.Min), tagMax: number(s.Protocol.Max), tagWrites: number(s.Writes),
 	}
 	if s.NonVoter {
 		all[tagNonVoter] = "1"
@@ -106,7 +115,9 @@ func parse(m serf.Member) (Member, error) {
 		Status: Status(m.Status.String()),
 		Tags:   t,
 	}
-	for key, to := range map[string]*int{tagExpect: &out.Expect, tagProtoMin: &out.Protocol.Min, tagMax: &out.Protocol.Max} {
+	for key, to := range map[string]*int{
+		tagExpect: &out.Expect, tagProtoMin: &out.Protocol.Min, tagMax: &out.Protocol.Max, tagWrites: &out.Writes,
+	} {
 		n, err := strconv.Atoi(cmp.Or(t[key], "0"))
 		if err != nil || n < 0 {
 			return Member{}, drover.Errorf(drover.Invalid, "member %q: tag %s must be a number, got %q", m.Name, key, t[key])

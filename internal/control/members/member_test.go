@@ -31,6 +31,7 @@ func TestTagsThereAndBack(t *testing.T) {
 			Zone:     rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "zone"),
 			Version:  rapid.StringMatching(`[a-z0-9.]{0,5}`).Draw(t, "version"),
 			Protocol: Versions{rapid.IntRange(0, 9).Draw(t, "min"), rapid.IntRange(0, 9).Draw(t, "max")},
+			Writes:   rapid.IntRange(0, 9).Draw(t, "writes"),
 		}
 		got, err := parse(wire(s))
 		require.NoError(t, err)

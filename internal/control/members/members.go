@@ -179,7 +179,8 @@ func (m *Members) Announce(change func(*Self)) error {
 }
 
 // Join asks servers at the addresses, host:port of their gossip, for all that they know. It returns how many answered.
-// Errors: Conflict if one belongs to another cluster of this region; Unavailable if none answered.
+// Errors: Conflict if one belongs to another cluster of this region, or to one whose log this program cannot read; Unavailable if
+// none answered.
 func (m *Members) Join(ctx context.Context, addresses []string) (int, error) {
 	type outcome struct {
 		n   int
@@ -195,7 +196,7 @@ func (m *Members) Join(ctx context.Context, addresses []string) (int, error) {
 		switch {
 		case o.err == nil:
 			return o.n, nil
-		case strings.Contains(o.err.Error(), otherCluster):
+		case strings.Contains(o.err.Error(), otherCluster), strings.Contains(o.err.Error(), otherVersion):
 			return o.n, drover.Errorf(drover.Conflict, "joining: %w", o.err)
 		}
 		return o.n, drover.Errorf(drover.Unavailable, "joining: %w", o.err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/serf/serf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
@@ -179,6 +180,45 @@ func TestClusters(t *testing.T) {
 	_, err = launch(t, twin).Join(t.Context(), []string{a.Address()})
 	require.ErrorContains(t, err, "needs a name and an id of its own")
 	sees(t, a, "a=alive n=alive f=alive")
+}
+
+// Who cannot read the log of a cluster is refused with the reason, by itself and by the cluster, and nothing changes; so is who
+// reads newer ones only. A server that waits to be joined takes in whatever reads anything.
+func TestProgramsThatCannotReadTheLog(t *testing.T) {
+	t.Parallel()
+	of := func(name string, writes, lowest, highest int) Self {
+		s := self(name)
+		s.Writes, s.Protocol = writes, Versions{lowest, highest}
+		if writes > 0 {
+			s.Cluster = "one"
+		}
+		return s
+	}
+	a := launch(t, of("a", 2, 1, 2))
+	for name, s := range map[string]Self{"old": of("old", 0, 1, 1), "unknown": of("unknown", 0, 0, 0), "new": of("new", 0, 3, 4)} {
+		m := launch(t, s)
+		_, err := m.Join(t.Context(), []string{a.Address()})
+		require.ErrorContains(t, err, `the cluster of server "a" writes version 2, and this server's program reads `+s.Protocol.String())
+		require.Equal(t, drover.Conflict, drover.CodeOf(err))
+		require.Equal(t, name+"=alive", statuses(m))
+	}
+	require.Equal(t, "a=alive", statuses(a), "nothing changed")
+	join(t, launch(t, of("b", 0, 2, 3)), a)
+	sees(t, a, "a=alive b=alive")
+
+	// Programs of before do not ask, so the cluster does. What a list has besides is heard.
+	old, good, far := wire(of("old", 0, 0, 0)), wire(of("good", 2, 1, 2)), wire(of("far", 0, 0, 0))
+	far.Tags["region"], far.Name = "far", "far.far"
+	for _, one := range []serf.Member{old, wire(of("new", 0, 3, 4))} {
+		err := a.merge.NotifyMerge([]*serf.Member{&one})
+		require.ErrorContains(t, err, "this cluster writes version 2")
+		require.ErrorContains(t, err, "start another program there")
+	}
+	require.NoError(t, a.merge.NotifyMerge([]*serf.Member{&good}))
+	require.NoError(t, a.merge.NotifyMerge([]*serf.Member{&far}))
+	require.NoError(t, a.merge.NotifyMerge([]*serf.Member{&old, &good}))
+	waits := launch(t, of("w", 0, 1, 2))
+	require.NoError(t, waits.merge.NotifyMerge([]*serf.Member{&old}))
 }
 
 func TestNobodyAnswers(t *testing.T) {

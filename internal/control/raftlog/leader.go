@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // IsLeader reports whether this server may be proposed to.
@@ -38,7 +39,8 @@ func (l *Log) Leader() (id, address string) {
 	return string(i), string(a)
 }
 
-// WaitLeader blocks until this server is the leader and has applied all it knows to be committed.
+// WaitLeader blocks until this server is the leader and has applied all it knows to be committed. Where no other server can read
+// the log, the state then has the version of this program.
 func (l *Log) WaitLeader(ctx context.Context) error {
 	seen := make(chan raft.Observation, 1)
 	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
@@ -54,7 +56,13 @@ func (l *Log) WaitLeader(ctx context.Context) error {
 			return drover.Errorf(drover.Unavailable, "waiting to be the leader: %w", context.Cause(ctx))
 		}
 	}
-	return l.Barrier(ctx)
+	if err := l.Barrier(ctx); err != nil || !l.cfg.alone() || l.Version() >= command.Newest {
+		return err
+	}
+	if _, _, err := l.Propose(ctx, &command.RaiseVersion{Version: command.Newest}); err != nil { // its disk is full: reads go on
+		l.log.Warn("raising the version of what is written; it is tried again at the next start", "error", err)
+	}
+	return nil
 }
 
 // Peers returns the servers of the cluster as this one knows them.

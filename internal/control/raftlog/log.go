@@ -166,6 +166,9 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 	if err := l.health.writable(); err != nil {
 		return 0, nil, err
 	}
+	if err := l.allowed(c); err != nil {
+		return 0, nil, err
+	}
 	var f raft.ApplyFuture
 	err = l.wait(ctx, func() error {
 		f = l.raft.ApplyLog(raft.Log{Data: data}, enqueueTimeout)

@@ -124,3 +124,32 @@ func TestASnapshotMakesTheStateWhole(t *testing.T) {
 	require.Error(t, m.Restore(io.NopCloser(bytes.NewReader(nil))))
 	require.ErrorContains(t, m.health.writable(), "lacks what a snapshot has")
 }
+
+// TestTheVersionGatesCommands: what not all servers of a cluster read is refused with what to do, also in a batch. A server that
+// nobody can join writes what its program has.
+func TestTheVersionGatesCommands(t *testing.T) {
+	t.Parallel()
+	logs, _ := cluster(t, 1)
+	require.Equal(t, 1, logs[0].Version())
+	require.NoError(t, logs[0].allowed(&command.Batch{Commands: []command.Command{register("j")}}))
+	for kind := range command.Kind(255) {
+		if kind.Since() != command.Newest || kind == command.KindRaiseVersion {
+			continue
+		}
+		err := logs[0].allowed(&command.Batch{Commands: []command.Command{register("j"), of{kind}}})
+		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
+		require.ErrorContains(t, logs[0].allowed(of{kind}), "needs cluster version 2, and this cluster writes version 1 until each")
+	}
+	_, _, err := logs[0].Propose(t.Context(), &command.RaiseVersion{Version: command.Newest})
+	require.NoError(t, err)
+	require.Equal(t, command.Newest, logs[0].Version())
+	require.NoError(t, logs[0].allowed(of{command.KindRaiseVersion + 1}))
+
+	alone, _ := start(t, Config{})
+	require.Equal(t, command.Newest, alone.Version())
+}
+
+// of is a command of a kind.
+type of struct{ kind command.Kind }
+
+func (c of) Kind() command.Kind { return c.kind }

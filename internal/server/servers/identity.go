@@ -64,7 +64,7 @@ type identity struct{ *Servers }
 func (i identity) Cluster() (string, <-chan struct{}) {
 	changed := i.deps.Store.Watch(tables.Cluster, "")
 	c := i.deps.Store.Snapshot().Cluster()
-	if c == nil {
+	if c == nil || c.ID == "" {
 		return i.cfg.Self.Cluster, changed
 	}
 	if i.cfg.Folder != "" {
@@ -78,6 +78,15 @@ func (i identity) Cluster() (string, <-chan struct{}) {
 // SetCluster implements cluster.Identity.
 func (i identity) SetCluster(ctx context.Context, clusterID string) error {
 	_, _, err := i.log.Propose(ctx, &command.InitCluster{ID: clusterID, Epoch: cluster.NextEpoch("")})
+	return err
+}
+
+// Version implements cluster.Identity.
+func (i identity) Version() int { return i.log.Version() }
+
+// Raise implements cluster.Identity.
+func (i identity) Raise(ctx context.Context, version int) error {
+	_, _, err := i.log.Propose(ctx, &command.RaiseVersion{Version: version})
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/cluster"
+	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
@@ -77,8 +78,12 @@ type Servers struct {
 	told   *gate.Announcement // of the secret
 }
 
+// reads is which cluster versions this program reads.
+var reads = members.Versions{Min: command.Oldest, Max: command.Newest}
+
 // Alone returns a server that no other can reach.
 func Alone(self members.Self, deps Deps) *Servers {
+	self.Protocol = reads
 	return &Servers{cfg: Config{Self: self}, deps: deps, mux: peercall.NewMux()}
 }
 
@@ -87,6 +92,7 @@ func Listen(in net.Listener, cfg Config, deps Deps) *Servers {
 	if cfg.Hold == 0 {
 		cfg.Hold = hold
 	}
+	cfg.Self.Protocol = reads
 	s := &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), secret: rand.Text()}
 	s.port = peer.Split(in, peer.Config{
 		Region: cfg.Self.Region, TLS: cfg.TLS, Accept: cfg.Accept, Secret: s.proof, Clock: deps.Clock, Log: deps.Logger,

@@ -143,6 +143,10 @@ func (s *Servers) Changed() <-chan struct{} { return s.changed.C() }
 // Log is this server's log.
 func (s *Servers) Log() *raftlog.Log { return s.log }
 
+// Version is the cluster's version: that of the commands, fields and snapshots that may be written. What needs a higher one is
+// not there yet.
+func (s *Servers) Version() int { return s.log.Version() }
+
 // proposal is a command on its way to the leader.
 type proposal struct{ Command []byte }
 
