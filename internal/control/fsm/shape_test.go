@@ -1,0 +1,53 @@
+package fsm
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/shapetest"
+)
+
+var updateShapes = flag.Bool("update", false, "write the shapes of the newest version; those of older ones never change")
+
+// gates says of each field that was added to an older version's what keeps it from being written before all servers know it.
+var gates = map[string]string{
+	"drover.Allocation.Lease": "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+}
+
+// records is what the records of a snapshot hold. An allocation that is placed is the record of package command.
+var records = map[recordKind]any{
+	recMeta: metaRecord{}, recNamespace: drover.Namespace{}, recNodePool: drover.NodePool{},
+	recSchedulerConfig: drover.SchedulerConfiguration{},
+	recJobVersion:      drover.Job{}, recJob: jobRef{}, recJobRow: store.JobRow{}, recNode: drover.Node{}, recEval: drover.Evaluation{},
+	recDeployment: drover.Deployment{}, recResources: drover.AllocatedResources{}, recMetrics: drover.AllocationMetric{},
+	recOldJob: drover.Job{}, recAlloc: allocRecord{}, recEnd: endRecord{}, recScaling: drover.JobScalingEvents{},
+	recFleetIdentity: fleet.Identity{}, recFleetPool: fleet.Pool{}, recFleetInstance: fleet.InstanceRecord{}, recFleetCost: fleet.Cost{},
+	recPlaced: "", recJobSubmission: drover.JobSubmission{}, recFleetMemory: fleet.Memory{}, recCluster: cluster.State{},
+	recExecution: execution.Record{}, recLessee: cluster.Lessee{},
+}
+
+// TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	for kind := range recordKind(255) {
+		_, listed := records[kind]
+		err := (&imageReader{}).record(kind, []byte{0xc1}) // no value begins so
+		require.Error(t, err)
+		known := err.Error() != "unknown kind" || kind == recMeta || kind == recEnd
+		require.Equal(t, known, listed, "record kind %d: records of this test list all kinds", kind)
+	}
+	roots := map[string]any{}
+	for kind, value := range records {
+		roots[fmt.Sprintf("record %d", kind)] = value
+	}
+	shapetest.Shapes{Folder: "testdata/shapes", Newest: command.Newest, Update: *updateShapes, Gates: gates}.Check(t, shapetest.Of(roots))
+}
