@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 // region is servers that find each other on loopback.
@@ -17,12 +19,19 @@ type region struct {
 	ports []string // of gossip, by server
 	list  []*agent
 	more  string // of the configuration
+	with  string // the program that servers are started with; "" = today's
 }
 
 // startServers starts n servers that begin a cluster together.
 func startServers(t *testing.T, n int, more string) *region {
 	t.Helper()
-	r := &region{t: t, dir: t.TempDir(), more: more}
+	return startServersWith(t, "", n, more)
+}
+
+// startServersWith is startServers with another program than today's.
+func startServersWith(t *testing.T, with string, n int, more string) *region {
+	t.Helper()
+	r := &region{t: t, dir: t.TempDir(), more: more, with: with}
 	for range n {
 		r.ports = append(r.ports, freePort(t))
 	}
@@ -43,7 +52,13 @@ func (r *region) start(i, expect int) *agent {
 			args = append(args, "-retry-join", "127.0.0.1:"+port)
 		}
 	}
-	return start(r.t, append(args, config(r.t, filepath.Join(r.dir, fmt.Sprint("s", i)), r.more)...)...)
+	args = append(args, config(r.t, filepath.Join(r.dir, fmt.Sprint("s", i)), r.more)...)
+	if r.with == "" {
+		return start(r.t, args...)
+	}
+	a := program.LaunchOf(r.t, r.with, args...)
+	require.NotEmpty(r.t, a.Addr, "the agent did not start:\n%s", a.Output())
+	return &agent{Agent: a, t: r.t, addr: a.Addr}
 }
 
 // agreed waits until all the servers name the same leader and so many voters, and returns the leader's number.

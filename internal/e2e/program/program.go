@@ -76,8 +76,14 @@ func Start(t testing.TB, args ...string) *Agent {
 // Launch is Start for an agent that may refuse to start.
 func Launch(t testing.TB, args ...string) *Agent {
 	t.Helper()
+	return LaunchOf(t, Binary, args...)
+}
+
+// LaunchOf is Launch for another program than the one that Main built, as an older one.
+func LaunchOf(t testing.TB, binary string, args ...string) *Agent {
+	t.Helper()
 	sharetest.Take(t)
-	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(Binary,
+	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(binary,
 		append([]string{"agent", "-http-port", "0", "-rpc-port", "0", "-log-level", "info"}, args...)...)}
 	a.cmd.Env = append(os.Environ(), "TMPDIR="+os.Getenv("TMPDIR"))
 	pipe, err := a.cmd.StdoutPipe()
