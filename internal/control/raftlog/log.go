@@ -221,19 +221,21 @@ func (l *Log) wait(ctx context.Context, f func() error) error {
 	}
 }
 
+// proposalError says what became of a proposal: first where nobody knows, then why nothing is taken now.
 func (l *Log) proposalError(c command.Command, err error) error {
-	if sick := l.health.writable(); sick != nil {
-		return sick
-	}
 	switch {
-	case errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return l.notLeader()
 	case errors.Is(err, raft.ErrLeadershipLost):
 		return drover.Errorf(drover.Unavailable, "leadership was lost while proposing %s; it may still be applied: %w", c.Kind(), err)
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return drover.Errorf(drover.Unavailable, "proposing %s: the log is closed: %w", c.Kind(), err)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return drover.Errorf(drover.Canceled, "waiting for %s to be applied: %w", c.Kind(), err)
+	}
+	if sick := l.health.writable(); sick != nil {
+		return sick
+	}
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		return l.notLeader()
 	}
 	return drover.Errorf(drover.Unavailable, "proposing %s: %w", c.Kind(), err)
 }
