@@ -30,6 +30,10 @@ type machine struct {
 
 // Apply implements raft.FSM.
 func (m *machine) Apply(l *raft.Log) any {
+	return m.recent.keep(l.Index, func() answer { return m.apply(l) })
+}
+
+func (m *machine) apply(l *raft.Log) answer {
 	if lost := m.health.lacking(); lost != nil {
 		return answer{err: lost, lost: true}
 	}
@@ -41,9 +45,7 @@ func (m *machine) Apply(l *raft.Log) any {
 		m.log.Error("applying the log", "index", l.Index, "error", lost)
 		return answer{err: lost, lost: true}
 	}
-	a := answer{value: value, err: err}
-	m.recent.put(l.Index, a)
-	return a
+	return answer{value: value, err: err}
 }
 
 // ApplyBatch implements raft.BatchingFSM.

@@ -19,14 +19,20 @@ type recent struct {
 	}
 }
 
-func (r *recent) put(index uint64, a answer) {
+// keep applies an entry and keeps what it answered, unless the state lacks it. Who saw in the state that the entry is applied
+// finds its answer: it waits here until the answer is kept, too.
+func (r *recent) keep(index uint64, apply func() answer) answer {
 	if r == nil {
-		return
+		return apply()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := &r.list[index%uint64(len(r.list))]
-	at.index, at.answer = index, a
+	a := apply()
+	if !a.lost {
+		at := &r.list[index%uint64(len(r.list))]
+		at.index, at.answer = index, a
+	}
+	return a
 }
 
 func (r *recent) get(index uint64) (answer, bool) {
