@@ -24,11 +24,11 @@ func (c *Cluster) lead(term context.Context) {
 	wait.Go(func() { c.deps.Autopilot(term) })
 	for said := ""; term.Err() == nil; {
 		changed := c.deps.Gossip.Changed()
-		c.reconcile(term)
-		if why := c.raise(term); why != said && term.Err() == nil {
+		if why := c.raise(term); why != said && term.Err() == nil { // before servers are added: who cannot read it is not
 			c.deps.Logger.Info("what the cluster writes", "version", c.deps.Identity.Version(), "because", why)
 			said = why
 		}
+		c.reconcile(term)
 		clock.Await(term, c.deps.Clock, lookAgain, changed)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // raise raises the version of what is written to the highest that every server reads. It returns why the version is what it is.
-// Servers are added before, by the same goroutine: none comes in between that was not looked at.
+// Servers are added by the same goroutine: none comes in between that was not looked at.
 func (c *Cluster) raise(term context.Context) (why string) {
 	peers, err := c.deps.Log.Peers()
 	if err != nil {
