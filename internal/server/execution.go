@@ -23,6 +23,7 @@ import (
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/lessee"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // executionService is the execution service of this process.
@@ -66,6 +67,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	} else {
 		ld.Record = func(lease uint64) runner.Intake { return poolIntake{c.intake, lease} }
 		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
+		ld.Changed = func() <-chan struct{} { return c.store.Watch(tables.Lessees, "") }
 		ld.Intake = c.intake
 	}
 	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {

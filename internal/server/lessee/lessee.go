@@ -3,6 +3,7 @@ package lessee
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,8 @@ type Life struct {
 type Intake interface {
 	// BeginIncarnation begins one of the server, and ends its former, if it has one.
 	BeginIncarnation(ctx context.Context, server string) (incarnation, former uint64, err error)
-	// EndIncarnation ends another's. The heir gets the claimed runners; the others are stopped, unless they are returned.
+	// EndIncarnation ends one. The heir gets the claimed runners; the others are stopped, unless they are returned: then they go to
+	// who is there.
 	EndIncarnation(ctx context.Context, incarnation, heir uint64, returned bool) error
 }
 
@@ -46,8 +48,9 @@ type Deps struct {
 	Leads func() bool
 	// Ready, if set, returns when a service can begin.
 	Ready func(ctx context.Context) error
-	// Lessees are those that the state has.
+	// Lessees are those that the state has; Changed returns a channel that is closed when they change.
 	Lessees func() []*cluster.Lessee
+	Changed func() <-chan struct{}
 	Intake  Intake // nil: the runners are another cluster's, which knows no leases
 	// Record is what records what was done under a lease.
 	Record func(lease uint64) runner.Intake
@@ -158,8 +161,49 @@ func (l *Lessee) live(ctx context.Context) error {
 	renewing.Go(func() { l.renew(ctx) }) // ends with ctx
 	life.lease = lease
 	l.publish(life)
-	defer l.publish(nil)
-	return run(ctx, life)
+	err = run(ctx, life)
+	l.publish(nil)
+	if lease != 0 && life.Runners.Recorded() {
+		l.giveBack(ctx, lease)
+	}
+	return err
+}
+
+// grace is how long a leader that begins waits for what the one before gives back, and that one for a leader that begins.
+const grace = time.Second
+
+// giveBack lets the leader that follows have the warm runners, none of which was handed out. If there is none in time, or this
+// process stops while it leads, the next one has them stopped.
+func (l *Lessee) giveBack(ctx context.Context, lease uint64) {
+	if l.deps.Leads() {
+		return
+	}
+	ctx, cancel := l.deps.Clock.WithTimeout(context.WithoutCancel(ctx), 2*grace)
+	defer cancel()
+	others := func() bool {
+		return slices.ContainsFunc(l.deps.Lessees(), func(o *cluster.Lessee) bool { return o.Incarnation != lease })
+	}
+	if !l.await(ctx, others) {
+		return
+	}
+	if err := l.deps.Intake.EndIncarnation(ctx, lease, 0, true); err != nil {
+		l.deps.Log.Warn("giving warm runners back", "error", err)
+	}
+}
+
+// await waits until enough says so of the lessees, or ctx ends; it reports whether enough did.
+func (l *Lessee) await(ctx context.Context, enough func() bool) bool {
+	for {
+		changed := l.deps.Changed()
+		if enough() {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // begin begins an incarnation and returns it, once all leases are its, and its former.
@@ -173,6 +217,10 @@ func (l *Lessee) begin(ctx context.Context) (lease, former uint64, err error) {
 	if lease, former, err = l.deps.Intake.BeginIncarnation(ctx, l.cfg.Server); err != nil {
 		return 0, 0, err
 	}
+	only := func() bool { return len(l.deps.Lessees()) == 1 }
+	limit, cancel := l.deps.Clock.WithTimeout(ctx, grace)
+	defer cancel()
+	l.await(limit, only)
 	for _, other := range l.deps.Lessees() {
 		if other.Incarnation == lease {
 			continue

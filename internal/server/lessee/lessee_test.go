@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/server/lessee"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,6 +36,7 @@ type region struct {
 	last    uint64
 	lessees map[uint64]string
 	allocs  []string
+	changed wake.Broadcast
 }
 
 // BeginIncarnation implements lessee.Intake.
@@ -47,21 +50,26 @@ func (r *region) BeginIncarnation(ctx context.Context, server string) (begun, fo
 		}
 	}
 	r.lessees[begun] = server
+	r.changed.Send()
 	r.mu.Unlock()
 	return begun, former, r.EndIncarnation(ctx, former, begun, false)
 }
 
 // EndIncarnation implements lessee.Intake.
-func (r *region) EndIncarnation(_ context.Context, incarnation, heir uint64, _ bool) error {
+func (r *region) EndIncarnation(_ context.Context, incarnation, heir uint64, returned bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.lessees, incarnation)
+	r.changed.Send()
+	if returned {
+		heir = r.last
+	}
 	for _, id := range r.allocs {
 		if r.Snapshot().Allocation(id).Lease != incarnation {
 			continue
 		}
 		r.Update(id, func(a *drover.Allocation) {
-			if a.Claim != nil {
+			if a.Claim != nil || returned {
 				a.Lease = heir
 			} else {
 				a.DesiredStatus = drover.AllocDesiredStop
@@ -90,8 +98,9 @@ func (r *region) list() (all []*cluster.Lessee) {
 // server is one that leads when it is told to.
 type server struct {
 	*lessee.Lessee
-	terms chan context.Context
-	ended chan struct{} // has an element for each term that ended
+	leading atomic.Bool
+	terms   chan context.Context
+	ended   chan struct{} // has an element for each term that ended
 }
 
 func (r *region) server(name string) *server {
@@ -109,7 +118,7 @@ func (r *region) server(name string) *server {
 				}
 			}
 		},
-		Leads: func() bool { return true }, // it has not noticed
+		Leads: s.leading.Load,
 		Open: func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 			d := r.Deps()
 			d.Holds = holds
@@ -120,7 +129,7 @@ func (r *region) server(name string) *server {
 			})
 			return &lessee.Life{Runners: runners, Executions: executions}, err
 		},
-		Lessees: r.list, Intake: r, Record: func(uint64) runner.Intake { return r.Control },
+		Lessees: r.list, Changed: r.changed.C, Intake: r, Record: func(uint64) runner.Intake { return r.Control },
 		Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	}
 	var err error
@@ -132,8 +141,61 @@ func (r *region) server(name string) *server {
 // leads begins a term; end ends it, and returns when the server's service has ended.
 func (s *server) leads(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	s.leading.Store(true)
 	s.terms <- ctx
-	return func() { cancel(); <-s.ended }
+	return func() { s.leading.Store(false); cancel(); <-s.ended }
+}
+
+// run runs the servers until ctx ends.
+func run(ctx context.Context, t *testing.T, servers ...*server) (wait func()) {
+	t.Helper()
+	var running sync.WaitGroup
+	for _, s := range servers {
+		running.Go(func() { require.NoError(t, s.Run(ctx)) }) // ends with ctx
+	}
+	return running.Wait
+}
+
+var atOnce = execution.ClaimRequest{Environment: "python", Wait: -1}
+
+// A leader that another replaces gives it the warm runners that it has not handed out; one that is gone cannot.
+func TestWarmRunnersAreGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &region{Control: exectest.NewControl(), t: t, lessees: map[uint64]string{}}
+		a, b, c := r.server("a"), r.server("b"), r.server("c")
+		ctx, stop := context.WithCancel(t.Context())
+		wait := run(ctx, t, a, b, c)
+		endA := a.leads(ctx)
+		_, err := a.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host"})
+		require.NoError(t, err)
+		r.StopRefill()
+		r.add()
+		r.add()
+		synctest.Wait()
+		first, err := a.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		began := time.Now()
+		endB := b.leads(ctx)
+		endA()
+		synctest.Wait()
+		second, err := b.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		require.NotEqual(t, first.AllocID, second.AllocID)
+		require.Less(t, time.Since(began), time.Second)
+
+		r.add()
+		synctest.Wait()
+		endC := c.leads(ctx) // b knows nothing of it
+		time.Sleep(2 * time.Second)
+		require.Len(t, r.list(), 1)
+		_, err = c.Claim(t.Context(), atOnce)
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "b may have handed it out")
+		endC()
+		endB()
+		stop()
+		wait()
+	})
 }
 
 // The service follows the leader. What the former leader handed out and recorded goes on at the next one, an execution too; who
@@ -144,10 +206,7 @@ func TestTheServiceFollowsTheLeader(t *testing.T) {
 		r := &region{Control: exectest.NewControl(), t: t, lessees: map[uint64]string{}}
 		a, b := r.server("a"), r.server("b")
 		ctx, stop := context.WithCancel(t.Context())
-		var servers sync.WaitGroup
-		for _, s := range []*server{a, b} {
-			servers.Go(func() { require.NoError(t, s.Run(ctx)) }) // ends with ctx
-		}
+		wait := run(ctx, t, a, b)
 		end := a.leads(ctx)
 		_, err := a.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host"})
 		require.NoError(t, err)
@@ -183,7 +242,7 @@ func TestTheServiceFollowsTheLeader(t *testing.T) {
 		}
 
 		end = b.leads(ctx)
-		synctest.Wait()
+		time.Sleep(2 * time.Second)
 		require.Len(t, r.list(), 1)
 		r.add()
 		synctest.Wait()
@@ -209,6 +268,6 @@ func TestTheServiceFollowsTheLeader(t *testing.T) {
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 		end()
 		stop()
-		servers.Wait()
+		wait()
 	})
 }
