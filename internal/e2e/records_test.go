@@ -74,11 +74,7 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	leads := r.agreed(3, r.list...)
 	m := rpcOn.FindStringSubmatch(r.list[leads].Output())
 	require.NotNil(t, m)
-	folder := filepath.Join(t.TempDir(), "node")
-	nodeOf := func(server string) *agent {
-		return start(t, append([]string{"-client"}, config(t, folder, clientBlock("servers = [\""+server+"\"]"))...)...)
-	}
-	node := nodeOf(m[1])
+	start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]"))...)...)
 	follower, other := r.list[(leads+1)%3], r.list[(leads+2)%3]
 	c := follower.native()
 	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 2}, time.Minute)
@@ -109,9 +105,15 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	child, err := dispatch(follower)
 	require.NoError(t, err)
 
-	r.list[leads].PullThePlug()
+	last, err := c.StartExecution(t.Context(), runner.ID, execution.Request{Command: "exit 5"})
+	require.NoError(t, err)
+	last, err = c.WaitExecution(t.Context(), last.ID)
+	require.NoError(t, err)
+	require.Equal(t, 5, last.Receipt.ExitCode)
+
+	r.list[leads].PullThePlug() // before the log has that: its runner keeps it
 	eventually(t, "the receipts", func() (bool, string) {
-		for id, code := range map[string]int{quiet.ID: 3, hooked.ID: 4} {
+		for id, code := range map[string]int{quiet.ID: 3, hooked.ID: 4, last.ID: 5} {
 			x, err := other.native().Execution(t.Context(), id)
 			if err != nil || x.Running || x.Receipt.ExitCode != code {
 				return false, fmt.Sprint(id, x, err)
@@ -139,10 +141,6 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	require.Equal(t, 4, told[0].Receipt.ExitCode)
 	require.Equal(t, 1, ids, "one delivery, by two servers")
 
-	node.Stop()
-	leader, err := other.nomad().Status().Leader()
-	require.NoError(t, err)
-	nodeOf(leader)
 	endAll(t, other)
 }
 

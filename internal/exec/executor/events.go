@@ -25,6 +25,8 @@ type Event struct {
 	Execution execution.Execution // without variables, with at most a few KB of the command
 	Webhook   string              // to be told of its end
 	Request   string              // a digest of the request, if that had an idempotency key
+
+	done func() // called when it was told; nil: nothing
 }
 
 // Teller puts events into the event stream, in one step and in order; with Records it keeps what they need. Errors:
@@ -86,9 +88,12 @@ func withoutSecrets(e Event) Event {
 
 // full reports whether what would have to be kept may be too much.
 func (f *feed) full() bool {
+	if !f.keeps {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.keeps && len(f.waiting) >= maxUntold
+	return len(f.waiting) >= maxUntold
 }
 
 // take takes the oldest events out.
@@ -135,7 +140,7 @@ func (s *Service) tell(ctx context.Context) {
 		}
 		clock.Sleep(ctx, s.deps.Clock, tellEvery)
 		for events := s.untold(); len(events) > 0; {
-			err := s.deps.Teller.TellExecutions(ctx, events)
+			err := s.tellNow(ctx, events)
 			if err == nil {
 				events, wait = s.untold(), tellEvery
 				continue
@@ -161,11 +166,24 @@ func (s *Service) flush(ctx context.Context) {
 	ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), flushFor)
 	defer cancel()
 	for events := s.untold(); len(events) > 0; events = s.untold() {
-		if err := s.deps.Teller.TellExecutions(ctx, events); err != nil {
+		if err := s.tellNow(ctx, events); err != nil { // the runners go on keeping them
 			s.deps.Log.Warn("recording executions at the end of leading", "events", len(events), "error", err)
 			return
 		}
 	}
+}
+
+// tellNow tells the events, and then does what waits for that.
+func (s *Service) tellNow(ctx context.Context, events []Event) error {
+	if err := s.deps.Teller.TellExecutions(ctx, events); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.done != nil {
+			e.done()
+		}
+	}
+	return nil
 }
 
 // untold takes the next events to be told, at most maxTold; none if all were told. What was dropped in between is

@@ -259,7 +259,7 @@ func (x *Execution) lost(ctx context.Context, why error) execution.Receipt {
 	return r
 }
 
-// end lets everybody know how it ended, before it clears away what nobody waits for.
+// end lets everybody know how it ended. What the runner keeps of it is cleared away after that.
 func (x *Execution) end(receipt execution.Receipt, at time.Time) {
 	x.lease.Done()
 	x.mu.Lock()
@@ -271,8 +271,13 @@ func (x *Execution) end(receipt execution.Receipt, at time.Time) {
 	close(x.done)
 	x.wakeLocked()
 	x.mu.Unlock()
-	runtime.Gosched()
-	_ = x.current().Close() // it has ended, or is not reached any more
+}
+
+// clearAway lets the runner forget an execution that ended.
+func (x *Execution) clearAway() {
+	if session := x.current(); session != nil { // else it was only remembered
+		_ = session.Close() // it has ended, or is not reached any more
+	}
 }
 
 // leave lets go of an execution that may run on: whoever reads it or waits for it is told to ask again.

@@ -66,7 +66,7 @@ func (s *Service) promise(ctx context.Context, r execution.Runner, spec executio
 	if of.webhook == "" || s.deps.Records == nil || s.deps.Teller == nil {
 		return nil
 	}
-	event := withoutSecrets(Event{EventStarted, started.Execution, of.webhook, of.request})
+	event := withoutSecrets(Event{Type: EventStarted, Execution: started.Execution, Webhook: of.webhook, Request: of.request})
 	if err := s.deps.Teller.TellExecutions(ctx, []Event{event}); err != nil {
 		s.takeBack(started, err)
 		return err
@@ -84,7 +84,7 @@ func (s *Service) takeBack(r record, why error) {
 		Error: "which webhook is to be told could not be recorded: " + why.Error(),
 	}
 	s.writeDown(r)
-	s.feed.publish(Event{EventEnded, r.Execution, "", r.Request})
+	s.feed.publish(Event{Type: EventEnded, Execution: r.Execution, Request: r.Request})
 }
 
 // takeOver returns what the records add to those of the ledger: how executions ended that run by the ledger, which
@@ -107,7 +107,7 @@ func (s *Service) takeOver(ctx context.Context, records []record) []record {
 			*r = ended
 			s.writeDown(ended)
 		case !ok && r.Execution.Receipt != nil && !r.dropped: // this server was killed before it was recorded
-			s.feed.publish(Event{EventEnded, r.Execution, r.Webhook, r.Request})
+			s.feed.publish(Event{Type: EventEnded, Execution: r.Execution, Webhook: r.Webhook, Request: r.Request})
 		}
 	}
 	for kept := range s.deps.Records.UntoldExecutions() {

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -295,6 +296,10 @@ func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.
 	at := s.deps.Clock.Now()
 	s.writeDown(x.record(receipt, at))
 	x.end(receipt, at)
+	if s.deps.Records == nil { // else the runner keeps it until it is recorded
+		runtime.Gosched() // those who wait come first
+		x.clearAway()
+	}
 	s.tellEnd(ctx, x)
 }
 
@@ -308,7 +313,11 @@ func (s *Service) writeDown(r record) {
 
 // tellEnd tells of an ended execution, and keeps it for late readers.
 func (s *Service) tellEnd(ctx context.Context, x *Execution) {
-	s.feed.publish(Event{EventEnded, x.Info(), x.webhook, x.request})
+	ended := Event{Type: EventEnded, Execution: x.Info(), Webhook: x.webhook, Request: x.request}
+	if s.deps.Records != nil {
+		ended.done = x.clearAway
+	}
+	s.feed.publish(ended)
 	s.retire(x)
 	s.notify(ctx, x)
 }
