@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // State is what the servers of a region are together. A server that is alone, which nobody can join, has one without an id.
@@ -14,6 +15,8 @@ type State struct {
 	Epoch string
 	// Version is that of the commands, fields and snapshots that may be written: what all servers can read. It only rises.
 	Version int
+	// Ahead is how far the state's indexes are ahead of the log's: a snapshot of another log was restored, whose indexes were greater.
+	Ahead uint64
 
 	CreateIndex uint64
 	ModifyIndex uint64
@@ -32,3 +35,6 @@ func VersionOf(s *State) int {
 	}
 	return max(1, s.Version)
 }
+
+// EpochAt returns an epoch that is later than those of all clusters that were restored before the time, wherever they are.
+func EpochAt(now time.Time) string { return fmt.Sprintf("%020d", now.UnixNano()) }

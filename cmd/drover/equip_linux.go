@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover/internal/cli"
 	"github.com/drover-project/drover/internal/cli/doctor"
 	"github.com/drover-project/drover/internal/cli/fleet"
+	"github.com/drover-project/drover/internal/cli/ops"
+	"github.com/drover-project/drover/internal/control/archive"
 	"github.com/drover-project/drover/internal/evaluator"
 	"github.com/drover-project/drover/internal/fleet/whatif"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -22,6 +24,7 @@ func evaluate() { evaluator.Child(server.Texts()) }
 func parts() cli.Parts {
 	sysmon.Relax()
 	return cli.Parts{
+		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State},
 		RunAgent: server.Run,
 		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
 		Fleet:    fleet.Local{Check: server.CheckFleet, Simulate: whatif.Simulate},

@@ -13,7 +13,9 @@ import (
 	"github.com/drover-project/drover/internal/bench"
 	"github.com/drover-project/drover/internal/cli"
 	clifleet "github.com/drover-project/drover/internal/cli/fleet"
+	"github.com/drover-project/drover/internal/cli/ops"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/archive"
 )
 
 // evaluate is for an agent's children, of which there are none.
@@ -22,6 +24,7 @@ func evaluate() {}
 // parts gives the command line what it has in place of an agent's parts, which run on Linux only.
 func parts() cli.Parts {
 	return cli.Parts{
+		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State},
 		RunAgent: func(context.Context, *config.Agent, io.Writer, func(string)) error { return elsewhere() },
 		Fleet: clifleet.Local{
 			Check: func(context.Context, *config.Agent, fleet.Check, func(fleet.CheckStep)) error {

@@ -27,7 +27,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake",
+		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard rotation sysmon takeover telemetry version wake",
 		"what everybody may use",
 	},
 	{
@@ -56,7 +56,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"loops",
-		"control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner " +
+		"control/archive control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner " +
 			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
 			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",

@@ -31,6 +31,7 @@ var otherCodes = map[string]struct {
 	"job status nothing":                  {3, "the same"},
 	"alloc status 00000000":               {3, "the same"},
 	"node status 00000000":                {3, "the same"},
+	"operator snapshot inspect snap.gz":   {2, "a file that cannot be opened is wrong usage"},
 	"monitor -json=false -log-level INFO": {0, "there it was ended after a while (124); here the log ends"},
 }
 
@@ -39,7 +40,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling", "namespace status", "namespace inspect",
 	"server members -detailed", "operator autopilot", "operator metrics", "operator api", "operator root", "operator gossip",
-	"operator snapshot", "var", "service", "volume", "plugin", "system reconcile", "ui", "acl", "quota", "license", "setup",
+	"var", "service", "volume", "plugin", "system reconcile", "ui", "acl", "quota", "license", "setup",
 	"node pool apply pool.hcl", "namespace apply ns.hcl", // files: refused
 }
 

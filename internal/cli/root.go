@@ -29,6 +29,7 @@ type Parts struct {
 	RunAgent agent.RunFunc
 	Doctor   doctor.Probes
 	Fleet    fleet.Local
+	Archives ops.Archives
 	Bench    func(app *term.App) []*cobra.Command // "drover bench" and what it runs; nil: there is none
 }
 
@@ -100,7 +101,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	}
 	for _, c := range []*cobra.Command{
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), ops.NamespaceCommand(app),
-		ops.OperatorCommand(app), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
+		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
 		ops.AgentInfoCommand(app), env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
 	} {

@@ -124,7 +124,16 @@ type Server struct {
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
+	Snapshots       *Snapshots       `hcl:"snapshots,block"`
 	Rest            hcl.Body         `hcl:",remain" json:"-"`
+}
+
+// Snapshots has the leading server save the state into files, as "drover operator snapshot save" does.
+type Snapshots struct {
+	Interval string   `hcl:"interval,optional"` // time between two; duration; default 1h
+	Keep     *int     `hcl:"keep,optional"`     // files that stay, at least 1; default 24
+	Folder   string   `hcl:"folder,optional"`   // where they are, better on another disk; path; default: snapshots in data_dir
+	Rest     hcl.Body `hcl:",remain" json:"-"`
 }
 
 // SchedulerConfig is the scheduler's configuration until somebody changes it over the API.

@@ -77,6 +77,21 @@ func (s *Server) JoinTries() (most int, interval time.Duration) {
 	return cmp.Or(s.RetryMax, j.RetryMax), Duration(cmp.Or(s.RetryInterval, j.RetryInterval), retryInterval)
 }
 
+// Schedule is how often the state is saved into files, and how many stay. Only of a server that has Snapshots.
+func (s *Snapshots) Schedule() (every time.Duration, keep int) {
+	keep = snapshotsKept
+	if s.Keep != nil {
+		keep = *s.Keep
+	}
+	return Duration(s.Interval, snapshotInterval), keep
+}
+
+// Defaults of server.snapshots.
+const (
+	snapshotInterval = time.Hour
+	snapshotsKept    = 24
+)
+
 // FailoverTTL is how long a new leader waits for nodes before it calls them lost.
 func (s *Server) FailoverTTL() time.Duration {
 	return Duration(s.FailoverHeartbeatTTL, failoverHeartbeatTTL)
@@ -85,6 +100,11 @@ func (s *Server) FailoverTTL() time.Duration {
 // clusterProblems are those of what servers need to find each other.
 func (a *Agent) clusterProblems(p *problems) {
 	s := a.Server
+	if s.Snapshots != nil {
+		every, keep := s.Snapshots.Schedule()
+		p.check(every > 0, "server.snapshots.interval", "must be above 0, got %s", every)
+		p.check(keep > 0, "server.snapshots.keep", "must be at least 1, got %d", keep)
+	}
 	switch n := a.Expect(); {
 	case n == 2:
 		p.check(false, "server.bootstrap_expect", "must be 0, 1, 3, 5 or 7, got 2: two servers stand still when either of them fails")

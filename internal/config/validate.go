@@ -130,6 +130,7 @@ func (a *Agent) durations() map[string]string {
 		"client.gc_interval": c.GCInterval, "client.gc_min_age": c.GCMinAge, "client.gc_max_age": c.GCMaxAge,
 		"server.failover_heartbeat_ttl": s.FailoverHeartbeatTTL, "server.retry_interval": s.RetryInterval,
 		"server.rpc_hold_timeout":             s.RPCHold,
+		"server.snapshots.interval":           cmp.Or(s.Snapshots, &Snapshots{}).Interval,
 		"server.server_join.retry_interval":   cmp.Or(s.ServerJoin, &ServerJoin{}).RetryInterval,
 		"autopilot.last_contact_threshold":    cmp.Or(a.Autopilot, &Autopilot{}).LastContactThreshold,
 		"autopilot.server_stabilization_time": cmp.Or(a.Autopilot, &Autopilot{}).StabilizationTime,

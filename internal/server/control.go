@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/archive"
 	"github.com/drover-project/drover/internal/control/assignment"
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/fsm"
@@ -35,6 +36,8 @@ type control struct {
 	front     *nodes.Front // control as nodes see it
 	view      *demand.View
 	gate      *gate.Gate
+	archives  *archive.Archives
+	saves     *archive.Schedule // nil: nobody wants it
 	logger    *slog.Logger
 	joinToken string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
 }
@@ -82,6 +85,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
+	a.openArchives(c, machine)
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
@@ -172,7 +176,15 @@ func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 		{Name: "servers", Run: c.servers.Run},
 		{Name: "first configuration", Run: func(ctx context.Context) error { return c.configureFirst(ctx, cfg) }},
 		{Name: "leader", Run: func(ctx context.Context) error {
-			return c.leader.Follow(ctx, c.log, c.log.IsLeader(), c.log.Leadership())
+			c.log.Follow(ctx, func(term context.Context) { c.leader.Lead(term, c.log) })
+			return nil
+		}},
+		{Name: "archives", Run: func(ctx context.Context) error {
+			if c.saves != nil {
+				c.log.Follow(ctx, c.saves.Run)
+			}
+			<-ctx.Done()
+			return nil
 		}},
 	}
 }

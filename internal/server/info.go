@@ -71,6 +71,9 @@ func (a agentInfo) Health() (server, client *nomadagent.Health) {
 		if sick := a.control.log.Stats().Sick; sick != "" {
 			server.Ok, server.Message = false, sick
 		}
+		if why := a.control.saves.Problem(); why != "" && server.Ok { // it serves as well as before
+			server.Message = "ok, but the state is not saved as scheduled: " + why
+		}
 	}
 	if a.node != nil {
 		client = &nomadagent.Health{Ok: true, Message: "ok"}

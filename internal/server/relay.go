@@ -20,7 +20,7 @@ const procReadIndex = "Log.ReadIndex"
 func (a *Agent) openRelay() *relay.Relay {
 	c := a.control
 	peercall.Handle(c.servers.Mux(), procReadIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) {
-		return c.readIndex(ctx)
+		return c.log.ReadIndex(ctx)
 	})
 	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0)}, relay.Deps{
 		Servers: &knownServers{Servers: c.servers}, Owner: a.owner, Ready: c.log.Ready, Linearize: c.linearize,
@@ -42,15 +42,6 @@ func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (str
 		return a.control.front.Holder(ctx, key), nil
 	}
 	return "", nil
-}
-
-// readIndex returns an index at which the state has all that was acknowledged before the call, as a majority confirms. It is
-// the state's own: raft's counts entries, too, that change no state. Only on the leader. Errors: NotLeader, Unavailable.
-func (c *control) readIndex(ctx context.Context) (uint64, error) {
-	if _, err := c.log.ReadIndex(ctx); err != nil {
-		return 0, err
-	}
-	return c.store.Snapshot().Index(), nil
 }
 
 // linearize waits until this server's state has all that was acknowledged anywhere before the call.

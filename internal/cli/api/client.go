@@ -45,18 +45,26 @@ var statusCodes = map[int]drover.Code{
 
 // Open sends a request and returns its answer, which the caller closes. Errors have the code of the status.
 func (c *Client) Open(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
-	var body io.Reader
-	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(data)
+	if in == nil {
+		return c.Upload(ctx, method, path, query, nil, 0, nil)
 	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	return c.Upload(ctx, method, path, query, bytes.NewReader(data), int64(len(data)), nil)
+}
+
+// Upload is Open with a body of the size that is sent as it is, and with headers of its own.
+func (c *Client) Upload(
+	ctx context.Context, method, path string, query url.Values, body io.Reader, size int64, header http.Header,
+) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.Url(path, query), body)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "address %q: %w", c.Address, err)
 	}
+	req.ContentLength = size
+	maps.Copy(req.Header, header)
 	c.Authorize(req.Header)
 	res, err := c.HTTP.Do(req)
 	if err != nil {

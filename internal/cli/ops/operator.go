@@ -12,10 +12,11 @@ import (
 )
 
 // OperatorCommand is "drover operator".
-func OperatorCommand(app *term.App) *cobra.Command {
+func OperatorCommand(app *term.App, archives Archives) *cobra.Command {
 	return term.Group("operator", "Look after the servers",
 		term.Group("scheduler", "Configure the scheduler", schedulerGetCommand(app), schedulerSetCommand(app)),
-		term.Group("raft", "Look at the raft servers", raftPeersCommand(app)))
+		term.Group("raft", "Look at the raft servers", raftPeersCommand(app)),
+		snapshotCommand(app, archives))
 }
 
 // schedulerAnswer is the part of the API's answer that is used; the index stands in the configuration too.

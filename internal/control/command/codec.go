@@ -61,6 +61,7 @@ var kinds = [kindEnd]func() Command{
 	KindEndIncarnation:         func() Command { return new(EndIncarnation) },
 	KindRecordRunners:          func() Command { return new(RecordRunners) },
 	KindRaiseVersion:           func() Command { return new(RaiseVersion) },
+	KindRestoreState:           func() Command { return new(RestoreState) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -51,6 +51,7 @@ const (
 	KindEndIncarnation
 	KindRecordRunners
 	KindRaiseVersion
+	KindRestoreState
 	kindEnd
 )
 
@@ -96,7 +97,7 @@ var kindNames = [...]string{
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
-	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion",
+	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState",
 }
 
 // String returns the command's name.

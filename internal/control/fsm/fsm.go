@@ -31,6 +31,8 @@ type FSM struct {
 	store    *store.Store
 	observer Observer
 	strings  *command.Interner // owned by Apply
+	ahead    uint64            // cluster.State's; owned by Apply
+	parts    *parts            // of a restore that is under way; nil = none is. Owned by Apply
 }
 
 // New returns an FSM over the store. A nil observer observes nothing.
@@ -49,8 +51,9 @@ func (f *FSM) Store() *store.Store { return f.store }
 var ErrUndecodable = drover.Errorf(drover.Internal, "the log entry is not a command")
 
 // Apply applies the encoded command at the raft index. The result and the errors are the command's. An entry that
-// fails still advances the store's index.
+// fails still advances the store's index, which is ahead of the log's where a snapshot of another log was restored.
 func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
+	index += f.ahead
 	c, err := command.DecodeSharing(data, f.strings)
 	if err != nil {
 		return nil, fmt.Errorf("%w: entry %d: %w", ErrUndecodable, index, err)
@@ -62,9 +65,13 @@ func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
 // is committed even if the command failed: its check wrote nothing, and the index must advance. Job statuses are
 // derived once, after all parts of a batch, because each part may touch the same job.
 func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
-	if _, ok := c.(*command.Barrier); ok {
+	switch c := c.(type) {
+	case *command.Barrier: // with which a term of office begins
+		f.parts = nil
 		f.advance(index)
 		return nil, nil
+	case *command.RestoreState:
+		return nil, f.restoreState(index, c)
 	}
 	e := &entry{index: index, txn: f.store.Begin(index)}
 	var result any

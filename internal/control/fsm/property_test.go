@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -132,7 +133,7 @@ func (d draw) dispatch() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 22).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 23).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -177,6 +178,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return d.dispatch()
 	case 19:
 		return d.executions()
+	case 23:
+		return d.restore(s)
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:
@@ -186,6 +189,27 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		}}
 	}
 	return &command.SetDrain{NodeID: d.id("n", 3), Strategy: &drover.DrainStrategy{}, Time: d.time()}
+}
+
+// restore goes back to the present state, or to one of another log, or to what is no state.
+func (d draw) restore(s *store.Snapshot) command.Command {
+	image := &Image{s}
+	if rapid.Bool().Draw(d.t, "of another log") {
+		other := New(store.New(), nil)
+		other.advance(rapid.Uint64Range(1, 200).Draw(d.t, "index"))
+		image = other.Image()
+	}
+	var snapshot bytes.Buffer
+	zip := gzip.NewWriter(&snapshot)
+	require.NoError(d.t, image.Write(zip))
+	require.NoError(d.t, zip.Close())
+	if rapid.IntRange(0, 3).Draw(d.t, "damaged") == 0 {
+		snapshot.Truncate(snapshot.Len() / 2)
+	}
+	return &command.RestoreState{
+		ID: "r", Data: snapshot.Bytes(), Last: true, Epoch: "7",
+		Then: command.StopAllocs{IDs: []string{d.id("a", 12)}, Time: d.time(), Evals: d.evals()},
+	}
 }
 
 // TestSameLogSameState: replaying gives the same hash, restoring gives the same hash, and going on after a restore

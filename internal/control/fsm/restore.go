@@ -14,6 +14,12 @@ import (
 // Restore replaces the state by a snapshot's. A torn or corrupt one changes nothing.
 // Errors: Invalid with what is wrong and where, and those of r.
 func (f *FSM) Restore(r io.Reader) error {
+	return f.restore(r, func(saved uint64) uint64 { return saved }, func(*entry) {})
+}
+
+// restore replaces the state by a snapshot's. at returns the index of the new state, by that of the snapshot; then changes the
+// state before anybody sees it.
+func (f *FSM) restore(r io.Reader, at func(saved uint64) uint64, then func(*entry)) error {
 	x := &imageReader{
 		recordReader: recordReader{r: bufio.NewReaderSize(r, 64<<10)}, jobs: map[jobRef]*drover.Job{},
 		strings: command.NewInterner(),
@@ -25,15 +31,17 @@ func (f *FSM) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	x.t = f.store.BeginRestore(meta.Index)
+	index := at(meta.Index)
+	x.t = f.store.BeginRestore(index)
 	if err := x.all(); err != nil {
 		x.t.Abort()
 		return err
 	}
 	x.t.RestoreTables(meta.Tables)
-	x.t.Commit()
+	then(&entry{index: index, kind: command.KindRestoreState, txn: x.t})
+	f.ahead, f.parts = ahead(x.t.Commit()), nil
 	if o, ok := f.observer.(RestoreObserver); ok {
-		o.Restored(meta.Index)
+		o.Restored(index)
 	}
 	return nil
 }

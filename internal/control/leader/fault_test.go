@@ -39,33 +39,24 @@ func TestDiskFullAndRecovered(t *testing.T) {
 	})
 }
 
-func TestFollowLeadership(t *testing.T) {
+func TestALeaderThatCannotWriteTriesAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, leader.Config{})
 		c.stop()
-		leads := make(chan bool)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- c.leader.Follow(ctx, c.log, false, leads) }() // ends with cancel
-		synctest.Wait()
-		require.False(t, c.leader.Leading())
+		ended := make(chan struct{})
 		c.log.setFull(true)
-		leads <- true
+		go func() { defer close(ended); c.leader.Lead(ctx, c.log) }() // ends with cancel
 		synctest.Wait()
 		require.False(t, c.leader.Leading())
 		c.log.setFull(false)
 		clock.Sleep(ctx, clock.Wall{}, 2*time.Second)
 		synctest.Wait()
 		require.True(t, c.leader.Leading())
-		leads <- false
-		synctest.Wait()
-		require.False(t, c.leader.Leading())
-		require.Equal(t, drover.NotLeader, drover.CodeOf(c.leader.CollectGarbage(ctx)))
-		leads <- true
-		synctest.Wait()
-		require.True(t, c.leader.Leading())
 		cancel()
-		require.Error(t, <-ended)
+		<-ended
+		require.False(t, c.leader.Leading())
+		require.Equal(t, drover.NotLeader, drover.CodeOf(c.leader.CollectGarbage(t.Context())))
 	})
 }
 

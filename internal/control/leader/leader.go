@@ -100,43 +100,13 @@ func New(cfg Config, deps Deps) *Leader {
 	return l
 }
 
-// Follow runs Run whenever this server leads, as leadership tells (raftlog.Log.Leadership), until ctx ends. led is
-// whether it leads already.
-func (l *Leader) Follow(ctx context.Context, log Log, led bool, leadership <-chan bool) error {
-	for {
-		if led {
-			led = l.lead(ctx, log, leadership)
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case led = <-leadership:
-		}
-	}
-}
-
-// lead runs Run until leadership says otherwise or ctx ends; it reports whether this server leads.
-func (l *Leader) lead(ctx context.Context, log Log, leadership <-chan bool) bool {
-	termCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(termCtx, log) }() // ends with termCtx
-	for {
-		select {
-		case leads := <-leadership:
-			if leads {
-				continue // won, lost and won again: the log refuses what was proposed in between
-			}
-			cancel()
-			<-ended
-			return false
-		case err := <-ended:
+// Lead runs Run until ctx, which is that of a term of office, ends. While the log refuses the first entry (a full disk) it tries
+// again.
+func (l *Leader) Lead(ctx context.Context, log Log) {
+	for ctx.Err() == nil {
+		if err := l.Run(ctx, log); ctx.Err() == nil {
 			l.deps.Logger.Warn("cannot lead yet", "error", err)
-			return clock.Sleep(ctx, l.deps.Clock, retryDelay) // the log refuses (a full disk): try again
-		case <-ctx.Done():
-			<-ended
-			return false
+			clock.Sleep(ctx, l.deps.Clock, retryDelay)
 		}
 	}
 }

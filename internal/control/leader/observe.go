@@ -99,6 +99,9 @@ func (l *Leader) JobChanged(_ uint64, job drover.NamespacedID, now *drover.Job) 
 	l.periodic.jobChanged(job, now)
 }
 
+// Restored implements fsm.RestoreObserver: another state is there. No term is under way then.
+func (l *Leader) Restored(uint64) { l.periodic.forget() }
+
 // restore gives the broker the evaluations of the state. Observed changes since Enable are in it already; evaluations
 // are told apart by their ids.
 func (l *Leader) restore() {

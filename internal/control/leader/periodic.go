@@ -36,6 +36,14 @@ func newPeriodic() *periodic {
 	}
 }
 
+// forget forgets all jobs: restore tells of those of the state when the next term begins.
+func (p *periodic) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.dirty)
+	clear(p.due)
+}
+
 // jobChanged does not block; the loop looks at the job later.
 func (p *periodic) jobChanged(key drover.NamespacedID, now *drover.Job) {
 	p.mu.Lock()

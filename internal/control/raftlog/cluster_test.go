@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -39,14 +40,17 @@ func TestThreeServers(t *testing.T) {
 	awaitIndex(t, fsms[1:], last)
 
 	require.NoError(t, logs[0].Close(), "the leader goes away")
-	next := 1
-	select {
-	case is := <-logs[1].Leadership():
-		require.True(t, is)
-	case is := <-logs[2].Leadership():
-		require.True(t, is)
-		next = 2
+	ctx, cancel := context.WithCancel(t.Context())
+	led := make(chan int, 2)
+	for i := range logs[1:] {
+		go func() { // ends with ctx
+			if logs[i+1].WaitLeader(ctx) == nil {
+				led <- i + 1
+			}
+		}()
 	}
+	next := <-led
+	cancel()
 	require.NoError(t, logs[next].WaitLeader(t.Context()))
 	last, _, err = logs[next].Propose(t.Context(), register("after"))
 	require.NoError(t, err)

@@ -30,9 +30,6 @@ func (l *Log) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Leadership tells each gain and loss of leadership; only the newest is kept for a slow reader. It has one reader.
-func (l *Log) Leadership() <-chan bool { return l.raft.LeaderCh() }
-
 // Leader returns the leader's id and address; empty while there is none.
 func (l *Log) Leader() (id, address string) {
 	a, i := l.raft.LeaderWithID()

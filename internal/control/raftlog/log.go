@@ -42,6 +42,7 @@ type Log struct {
 	ended     chan struct{}  // closed when raft has stopped: it answers nobody any more
 	asked     questions      // that raft has not answered yet
 	readyIn   atomic.Uint64  // the term in which Ready was answered
+	terms     terms          // that Follow runs
 	once      sync.Once
 	closed    error
 }
@@ -151,7 +152,8 @@ func (l *Log) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// Propose appends the command and waits until it is applied here. Many callers at once share disk writes.
+// Propose appends the command and waits until it is applied here. Many callers at once share disk writes. The index is that of the
+// state with the command.
 // The error is the command's own, or: NotLeader (ask the server in the message); Exhausted if the disk is full;
 // Unavailable if leadership was lost meanwhile (the command may or may not be applied later); Canceled if ctx ended
 // first (the same), or this program cannot read what stands before it in the log (the same); TooLarge.
@@ -181,8 +183,8 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 	if a.lost {
 		return 0, nil, a.err
 	}
-	checkStored(c, f.Index(), l.machine.fsm.Store().Index())
-	return f.Index(), a.value, a.err
+	checkStored(c, a.index, l.machine.fsm.Store().Index())
+	return a.index, a.value, a.err
 }
 
 // checkStored: the state has what is about to be answered.

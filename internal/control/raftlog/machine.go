@@ -14,6 +14,7 @@ import (
 
 // answer is what the FSM said of an entry.
 type answer struct {
+	index uint64 // of the state, which may be ahead of the log's
 	value any
 	err   error
 	lost  bool // the state lacks the entry: err is not the command's
@@ -30,7 +31,7 @@ type machine struct {
 
 // Apply implements raft.FSM.
 func (m *machine) Apply(l *raft.Log) any {
-	return m.recent.keep(l.Index, func() answer { return m.apply(l) })
+	return m.recent.keep(func() answer { return m.apply(l) })
 }
 
 func (m *machine) apply(l *raft.Log) answer {
@@ -45,7 +46,7 @@ func (m *machine) apply(l *raft.Log) answer {
 		m.log.Error("applying the log", "index", l.Index, "error", lost)
 		return answer{err: lost, lost: true}
 	}
-	return answer{value: value, err: err}
+	return answer{index: m.fsm.Store().Index(), value: value, err: err}
 }
 
 // ApplyBatch implements raft.BatchingFSM.
@@ -59,10 +60,14 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 	return out
 }
 
-// Snapshot implements raft.FSM. It refuses while the state lacks an entry, which would be dropped from the log behind it.
+// Snapshot implements raft.FSM. It refuses while the state lacks an entry, which would be dropped from the log behind it, and while
+// the parts of another state come.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	if lost := m.health.lacking(); lost != nil {
 		return nil, drover.Errorf(drover.Unavailable, "no snapshot is written: %w", lost)
+	}
+	if m.fsm.Restoring() {
+		return nil, drover.Errorf(drover.Conflict, "no snapshot is written: the state is being replaced")
 	}
 	return image{m.fsm.Image()}, nil
 }

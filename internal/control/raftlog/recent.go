@@ -13,15 +13,12 @@ import (
 // what its own state machine said of it.
 type recent struct {
 	mu   sync.Mutex
-	list [4096]struct { // guarded by mu; an entry is at its index, modulo
-		index  uint64
-		answer answer
-	}
+	list [4096]answer // guarded by mu; each is at its index, modulo
 }
 
 // keep applies an entry and keeps what it answered, unless the state lacks it. Who saw in the state that the entry is applied
 // finds its answer: it waits here until the answer is kept, too.
-func (r *recent) keep(index uint64, apply func() answer) answer {
+func (r *recent) keep(apply func() answer) answer {
 	if r == nil {
 		return apply()
 	}
@@ -29,8 +26,7 @@ func (r *recent) keep(index uint64, apply func() answer) answer {
 	defer r.mu.Unlock()
 	a := apply()
 	if !a.lost {
-		at := &r.list[index%uint64(len(r.list))]
-		at.index, at.answer = index, a
+		r.list[a.index%uint64(len(r.list))] = a
 	}
 	return a
 }
@@ -41,8 +37,8 @@ func (r *recent) get(index uint64) (answer, bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := r.list[index%uint64(len(r.list))]
-	return at.answer, at.index == index
+	a := r.list[index%uint64(len(r.list))]
+	return a, a.index == index
 }
 
 // Answer waits until the entry that another server proposed is applied here, and returns what it answered. Errors: the

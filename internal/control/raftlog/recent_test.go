@@ -22,14 +22,14 @@ func TestWhoSeesAnEntryFindsItsAnswer(t *testing.T) {
 				t.Errorf("entry %d: %v %v", index, a, ok)
 			}
 		})
-		r.keep(index, func() answer {
+		r.keep(func() answer {
 			close(applied) // the state has it, and wakes who waits
-			return answer{value: index}
+			return answer{index: index, value: index}
 		})
 	}
 	wait.Wait()
-	r.keep(7, func() answer { return answer{lost: true} })
+	r.keep(func() answer { return answer{index: 7, lost: true} })
 	a, ok := r.get(7)
 	require.True(t, ok && a.value == uint64(7), "what is lost is no answer")
-	require.True(t, (*recent)(nil).keep(1, func() answer { return answer{lost: true} }).lost)
+	require.True(t, (*recent)(nil).keep(func() answer { return answer{lost: true} }).lost)
 }

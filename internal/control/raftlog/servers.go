@@ -68,8 +68,8 @@ func (l *Log) change(ctx context.Context, what string, ask func() raft.Future) e
 	return drover.Errorf(drover.Unavailable, "%s: %w", what, err)
 }
 
-// ReadIndex returns an index at which a read sees everything that was acknowledged before the call: a quorum takes this server
-// for the leader, as it commits an entry without a command. A server whose state has that index reads linearizably. Only on
+// ReadIndex returns an index of the state at which a read sees everything that was acknowledged before the call: a quorum takes this
+// server for the leader, as it commits an entry without a command. A server whose state has that index reads linearizably. Only on
 // the leader. Errors: as of Propose; Unavailable while the state lacks an entry.
 //
 // raft's VerifyLeader would spare the entry, but counts the answer to a heartbeat that was sent before it was asked: then two
@@ -81,7 +81,7 @@ func (l *Log) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := l.health.lacking(); err != nil {
 		return 0, err
 	}
-	return l.raft.AppliedIndex(), nil
+	return l.machine.fsm.Store().Index(), nil
 }
 
 // LastContact is how long ago this server heard of the leader: 0 if it leads, negative if it never heard of one.

@@ -27,6 +27,7 @@ func (c *Core) Observe(now time.Time, snap Snapshot, events []drover.Event) {
 // ReadAll compares everything with the snapshot: after a start, and after missed events.
 func (c *Core) ReadAll(now time.Time, snap Snapshot) {
 	for _, id := range slices.Sorted(maps.Keys(c.envs)) {
+		c.envs[id].version = 0 // the state may have been put back to an older one
 		c.readEnv(now, snap, environment.JobID(id))
 	}
 	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {

@@ -18,12 +18,13 @@ type cloud struct {
 	provider provider.Provider // the same, with its calls measured
 	pool     *pool.Pool
 	err      error // why it can't be used
+	owner    string
 }
 
 // openCloud makes a provider's loop for a term, with the provider of the term before.
 func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *cloud {
-	c := &cloud{cfg: cfg}
-	if before != nil {
+	c := &cloud{cfg: cfg, owner: who.Owner}
+	if before != nil && before.owner == who.Owner { // a restored state may have another
 		c.plain, c.provider = before.plain, before.provider
 	}
 	if c.provider == nil {

@@ -27,6 +27,8 @@ type Config struct {
 	Nodes  allocations.Nodes
 	Events cluster.Events
 	Agent  Agent
+	// Archives saves and restores the state.
+	Archives cluster.Archives
 	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)

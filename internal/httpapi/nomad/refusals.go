@@ -50,7 +50,6 @@ func Refusals() []Refusal {
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"there is one server: the leadership can't be transferred", []string{"/v1/operator/raft/transfer-leadership"}},
 		{"autopilot is not implemented yet", []string{"/v1/operator/autopilot/"}},
-		{"snapshots through this API are not implemented yet", []string{"/v1/operator/snapshot"}},
 		{"there is no keyring", []string{"/v1/operator/keyring/"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
 		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},

@@ -55,16 +55,17 @@ var fixed = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
 // world is a face over a real store, with fakes around it.
 type world struct {
-	t       *testing.T
-	store   *store.Store
-	intake  *fakeIntake
-	node    *fakeNode
-	events  *fakeEvents
-	agent   *fakeAgent
-	cfg     nomad.Config
-	handler http.Handler
-	url     string
-	client  *api.Client
+	t        *testing.T
+	store    *store.Store
+	intake   *fakeIntake
+	node     *fakeNode
+	events   *fakeEvents
+	agent    *fakeAgent
+	archives *fakeArchives
+	cfg      nomad.Config
+	handler  http.Handler
+	url      string
+	client   *api.Client
 }
 
 type storeState struct{ *store.Store }
@@ -74,12 +75,12 @@ func (s storeState) Snapshot() answer.Snapshot { return s.Store.Snapshot() }
 // newWorld serves a cluster with a node, a job "web" with a running allocation, its evaluation and its deployment.
 func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
 	t.Helper()
-	w := &world{t: t, store: store.New(), node: newFakeNode(), events: newFakeEvents()}
+	w := &world{t: t, store: store.New(), node: newFakeNode(), events: newFakeEvents(), archives: &fakeArchives{text: "state"}}
 	w.intake = &fakeIntake{store: w.store}
 	ring := telemetry.NewRing(slog.DiscardHandler)
 	w.agent = &fakeAgent{ring: ring, metrics: telemetry.NewMetrics(clock.Wall{})}
 	w.cfg = nomad.Config{
-		State: storeState{w.store}, Intake: w.intake, Nodes: w, Events: w.events, Agent: w.agent, Clock: clock.Wall{},
+		State: storeState{w.store}, Intake: w.intake, Nodes: w, Events: w.events, Agent: w.agent, Archives: w.archives, Clock: clock.Wall{},
 		ID: id.Random{}, Logger: slog.New(ring), Pprof: true,
 	}
 	for _, f := range change {

@@ -23,8 +23,9 @@ type Intake interface {
 
 // Config is what the group needs beside the cluster.
 type Config struct {
-	Intake Intake
-	Events Events
+	Intake   Intake
+	Events   Events
+	Archives Archives
 	// Heartbeat is how often an event stream without events sends {}.
 	Heartbeat time.Duration
 }
@@ -51,6 +52,8 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 
 		{Pattern: "GET /v1/operator/scheduler/configuration", Where: httpapi.Reads, Handle: f.readSchedulerConfig},
 		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Where: httpapi.Leader, Handle: f.writeSchedulerConfig},
+		{Pattern: "GET /v1/operator/snapshot", Where: httpapi.Reads, Handle: f.saveSnapshot, Stream: true},
+		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Handle: f.restoreSnapshot, MaxBody: -1},
 		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Handle: f.systemGC},
 		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Handle: f.reconcileSummaries},
 	}
