@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -191,7 +193,11 @@ func TestReceiptsOutliveAKill(t *testing.T) {
 	t.Cleanup(func() { cleanAfter(t, args) })
 	a.putEnvironment("25", 1)
 	runner := a.claim(25)
-	x, err := a.native().StartExecution(t.Context(), runner, execution.Request{Command: "exit 7"})
+	key := client.WithIdempotencyKey(t.Context(), "key")
+	claimed, err := a.native().Claim(key, execution.ClaimRequest{Environment: "25", Wait: time.Minute})
+	require.NoError(t, err)
+	other := client.WithIdempotencyKey(t.Context(), "other")
+	x, err := a.native().StartExecution(other, runner, execution.Request{Command: "exit 7"})
 	require.NoError(t, err)
 	_, err = a.native().WaitExecution(t.Context(), x.ID)
 	require.NoError(t, err)
@@ -204,4 +210,10 @@ func TestReceiptsOutliveAKill(t *testing.T) {
 	})
 	require.False(t, kept.Running)
 	require.Equal(t, 7, kept.Receipt.ExitCode)
+	again, err := b.native().StartExecution(other, runner, execution.Request{Command: "exit 7"})
+	require.NoError(t, err)
+	require.Equal(t, x.ID, again.ID, "the key names it over a restart")
+	same, err := b.native().Claim(key, execution.ClaimRequest{Environment: "25", Wait: time.Minute})
+	require.NoError(t, err)
+	require.Equal(t, claimed.ID, same.ID)
 }

@@ -83,9 +83,14 @@ func TestHangingWebhooksLeaveRoomForOthers(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Contains(t, b.hooks.called(), "https://quick.example.org/")
+		hang("https://slow.example.org/hang", 2_000-420)
+		_, err = b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 0", "https://quick.example.org/"))
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "too many of the environment wait")
+		_, err = b.CreateRequest(t.Context(), other.ID, withHook("exit 0", "https://quick.example.org/"))
+		require.NoError(t, err, "of another they do not")
 		close(b.hooks.hold)
 		synctest.Wait()
-		require.Equal(t, 421, b.hooks.count(), "all have their turn")
+		require.Equal(t, 2_002, b.hooks.count(), "all have their turn")
 	})
 }
 

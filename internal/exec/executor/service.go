@@ -161,6 +161,11 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	if err != nil {
 		return nil, err
 	}
+	if env := lease.Runner().Environment; of.webhook != "" && s.telling.crowded(env) {
+		lease.Done()
+		return nil, drover.Errorf(drover.Exhausted, "%d webhooks of environment %q wait to be told: do their receivers answer?",
+			maxWaitingEnv, env)
+	}
 	x, err := s.start(ctx, lease, spec, of)
 	if err != nil {
 		lease.Done()

@@ -12,6 +12,7 @@ const (
 	maxNotifying     = 1_000
 	maxNotifyingEnv  = 250
 	maxNotifyingHost = 50
+	maxWaitingEnv    = 2_000 // of one environment, also those that are being told; then none is started
 )
 
 // turns lets webhooks be told in turn.
@@ -39,33 +40,34 @@ func (t *turns) take(ctx context.Context, address, environment string) (leave fu
 	if u, err := url.Parse(address); err == nil {
 		host = u.Hostname()
 	}
-	var taken []func()
+	names := []string{environment + " " + host, environment}
+	parts := []*part{t.use(names[0], maxNotifyingHost), t.use(names[1], maxNotifyingEnv)}
+	places := []chan struct{}{parts[0].places, parts[1].places, t.all}
+	taken := 0
 	leave = func() {
-		for i := len(taken) - 1; i >= 0; i-- {
-			taken[i]()
+		for _, p := range places[:taken] {
+			<-p
+		}
+		for _, name := range names {
+			t.unuse(name)
 		}
 	}
-	for _, p := range []struct {
-		name   string
-		places int
-	}{{environment + " " + host, maxNotifyingHost}, {environment, maxNotifyingEnv}} {
-		part := t.use(p.name, p.places)
-		if !wait(ctx, part.places) {
-			t.unuse(p.name)
+	for _, p := range places {
+		if !wait(ctx, p) {
 			leave()
 			return nil, false
 		}
-		taken = append(taken, func() {
-			<-part.places
-			t.unuse(p.name)
-		})
+		taken++
 	}
-	if !wait(ctx, t.all) {
-		leave()
-		return nil, false
-	}
-	taken = append(taken, func() { <-t.all })
 	return leave, true
+}
+
+// crowded reports whether so many webhooks of the environment wait that none is to be added.
+func (t *turns) crowded(environment string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.parts[environment]
+	return p != nil && p.users >= maxWaitingEnv
 }
 
 // wait takes a place; false when ctx ended before.
