@@ -213,7 +213,9 @@ func TestNodesThatAreNotHere(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.checkImage(t.Context(), execution.Environment{Image: "/not/there"}), "another node may have it")
 	a.exec = nil
-	a.withhold(t.Context(), []string{"x"})()
+	giveBack, err := a.withhold(t.Context(), []string{"x"})
+	require.NoError(t, err)
+	giveBack()
 	ready, cancel := context.WithCancel(t.Context())
 	require.True(t, a.awaitNode(ready), "there is none to wait for")
 	cancel()

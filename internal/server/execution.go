@@ -32,7 +32,9 @@ type executionService struct {
 	settings []*config.EnvSetting
 	cluster  *nomadbackend.Backend // nil: runners are kept here
 	lead     func(ctx context.Context, term func(ctx context.Context))
-	deps     Deps
+
+	directory lessee.Directory
+	deps      Deps
 }
 
 // openExecution makes the execution service, over this process's control plane or another cluster. A process that
@@ -65,6 +67,8 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if backend != nil {
 		ld.Ready = backend.Await
 	} else {
+		x.directory = lessee.Directory{Store: c.store, Network: lessee.Network{Servers: c.servers}}
+		ld.Peers, ld.Owner, ld.IDs = x.directory.Network, x.directory.Keeper, d.IDs
 		ld.Record = func(lease uint64) runner.Intake { return poolIntake{c.intake, lease} }
 		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
 		ld.Changed = func() <-chan struct{} { return c.store.Watch(tables.Lessees, "") }
@@ -74,6 +78,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		deps := deps
 		if deps.Holds = holds; backend == nil {
 			deps.Intake = poolIntake{c.intake, lease}
+			deps.Live = func(lease uint64) bool { return c.store.Snapshot().Lessee(lease) != nil }
 		}
 		rc := runner.Config{
 			JournalPath: journal, Lease: lease, Former: former, MaxWaiting: a.cfg.Exec.QueueLength, Environments: opts,
@@ -92,7 +97,10 @@ func (a *Agent) openExecution() (*executionService, error) {
 		executions, err := executor.New(executor.Config{LedgerPath: ledger, Lease: lease}, xd)
 		return &lessee.Life{Runners: runners, Executions: executions}, err
 	}
-	x.Lessee, err = lessee.New(lessee.Config{Server: c.servers.Self().ID, Journal: journal}, ld)
+	if x.Lessee, err = lessee.New(lessee.Config{Server: c.servers.Self().ID, Journal: journal}, ld); err == nil {
+		x.directory.Lessee = x.Lessee
+		x.Answer(c.servers.Mux())
+	}
 	return x, err
 }
 
@@ -216,9 +224,9 @@ func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reaso
 }
 
 // withhold keeps runners that are about to be stopped from being handed out.
-func (a *Agent) withhold(ctx context.Context, allocIDs []string) (giveBack func()) {
+func (a *Agent) withhold(ctx context.Context, allocIDs []string) (giveBack func(), err error) {
 	if a.exec == nil || a.exec.cluster != nil { // its runners are elsewhere
-		return func() {}
+		return func() {}, nil
 	}
 	return a.exec.Withhold(ctx, allocIDs)
 }

@@ -95,7 +95,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Incarnation, Clock: a.deps.Clock, Log: shared.Logger,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.office, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}

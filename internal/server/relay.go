@@ -29,7 +29,7 @@ func (a *Agent) openRelay() *relay.Relay {
 }
 
 // owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another that
-// does. Runners and executions are the leader's.
+// does. "" is the leader.
 func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if place == httpapi.AtAllocation {
 		alloc := a.control.store.Snapshot().Allocation(key)
@@ -41,7 +41,10 @@ func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (str
 	if place == httpapi.AtNode {
 		return a.control.front.Holder(ctx, key), nil
 	}
-	return "", nil
+	if a.exec.cluster != nil { // at the leader only
+		return "", nil
+	}
+	return a.exec.directory.Owner(ctx, place, key), nil
 }
 
 // linearize waits until this server's state has all that was acknowledged anywhere before the call.

@@ -44,10 +44,6 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
-	if cfg.Clustered() {
-		slog.New(ring).Warn("several servers share one state, but when a leader dies warm runners are started anew, " +
-			"and with each change of leader requests of executions have to be repeated")
-	}
 	for _, line := range cfg.Exposed() {
 		slog.New(ring).Warn("INSECURE, as insecure = true allows: whoever reaches this agent can run programs on its machines, "+
 			"or read what goes over the network", "listener", line)

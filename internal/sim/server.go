@@ -134,8 +134,8 @@ func (s *server) schedule(in scheduler.Input) scheduler.Output {
 }
 
 // withhold is leader.Deps.Withhold, as the agent gives it to the leader in the product.
-func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func()) {
-	return s.runners.withhold(allocIDs)
+func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func(), err error) {
+	return s.runners.withhold(allocIDs), nil
 }
 
 // collect is intake.Deps.Collect.

@@ -70,7 +70,7 @@ type Deps struct {
 	// Schedule answers an evaluation; nil: scheduler.Schedule. The simulation's takes its time.
 	Schedule func(scheduler.Input) scheduler.Output
 	// Withhold is planner.Deps.Withhold; nil: there are no warm runners.
-	Withhold func(ctx context.Context, allocIDs []string) (giveBack func())
+	Withhold func(ctx context.Context, allocIDs []string) (giveBack func(), err error)
 }
 
 // Leader is an fsm.Observer all the time, and works while Run does.

@@ -2,6 +2,7 @@ package leases
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -63,5 +64,37 @@ func TestRunnersAreSpread(t *testing.T) {
 		for _, h := range holders {
 			require.InDelta(t, holders[0].Held, h.Held, 1)
 		}
+	})
+}
+
+// A server hands out nothing any more when the leader takes its leases away, however late the leader's answers come.
+func TestLeasesEndAfterTheirServerKnows(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := time.Unix(1e9, 0)
+		now, holds := start, start // how long the server hands out
+		var w Watch
+		due, again := w.Due(now, []uint64{7})
+		require.Empty(t, due, "a leader that begins has heard of nobody")
+		for range rapid.IntRange(0, 20).Draw(t, "questions") {
+			asked := now
+			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "there")) * time.Millisecond)
+			if due, again = w.Due(now, []uint64{7}); len(due) > 0 {
+				break
+			}
+			w.Heard(now, 7)
+			holds = asked.Add(Lasts)
+			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "back")) * time.Millisecond)
+		}
+		for len(due) == 0 {
+			if again.After(now) {
+				now = again
+			}
+			due, again = w.Due(now, []uint64{7})
+		}
+		require.Equal(t, []uint64{7}, due)
+		require.False(t, now.Before(holds))
+		due, _ = w.Due(now, nil)
+		require.Empty(t, due, "it has ended")
 	})
 }

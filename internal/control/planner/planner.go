@@ -42,8 +42,9 @@ type Deps struct {
 	// token is another was made by a worker that took too long, and is refused.
 	Token func(evalID string) (token string, ok bool)
 	// Withhold, if set, is called before warm runners are stopped. Until giveBack is called none of them is handed out,
-	// and those that were are in the state as claimed when it returns (exec/runner's Service.Withhold).
-	Withhold func(ctx context.Context, allocIDs []string) (giveBack func())
+	// and those that were are in the state as claimed when it returns (exec/runner's Service.Withhold). Errors: Unavailable: a
+	// server that may have handed some of them out does not answer.
+	Withhold func(ctx context.Context, allocIDs []string) (giveBack func(), err error)
 	Clock    clock.Clock
 	IDs      id.Source
 	Logger   *slog.Logger
@@ -83,7 +84,11 @@ func New(cfg Config, deps Deps) *Planner {
 // Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
-	defer p.withhold(ctx, plan)()
+	giveBack, err := p.withhold(ctx, plan)
+	if err != nil {
+		return drover.PlanResult{}, err
+	}
+	defer giveBack()
 	s := &submission{plan: plan, evals: evals, done: make(chan struct{})}
 	if err := p.enqueue(s); err != nil {
 		return drover.PlanResult{}, err

@@ -7,13 +7,14 @@ import (
 )
 
 // withhold keeps the warm runners that the plan stops from being handed out until the function it returns is called.
-func (p *Planner) withhold(ctx context.Context, plan *drover.Plan) (giveBack func()) {
+// Errors: those of Deps.Withhold.
+func (p *Planner) withhold(ctx context.Context, plan *drover.Plan) (giveBack func(), err error) {
 	if p.deps.Withhold == nil {
-		return func() {}
+		return func() {}, nil
 	}
 	ids := stoppedWarm(plan)
 	if len(ids) == 0 {
-		return func() {}
+		return func() {}, nil
 	}
 	return p.deps.Withhold(ctx, ids)
 }

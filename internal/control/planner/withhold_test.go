@@ -28,7 +28,7 @@ func TestWarmRunnersAreWithheldWhileTheyAreStopped(t *testing.T) {
 
 	p := newPlanner(f, Config{})
 	given := false
-	p.deps.Withhold = func(_ context.Context, ids []string) func() {
+	p.deps.Withhold = func(_ context.Context, ids []string) (func(), error) {
 		require.Equal(t, []string{"warm", "handed"}, ids)
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -38,7 +38,7 @@ func TestWarmRunnersAreWithheldWhileTheyAreStopped(t *testing.T) {
 		return func() {
 			given = true
 			require.Equal(t, drover.AllocDesiredStop, f.snapshot().Allocation("warm").DesiredStatus)
-		}
+		}, nil
 	}
 	start(t, p)
 	r, err := p.Submit(t.Context(), plan, nil)
@@ -46,4 +46,24 @@ func TestWarmRunnersAreWithheldWhileTheyAreStopped(t *testing.T) {
 	require.True(t, given)
 	require.NotZero(t, r.RefreshIndex, "to be planned again with what was claimed")
 	require.Equal(t, drover.AllocDesiredRun, f.snapshot().Allocation("handed").DesiredStatus)
+}
+
+// Who may have handed out a runner does not answer: the plan is made again later.
+func TestNothingIsStoppedThatMayBeHandedOut(t *testing.T) {
+	t.Parallel()
+	f := newFakeState()
+	f.nodes["n"] = node("n", 1000)
+	plan := place()
+	plan.Job.TaskGroups = []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{Size: 1}}}
+	f.allocs["warm"] = alloc("warm", "n", 1)
+	f.allocs["warm"].TaskGroup = "g"
+	plan.NodeUpdate = map[string][]*drover.Allocation{"n": {f.allocs["warm"]}}
+	p := newPlanner(f, Config{})
+	p.deps.Withhold = func(context.Context, []string) (func(), error) {
+		return nil, drover.Errorf(drover.Unavailable, "it is away")
+	}
+	start(t, p)
+	_, err := p.Submit(t.Context(), plan, nil)
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	require.Equal(t, drover.AllocDesiredRun, f.snapshot().Allocation("warm").DesiredStatus)
 }

@@ -93,7 +93,7 @@ func (s *Service) takeOver(ctx context.Context, records []record) []record {
 	if s.deps.Records == nil {
 		return records
 	}
-	for err := s.deps.Records.Ready(ctx); err != nil; err = s.deps.Records.Ready(ctx) {
+	for err := s.deps.Records.Ready(ctx); err != nil && drover.CodeOf(err) != drover.NotLeader; err = s.deps.Records.Ready(ctx) {
 		if !clock.Sleep(ctx, s.deps.Clock, time.Second) {
 			return records
 		}
@@ -111,9 +111,38 @@ func (s *Service) takeOver(ctx context.Context, records []record) []record {
 		}
 	}
 	for kept := range s.deps.Records.UntoldExecutions() {
-		if !seen[kept.Execution.ID] {
+		if !seen[kept.Execution.ID] && s.looksAfter(ctx, kept.Execution.AllocID) {
 			records = append(records, recordOf(kept))
 		}
 	}
 	return records
+}
+
+// looksAfter reports whether what was recorded of a runner's executions is this server's to go on with: it keeps the runner, or
+// nobody does, and this server leads.
+func (s *Service) looksAfter(ctx context.Context, allocID string) bool {
+	mine, nobody := s.deps.Runners.Keeper(allocID)
+	return mine || nobody && s.deps.Records.Ready(ctx) == nil
+}
+
+// inherit takes up what servers that ended have recorded: webhooks that are to be told, and which executions run.
+func (s *Service) inherit(ctx context.Context) (running map[string]record) {
+	running = map[string]record{}
+	if s.deps.Records == nil {
+		return running
+	}
+	for kept := range s.deps.Records.UntoldExecutions() {
+		if s.find(kept.Execution.ID) != nil || s.known(kept.Execution.ID) || !s.looksAfter(ctx, kept.Execution.AllocID) {
+			continue
+		}
+		r := recordOf(kept)
+		if r.Execution.Receipt == nil {
+			running[r.Execution.ID] = r
+			continue
+		}
+		x := s.restore(ctx, r)
+		s.keep(x)
+		s.notify(ctx, x)
+	}
+	return running
 }

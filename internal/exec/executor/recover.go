@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -51,11 +52,10 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away,
 // or does not know the runner yet, is asked again for a while. One that answers has found its tasks. It is not asked
 // again, since each look begins the runner's idle time anew. What is remembered of the executions is in running.
-func (s *Service) recover(ctx context.Context, running map[string]record) {
+func (s *Service) recover(ctx context.Context, pending []string, running map[string]record) {
 	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
-	pending := s.claimedRunners(limit)
 	settled := s.deps.Clock.Now().Add(settleFor)
 	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
 		sure := !s.deps.Clock.Now().Before(settled)
@@ -65,7 +65,12 @@ func (s *Service) recover(ctx context.Context, running map[string]record) {
 				later = append(later, id)
 			}
 		}
-		pending = later
+		if pending = later; len(pending) > 0 {
+			if more := s.listed(s.deps.Runners.Adopted(limit)); len(more) > 0 {
+				maps.Copy(running, s.inherit(ctx))
+				pending = append(pending, more...)
+			}
+		}
 		if len(pending) > 0 && !clock.Sleep(limit, s.deps.Clock, wait) {
 			if ctx.Err() == nil {
 				s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
@@ -75,14 +80,31 @@ func (s *Service) recover(ctx context.Context, running map[string]record) {
 	}
 }
 
-// claimedRunners lists the ids of runners in which something may run. An error counts as none: then nothing is
-// recovered, and the executions are declared lost.
-func (s *Service) claimedRunners(ctx context.Context) []string {
-	ids, err := s.deps.Runners.Kept(ctx)
+// listed are the ids of runners in which something may run. An error counts as none: then nothing is recovered, and the
+// executions are declared lost.
+func (s *Service) listed(ids []string, err error) []string {
 	if err != nil {
 		s.deps.Log.Warn("looking for running executions", "error", err)
 	}
 	return ids
+}
+
+// inheritEvery is how often it is looked whether a server ended that owed a webhook and kept no runner.
+const inheritEvery = time.Minute
+
+// takeUp takes up the executions in runners of servers that ended, as those come to this one, until ctx ends.
+func (s *Service) takeUp(ctx context.Context) {
+	wait := clock.Forever
+	if s.deps.Records != nil {
+		wait = inheritEvery
+	}
+	for clock.Await(ctx, s.deps.Clock, wait, s.deps.Runners.More()) {
+		s.beginRecovery()
+		adopted := s.listed(s.deps.Runners.Adopted(ctx))
+		running := s.inherit(ctx)
+		s.recover(ctx, adopted, running)
+		s.lose(ctx, running)
+	}
 }
 
 // recoverRunner takes up the executions of one runner.
@@ -143,7 +165,7 @@ func (s *Service) awaitRecovered(ctx context.Context, executionID string) *Execu
 		}
 		select {
 		case <-found:
-		case <-s.recovered:
+		case <-s.looking():
 			return s.find(executionID)
 		case <-ctx.Done():
 			return nil

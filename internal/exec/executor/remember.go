@@ -36,7 +36,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	running = map[string]record{}
 	for _, r := range records {
 		if r.Execution.Receipt == nil {
-			if !s.tells(r) {
+			if !s.tells(ctx, r) {
 				s.ledger.forget(r.Execution.ID)
 				continue
 			}
@@ -56,13 +56,11 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	return running, nil
 }
 
-// tells reports whether it is this server that tells how an execution of before ended: by what the servers record together it
-// runs on, or nobody else has kept its runner since. Who took that over saw the end.
-func (s *Service) tells(r record) bool {
-	if s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil {
-		return true
-	}
-	return s.deps.Runners.Keeps(r.Execution.AllocID, r.Lease)
+// tells reports whether it is this server that tells how an execution of before ended: nobody else has kept its runner since, or
+// by what the servers record together it runs on, and is this one's to look after. Who took a runner over sees the end.
+func (s *Service) tells(ctx context.Context, r record) bool {
+	recorded := s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil
+	return s.deps.Runners.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
 }
 
 // restore makes an ended execution of what was written down. Of its output only the size is known.

@@ -51,7 +51,7 @@ func (s *Service) repeated(ctx context.Context, once execution.Once) (*Execution
 	x, err := s.Execution(ctx, once.ID)
 	if drover.CodeOf(err) == drover.NotFound {
 		select {
-		case <-s.recovered:
+		case <-s.looking():
 			return nil, nil
 		default:
 			return nil, drover.Errorf(drover.Unavailable, "executions from before a restart are still looked for: try again")

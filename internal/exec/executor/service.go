@@ -26,7 +26,10 @@ type Runners interface {
 	AcquireNow(ctx context.Context, runnerID string) (*runner.Lease, error)
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
-	Kept(ctx context.Context) (runnerIDs []string, err error) // claimed ones that no other server keeps
+	Kept(ctx context.Context) (runnerIDs []string, err error)    // claimed ones that no other server keeps
+	Adopted(ctx context.Context) (runnerIDs []string, err error) // of them, those that were handed out elsewhere, since the last call
+	More() <-chan struct{}                                       // receives when Adopted has some; it has one reader
+	Keeper(allocID string) (mine, nobody bool)                   // who keeps it now; another server if neither
 	// Keeps reports whether what became of an allocation that this server kept under the lease is its to tell.
 	Keeps(allocID string, lease uint64) bool
 }
@@ -67,20 +70,20 @@ type Deps struct {
 
 // Service starts executions and keeps them.
 type Service struct {
-	cfg       Config
-	deps      Deps
-	pumps     sync.WaitGroup
-	recovered chan struct{} // closed when executions from before were looked for
-	feed      feed
-	ledger    *ledger
-	telling   turns
-	stopping  context.Context // ends when Run does
-	stop      context.CancelFunc
+	cfg      Config
+	deps     Deps
+	pumps    sync.WaitGroup
+	feed     feed
+	ledger   *ledger
+	telling  turns
+	stopping context.Context // ends when Run does
+	stop     context.CancelFunc
 
 	mu            sync.Mutex // guards what follows
 	closed        bool
 	byID          map[string]*Execution
-	found         wake.Broadcast      // one from before was found
+	recovered     chan struct{}       // closed when executions from before, or of another server, were looked for
+	found         wake.Broadcast      // one of them was found
 	own           map[string]struct{} // begun by this process, while executions of an earlier one are looked for; then nil
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
@@ -121,9 +124,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.recover(ctx, running)
+	_ = s.listed(s.deps.Runners.Adopted(ctx)) // which are among those that are kept
+	s.recover(ctx, s.listed(s.deps.Runners.Kept(ctx)), running)
 	s.lose(ctx, running)
-	<-ctx.Done()
+	s.takeUp(ctx)
 	s.stop()
 	s.mu.Lock()
 	s.closed = true
@@ -244,13 +248,27 @@ func (s *Service) known(id string) bool {
 	return own || s.byID[id] != nil
 }
 
-// endRecovery releases the requests that wait for an execution that may still be found. It runs once, however
-// recovery ended.
+// endRecovery releases the requests that wait for an execution that may still be found. It runs once for each look, however
+// that ended.
 func (s *Service) endRecovery() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.own = nil
-	s.mu.Unlock()
 	close(s.recovered)
+}
+
+// beginRecovery lets requests wait again for executions that may be found.
+func (s *Service) beginRecovery() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own, s.recovered = map[string]struct{}{}, make(chan struct{})
+}
+
+// looking returns a channel that is closed when no executions are looked for.
+func (s *Service) looking() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recovered
 }
 
 // adopt makes an Execution of a session and starts its pump.
@@ -341,6 +359,9 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 	}
 	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
 }
+
+// Has reports whether the execution runs here, or is kept.
+func (s *Service) Has(executionID string) bool { return s.find(executionID) != nil }
 
 // find returns a running or kept execution; nil without one.
 func (s *Service) find(executionID string) *Execution {

@@ -27,6 +27,7 @@ type Core struct {
 	uses       uint64             // of runners, so far: claims, releases, leases and their ends
 	held       map[string]int     // allocations that are about to be stopped, and how many times
 	awaited    bool               // somebody who withholds runners waits for claims to be recorded
+	adopted    []string           // ids of claimed runners that this server did not hand out in this life: something may run in them
 	effects    Effects
 }
 
@@ -88,6 +89,12 @@ func RunnerID(environmentID, allocID string) string { return environmentID + "-"
 
 const uuidLength = 36
 
+// AllocOf returns the allocation in a runner's id; "" if it is none.
+func AllocOf(runnerID string) string {
+	_, allocID, _ := allocOf(runnerID)
+	return allocID
+}
+
 // allocOf returns the allocation in a runner's id.
 func allocOf(runnerID string) (environmentID, allocID string, ok bool) {
 	cut := len(runnerID) - uuidLength
@@ -106,7 +113,7 @@ func (c *Core) find(runnerID string) (*runner, error) {
 		if reason := c.tombstones.reasons[allocID]; reason != nil {
 			return nil, reason
 		}
-		if r := c.elsewhere[allocID]; r != nil && r.claim != nil && r.env == envID {
+		if r := c.elsewhere[allocID]; r != nil && r.env == envID { // the state may not know yet that it was claimed
 			return nil, drover.Errorf(drover.NotLeader, "runner %q is kept by another server", runnerID)
 		}
 	}

@@ -13,6 +13,8 @@ type Effects struct {
 	Record bool
 	// Rearm: the earliest deadline is another one now; NextDeadline has it, and Expire is to be called then.
 	Rearm bool
+	// Adopted: there are claimed runners that this server did not hand out in this life; take them with Adopted.
+	Adopted bool
 	// Settled: a claim was recorded, or needs no record any more; who withholds runners is to call Hold again.
 	Settled bool
 }

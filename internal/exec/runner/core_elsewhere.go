@@ -2,12 +2,15 @@ package runner
 
 import "github.com/drover-project/drover"
 
-// observeElsewhere looks at an allocation that another server keeps, or none yet. If it was ours, its lease was given back or
-// taken away: from then on what becomes of it is the other's to say.
+// observeElsewhere looks at an allocation that another server keeps, or none yet. If it was ours our incarnation has ended, and
+// this service is about to. What was handed out has not ended by that: its users must not be told so.
 func (c *Core) observeElsewhere(snap Snapshot, e *env, known *runner, alloc *drover.Allocation) {
+	if known != nil && known.claim != nil {
+		return
+	}
 	if known != nil {
+		c.forget(e, known)
 		c.changed(e)
-		c.end(known, drover.Errorf(drover.Gone, "another server keeps the runner now"))
 	}
 	if !ready(alloc) {
 		c.keepElsewhere(alloc.ID, nil)

@@ -54,9 +54,11 @@ func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation,
 	switch r := c.runners[alloc.ID]; {
 	case r == nil:
 		c.addClaimed(now, e, &runner{alloc: alloc, env: id, of: madeOf(snap, e, alloc)}, claimed, &line.Claim)
+		c.adopt(line.Claim.RunnerID)
 	case r.claim == nil:
 		e.warm.Remove(alloc.ID)
 		c.addClaimed(now, e, r, claimed, &line.Claim)
+		c.adopt(line.Claim.RunnerID)
 	default: // the line of a later Extend
 		r.claim = &line.Claim
 		c.rearm(now, r)

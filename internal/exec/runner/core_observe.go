@@ -177,6 +177,19 @@ func (c *Core) observeClaimed(now time.Time, snap Snapshot, e *env, known *runne
 	}
 	claim := *alloc.Claim
 	c.addClaimed(now, e, &runner{alloc: alloc, env: e.ID, of: madeOf(snap, e, alloc)}, claimed, &claim)
+	c.adopt(claim.RunnerID)
+}
+
+// adopt notes a claimed runner that an earlier process, or another server, handed out.
+func (c *Core) adopt(runnerID string) {
+	c.adopted = append(c.adopted, runnerID)
+	c.effects.Adopted = true
+}
+
+// Adopted takes what was adopted since the last call, by runner ids.
+func (c *Core) Adopted() (runnerIDs []string) {
+	runnerIDs, c.adopted = c.adopted, nil
+	return runnerIDs
 }
 
 // madeOf returns the environment as the runner was made of it: a claimed one outlives its replacement.

@@ -95,6 +95,8 @@ type Deps struct {
 	// Holds, if set, reports whether the leases still hold. It is asked when a claim comes, and again when the claim's line is
 	// written: what was handed out late could be about to be stopped.
 	Holds func() bool
+	// Live, if set, reports whether the server with the lease has not ended.
+	Live func(lease uint64) bool
 	// CheckImage, if set, says early what is wrong with an image (a file that is missing). Errors: Invalid.
 	CheckImage func(ctx context.Context, env execution.Environment) error
 	Clock      clock.Clock

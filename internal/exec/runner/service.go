@@ -19,6 +19,7 @@ type Service struct {
 	over      chan struct{} // closed when Run ends
 	timerUp   wake.Signal   // the earliest deadline changed
 	toWrite   wake.Signal   // there is something to record
+	adopted   wake.Signal   // claimed runners came
 	extending sync.Mutex    // held while an extension is written: of two, the later one is also the later line
 
 	mu      sync.Mutex // guards what follows
@@ -39,7 +40,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	cfg = cfg.withDefaults()
 	return &Service{
 		cfg: cfg, deps: deps, journal: j, core: NewCore(cfg.MaxWaiting, cfg.Lease),
-		synced: make(chan struct{}), over: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(),
+		synced: make(chan struct{}), over: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(), adopted: wake.NewSignal(),
 		waiting: map[*Waiter]chan struct{}{}, lives: map[string]*life{}, watched: map[string]chan struct{}{},
 	}, nil
 }
@@ -144,6 +145,9 @@ func (s *Service) performLocked(e Effects) {
 	}
 	if e.Record {
 		s.toWrite.Send()
+	}
+	if e.Adopted {
+		s.adopted.Send()
 	}
 	if e.Rearm {
 		s.timerUp.Send()

@@ -142,6 +142,18 @@ func (s *Service) Kept(ctx context.Context) (runnerIDs []string, err error) {
 	return runnerIDs, nil
 }
 
+// Adopted returns the ids of those that were handed out by another server, or before this process, and came since the last call.
+func (s *Service) Adopted(ctx context.Context) (runnerIDs []string, err error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return nil, err
+	}
+	s.tell(func(c *Core, _ time.Time) { runnerIDs = c.Adopted() })
+	return runnerIDs, nil
+}
+
+// More receives when Adopted has some; it has one reader.
+func (s *Service) More() <-chan struct{} { return s.adopted.C() }
+
 // Keeps reports whether what became of an allocation that this server once kept, under the lease, is still its to tell. It is
 // another's if one took the runner over, even if it was given back since.
 func (s *Service) Keeps(allocID string, lease uint64) bool {
@@ -150,6 +162,26 @@ func (s *Service) Keeps(allocID string, lease uint64) bool {
 		return s.cfg.Lease == 0
 	}
 	return a.Lease == lease || a.Lease == s.cfg.Lease && lease == s.cfg.Former
+}
+
+// Keeper says who keeps an allocation's runner: this server, or nobody any more; another one if neither.
+func (s *Service) Keeper(allocID string) (mine, nobody bool) {
+	a := s.deps.Snapshot().Allocation(allocID)
+	if a == nil {
+		return false, true
+	}
+	mine = a.Lease == s.cfg.Lease
+	return mine, !mine && s.deps.Live != nil && !s.deps.Live(a.Lease)
+}
+
+// Warm is how many runners of the environment this server can hand out at once.
+func (s *Service) Warm(environmentID string) (n int) {
+	s.tell(func(c *Core, _ time.Time) {
+		if e := c.envs[environmentID]; e != nil {
+			n = e.warm.Len()
+		}
+	})
+	return n
 }
 
 // Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.

@@ -78,9 +78,9 @@ func TestRunnersAreLeased(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), runner.RunnerID("python", others.ID))
 		require.Equal(t, drover.NotLeader, drover.CodeOf(err), "another server knows it")
-		kept, err := s.Kept(t.Context())
+		adopted, err := s.Adopted(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{got.ID}, kept)
+		require.Empty(t, adopted)
 		require.False(t, s.Keeps(others.ID, 2))
 		require.True(t, s.Keeps(got.AllocID, 0), "it kept the runner before, and nobody in between")
 		require.False(t, s.Keeps(got.AllocID, 1))
@@ -88,6 +88,32 @@ func TestRunnersAreLeased(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), runner.RunnerID("python", others.ID))
 		require.NoError(t, err)
+		<-s.More()
+		adopted, err = s.Adopted(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{runner.RunnerID("python", others.ID)}, adopted)
+	})
+}
+
+// A server that was cut off learns that its incarnation ended before it knows that it is to stop: the runners that it keeps have
+// not ended by that. What was told of them as ended would count as their end.
+func TestARunnerThatAnotherTookOverHasNotEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, _ := exectest.Start(t, c, runner.Config{Lease: 2})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		c.AddLeased("python", 2)
+		synctest.Wait()
+		got, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		lease, err := s.Acquire(t.Context(), got.ID)
+		require.NoError(t, err)
+		defer lease.Done()
+		c.Update(got.AllocID, func(a *drover.Allocation) { a.Lease = 3 })
+		synctest.Wait()
+		require.NoError(t, lease.GoneReason())
 	})
 }
 

@@ -31,6 +31,9 @@ func (s *Service) Withhold(ctx context.Context, allocIDs []string) (giveBack fun
 	return func() { s.giveBack(allocIDs) }
 }
 
+// Pending reports whether some of the allocations were handed out and are not recorded as that, after Withhold.
+func (s *Service) Pending(allocIDs []string) bool { return s.hold(allocIDs) != nil }
+
 // hold takes warm runners out of circulation. While some of the allocations are handed out and not recorded as that, it
 // returns a channel that is closed when that may have changed.
 func (s *Service) hold(allocIDs []string) (changed <-chan struct{}) {

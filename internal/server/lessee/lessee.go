@@ -11,8 +11,10 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -20,7 +22,8 @@ import (
 type Life struct {
 	Runners    *runner.Service
 	Executions *executor.Service
-	lease      uint64
+
+	lease uint64
 }
 
 // Intake are the use cases of control that are needed here.
@@ -30,6 +33,15 @@ type Intake interface {
 	// EndIncarnation ends one. The heir gets the claimed runners; the others are stopped, unless they are returned: then they go to
 	// who is there.
 	EndIncarnation(ctx context.Context, incarnation, heir uint64, returned bool) error
+}
+
+// Peers are the other servers. Errors: Unavailable, NotLeader and what they answer.
+type Peers interface {
+	// Renew tells the leader that the incarnation lives.
+	Renew(ctx context.Context, incarnation uint64) error
+	// Withhold and GiveBack are the Lessee's AnswerWithhold and AnswerGiveBack at a server.
+	Withhold(ctx context.Context, server, token string, allocIDs []string) error
+	GiveBack(ctx context.Context, server, token string) error
 }
 
 // Config says which server this is.
@@ -51,10 +63,14 @@ type Deps struct {
 	// Lessees are those that the state has; Changed returns a channel that is closed when they change.
 	Lessees func() []*cluster.Lessee
 	Changed func() <-chan struct{}
-	Intake  Intake // nil: the runners are another cluster's, which knows no leases
+	// Owner is the server that keeps an allocation's runner; "" if none does.
+	Owner  func(allocID string) (server string)
+	Intake Intake // nil: the runners are another cluster's, which knows no leases
 	// Record is what records what was done under a lease.
 	Record func(lease uint64) runner.Intake
+	Peers  Peers
 	Clock  clock.Clock
+	IDs    id.Source
 	Log    *slog.Logger
 }
 
@@ -65,11 +81,16 @@ type Lessee struct {
 	life    atomic.Pointer[Life] // nil while there is none
 	changed wake.Broadcast       // life may be another
 	until   atomic.Pointer[time.Time]
+	terms   atomic.Uint64
+
+	mu    sync.Mutex          // guards what follows
+	heard leases.Watch        // while this server leads
+	held  map[string]*holding // by token: what other servers have withheld here
 }
 
 // New returns a Lessee. That of a server which is alone has its life at once. Errors: those of Open.
 func New(cfg Config, deps Deps) (*Lessee, error) {
-	l := &Lessee{cfg: cfg, deps: deps}
+	l := &Lessee{cfg: cfg, deps: deps, held: map[string]*holding{}}
 	if deps.Lead != nil {
 		return l, nil
 	}
@@ -78,21 +99,28 @@ func New(cfg Config, deps Deps) (*Lessee, error) {
 	return l, err
 }
 
-// Run runs the service until ctx ends, or as often as this server leads. Errors: those of the files, of a server that is alone.
+// Run runs the service until ctx ends. Errors: those of the files, of a server that is alone.
 func (l *Lessee) Run(ctx context.Context) error {
 	if l.deps.Ready != nil {
 		if err := l.deps.Ready(ctx); err != nil {
 			return err
 		}
 	}
-	if l.deps.Lead != nil {
-		l.deps.Lead(ctx, l.term)
+	switch {
+	case l.deps.Lead == nil:
+		if err := l.alone(ctx); err != nil {
+			return err
+		}
+		return run(ctx, l.life.Load())
+	case l.deps.Intake == nil:
+		l.deps.Lead(ctx, l.hold) // nobody but the leader may
 		return nil
 	}
-	if err := l.alone(ctx); err != nil {
-		return err
-	}
-	return run(ctx, l.life.Load())
+	var watching sync.WaitGroup
+	watching.Go(func() { l.deps.Lead(ctx, l.watch) }) // ends with ctx
+	l.hold(ctx)
+	watching.Wait()
+	return nil
 }
 
 // alone takes all leases back to a server that was one of several, and is alone now.
@@ -134,79 +162,63 @@ func run(ctx context.Context, life *Life) error {
 // retry is how long who could not begin waits.
 const retry = time.Second
 
-// term has the service for as long as this server leads.
-func (l *Lessee) term(ctx context.Context) {
+// hold has the service under one incarnation after another until ctx ends.
+func (l *Lessee) hold(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := l.live(ctx); err != nil && ctx.Err() == nil {
-			l.deps.Log.Warn("the execution service cannot begin yet", "error", err)
+			level := slog.LevelWarn
+			if drover.CodeOf(err) == drover.NotLeader { // the cluster is being formed, or nobody leads
+				level = slog.LevelDebug
+			}
+			l.deps.Log.Log(ctx, level, "the execution service cannot begin yet", "error", err)
 			clock.Sleep(ctx, l.deps.Clock, retry)
 		}
 	}
 }
 
-// live begins an incarnation, with all leases, and runs the service under it until ctx ends.
+// live begins an incarnation and runs the service under it until that or ctx ends.
 func (l *Lessee) live(ctx context.Context) error {
 	lease, former, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
-	life, err := l.deps.Open(lease, former, l.holds)
+	holds := l.holds
+	if lease == 0 {
+		holds = nil
+	}
+	life, err := l.deps.Open(lease, former, holds)
 	if err != nil {
 		return err
 	}
-	var renewing sync.WaitGroup
-	defer renewing.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	renewing.Go(func() { l.renew(ctx) }) // ends with ctx
 	life.lease = lease
+	l.terms.Add(1)
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var loops sync.WaitGroup
+	if lease != 0 {
+		loops.Go(func() { l.renew(inner, lease) }) // ends with inner
+		loops.Go(func() {                          // ends with inner, which it ends with the incarnation
+			l.await(inner, func() bool { return !l.lives(lease) })
+			cancel()
+		})
+	}
 	l.publish(life)
-	err = run(ctx, life)
+	err = run(inner, life)
 	l.publish(nil)
-	if lease != 0 && life.Runners.Recorded() {
-		l.giveBack(ctx, lease)
+	cancel()
+	loops.Wait()
+	if lease != 0 && l.lives(lease) && life.Runners.Recorded() {
+		l.leave(ctx, lease)
 	}
 	return err
 }
 
-// grace is how long a leader that begins waits for what the one before gives back, and that one for a leader that begins.
-const grace = time.Second
-
-// giveBack lets the leader that follows have the warm runners, none of which was handed out. If there is none in time, or this
-// process stops while it leads, the next one has them stopped.
-func (l *Lessee) giveBack(ctx context.Context, lease uint64) {
-	if l.deps.Leads() {
-		return
-	}
-	ctx, cancel := l.deps.Clock.WithTimeout(context.WithoutCancel(ctx), 2*grace)
-	defer cancel()
-	others := func() bool {
-		return slices.ContainsFunc(l.deps.Lessees(), func(o *cluster.Lessee) bool { return o.Incarnation != lease })
-	}
-	if !l.await(ctx, others) {
-		return
-	}
-	if err := l.deps.Intake.EndIncarnation(ctx, lease, 0, true); err != nil {
-		l.deps.Log.Warn("giving warm runners back", "error", err)
-	}
+// lives reports whether the state has the incarnation.
+func (l *Lessee) lives(lease uint64) bool {
+	return slices.ContainsFunc(l.deps.Lessees(), func(o *cluster.Lessee) bool { return o.Incarnation == lease })
 }
 
-// await waits until enough says so of the lessees, or ctx ends; it reports whether enough did.
-func (l *Lessee) await(ctx context.Context, enough func() bool) bool {
-	for {
-		changed := l.deps.Changed()
-		if enough() {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// begin begins an incarnation and returns it, once all leases are its, and its former.
+// begin records what stands in the journal, begins an incarnation and returns it, and its former.
 func (l *Lessee) begin(ctx context.Context) (lease, former uint64, err error) {
 	if l.deps.Intake == nil {
 		return 0, 0, nil
@@ -214,38 +226,98 @@ func (l *Lessee) begin(ctx context.Context) (lease, former uint64, err error) {
 	if err := runner.Settle(ctx, l.cfg.Journal, l.deps.Record); err != nil {
 		return 0, 0, err
 	}
-	if lease, former, err = l.deps.Intake.BeginIncarnation(ctx, l.cfg.Server); err != nil {
-		return 0, 0, err
-	}
-	only := func() bool { return len(l.deps.Lessees()) == 1 }
-	limit, cancel := l.deps.Clock.WithTimeout(ctx, grace)
-	defer cancel()
-	l.await(limit, only)
-	for _, other := range l.deps.Lessees() {
-		if other.Incarnation == lease {
-			continue
-		}
-		if err := l.deps.Intake.EndIncarnation(ctx, other.Incarnation, lease, false); err != nil {
-			return 0, 0, err
-		}
-	}
-	return lease, former, nil
+	return l.deps.Intake.BeginIncarnation(ctx, l.cfg.Server)
 }
 
-// How long this server takes it for sure that it leads, from before it looked, and how often it looks. A process that stood
-// still, or whose machine did, hands out nothing before it has looked again.
-const (
-	lasts = time.Second
-	look  = 250 * time.Millisecond
-)
+// leaving bounds how long a server that stops tries to give back what it holds.
+const leaving = 2 * time.Second
 
-// renew looks again and again whether this server leads.
-func (l *Lessee) renew(ctx context.Context) {
-	for more := true; more; more = clock.Sleep(ctx, l.deps.Clock, look) {
-		until := l.deps.Clock.Now().Add(lasts)
-		if l.deps.Leads() {
-			l.until.Store(&until)
+// leave gives the other servers the warm runners, none of which was handed out, and what was claimed. Without others all stays
+// as it is until this one comes back.
+func (l *Lessee) leave(ctx context.Context, lease uint64) {
+	if len(l.deps.Lessees()) < 2 {
+		return
+	}
+	ctx, cancel := l.deps.Clock.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	if err := l.deps.Intake.EndIncarnation(ctx, lease, 0, true); err != nil {
+		l.deps.Log.Warn("giving warm runners back", "error", err)
+	}
+}
+
+// await waits until enough says so of the lessees, or ctx ends.
+func (l *Lessee) await(ctx context.Context, enough func() bool) {
+	for {
+		changed := l.deps.Changed()
+		if enough() {
+			return
 		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// renew tells the leader again and again that the incarnation lives. From before it asked this server may hand out for a while.
+func (l *Lessee) renew(ctx context.Context, lease uint64) {
+	for more := true; more; more = clock.Sleep(ctx, l.deps.Clock, leases.Renew) {
+		until := l.deps.Clock.Now().Add(leases.Lasts)
+		limit, cancel := l.deps.Clock.WithTimeout(ctx, leases.Lasts)
+		err := l.AnswerRenew(lease)
+		if drover.CodeOf(err) == drover.NotLeader {
+			err = l.deps.Peers.Renew(limit, lease)
+		}
+		cancel()
+		if err == nil {
+			l.until.Store(&until)
+		} else if ctx.Err() == nil {
+			l.deps.Log.Debug("the leader is not reached: soon nothing is handed out", "error", err)
+		}
+	}
+}
+
+// AnswerRenew notes that an incarnation lives. Errors: NotLeader.
+func (l *Lessee) AnswerRenew(incarnation uint64) error {
+	if !l.deps.Leads() {
+		return drover.Errorf(drover.NotLeader, "No cluster leader")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard.Heard(l.deps.Clock.Now(), incarnation)
+	return nil
+}
+
+// watch ends the incarnations of servers that are not heard of, for as long as this server leads.
+func (l *Lessee) watch(ctx context.Context) {
+	l.terms.Add(1)
+	l.mu.Lock()
+	l.heard = leases.Watch{}
+	l.mu.Unlock()
+	for ctx.Err() == nil {
+		changed := l.deps.Changed()
+		var live []uint64
+		for _, one := range l.deps.Lessees() {
+			live = append(live, one.Incarnation)
+		}
+		l.mu.Lock()
+		now := l.deps.Clock.Now()
+		due, again := l.heard.Due(now, live)
+		l.mu.Unlock()
+		heir := uint64(0) // the oldest that lives
+		if life := l.life.Load(); life != nil && !slices.Contains(due, life.lease) {
+			heir = life.lease
+		}
+		for _, incarnation := range due {
+			l.deps.Log.Warn("a server is not heard of: its claimed runners are taken over, and its warm ones started anew",
+				"incarnation", incarnation)
+			if err := l.deps.Intake.EndIncarnation(ctx, incarnation, heir, false); err != nil {
+				l.deps.Log.Warn("taking leases away", "error", err)
+				again = now.Add(retry)
+			}
+		}
+		clock.Await(ctx, l.deps.Clock, again.Sub(now), changed)
 	}
 }
 
@@ -261,13 +333,9 @@ func (l *Lessee) publish(life *Life) {
 	l.changed.Send()
 }
 
-// Incarnation is that of the service that there is; 0 while there is none, and of a server that is alone.
-func (l *Lessee) Incarnation() uint64 {
-	if life := l.life.Load(); life != nil {
-		return life.lease
-	}
-	return 0
-}
+// Terms counts the services that there were, and how often this server began to lead: it is another number whenever another
+// server may have led in between.
+func (l *Lessee) Terms() uint64 { return l.terms.Load() }
 
 // patience is how long a request waits for the service to begin.
 const patience = 5 * time.Second
@@ -292,12 +360,4 @@ func (l *Lessee) now(ctx context.Context) (*Life, error) {
 			return nil, drover.Errorf(drover.Canceled, "waiting for the execution service: %w", context.Cause(ctx))
 		}
 	}
-}
-
-// Withhold is runner.Service's, of the service that there is.
-func (l *Lessee) Withhold(ctx context.Context, allocIDs []string) (giveBack func()) {
-	if life := l.life.Load(); life != nil {
-		return life.Runners.Withhold(ctx, allocIDs)
-	}
-	return func() {}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -37,32 +38,55 @@ type region struct {
 	lessees map[uint64]string
 	allocs  []string
 	changed wake.Broadcast
+	leader  *server
+	servers map[string]*server
 }
 
-// BeginIncarnation implements lessee.Intake.
-func (r *region) BeginIncarnation(ctx context.Context, server string) (begun, former uint64, err error) {
-	r.mu.Lock()
-	r.last++
-	begun = r.last
-	for incarnation, of := range r.lessees {
-		if of == server {
-			former = incarnation
-		}
+func newRegion(t *testing.T, names ...string) *region {
+	r := &region{Control: exectest.NewControl(), t: t, lessees: map[uint64]string{}, servers: map[string]*server{}}
+	for _, name := range names {
+		r.servers[name] = r.server(name)
 	}
-	r.lessees[begun] = server
-	r.changed.Send()
-	r.mu.Unlock()
-	return begun, former, r.EndIncarnation(ctx, former, begun, false)
+	return r
 }
 
-// EndIncarnation implements lessee.Intake.
-func (r *region) EndIncarnation(_ context.Context, incarnation, heir uint64, returned bool) error {
+// add adds a warm runner that is leased to the server.
+func (r *region) add(name string) *drover.Allocation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	a := r.AddLeased("python", r.incarnationLocked(name))
+	r.allocs = append(r.allocs, a.ID)
+	return a
+}
+
+func (r *region) incarnationLocked(name string) uint64 {
+	for incarnation, server := range r.lessees {
+		if server == name {
+			return incarnation
+		}
+	}
+	return 0
+}
+
+func (r *region) list() (all []*cluster.Lessee) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for incarnation, server := range r.lessees {
+		all = append(all, &cluster.Lessee{Server: server, Incarnation: incarnation})
+	}
+	return all
+}
+
+// endLocked ends an incarnation.
+func (r *region) endLocked(incarnation, heir uint64, returned bool) {
 	delete(r.lessees, incarnation)
-	r.changed.Send()
-	if returned {
-		heir = r.last
+	if _, ok := r.lessees[heir]; !ok {
+		heir = 0
+		for other := range r.lessees {
+			if heir == 0 || other < heir {
+				heir = other
+			}
+		}
 	}
 	for _, id := range r.allocs {
 		if r.Snapshot().Allocation(id).Lease != incarnation {
@@ -76,49 +100,136 @@ func (r *region) EndIncarnation(_ context.Context, incarnation, heir uint64, ret
 			}
 		})
 	}
+	r.changed.Send()
+}
+
+// server is a lessee, and its way to the others.
+type server struct {
+	*lessee.Lessee
+	r    *region
+	name string
+	cut  atomic.Bool // from the others
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+var errCut = drover.Errorf(drover.Unavailable, "cut off")
+
+// BeginIncarnation implements lessee.Intake.
+func (s *server) BeginIncarnation(_ context.Context, name string) (begun, former uint64, err error) {
+	if s.cut.Load() {
+		return 0, 0, errCut
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	former = s.r.incarnationLocked(name)
+	s.r.last++
+	s.r.lessees[s.r.last] = name
+	s.r.endLocked(former, s.r.last, false)
+	return s.r.last, former, nil
+}
+
+// EndIncarnation implements lessee.Intake.
+func (s *server) EndIncarnation(_ context.Context, incarnation, heir uint64, returned bool) error {
+	if s.cut.Load() {
+		return errCut
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.r.endLocked(incarnation, heir, returned)
 	return nil
 }
 
-// add adds a warm runner that is leased to the newest incarnation.
-func (r *region) add() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.allocs = append(r.allocs, r.AddLeased("python", r.last).ID)
-}
-
-func (r *region) list() (all []*cluster.Lessee) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for incarnation, server := range r.lessees {
-		all = append(all, &cluster.Lessee{Server: server, Incarnation: incarnation})
+// to is another server, if it can be reached.
+func (s *server) to(name string) (*server, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	to := s.r.servers[name]
+	if name == "" {
+		to = s.r.leader
 	}
-	return all
+	if to == nil || to != s && (s.cut.Load() || to.cut.Load()) {
+		return nil, errCut
+	}
+	return to, nil
 }
 
-// server is one that leads when it is told to.
-type server struct {
-	*lessee.Lessee
-	leading atomic.Bool
-	terms   chan context.Context
-	ended   chan struct{} // has an element for each term that ended
+// peers are the others, as a server reaches them.
+type peers struct{ of *server }
+
+// Renew implements lessee.Peers.
+func (p peers) Renew(_ context.Context, incarnation uint64) error {
+	to, err := p.of.to("")
+	if err != nil {
+		return err
+	}
+	return to.AnswerRenew(incarnation)
+}
+
+// Withhold implements lessee.Peers.
+func (p peers) Withhold(ctx context.Context, name, token string, allocIDs []string) error {
+	to, err := p.of.to(name)
+	if err != nil {
+		return err
+	}
+	return to.AnswerWithhold(ctx, token, allocIDs)
+}
+
+// GiveBack implements lessee.Peers.
+func (p peers) GiveBack(_ context.Context, name, token string) error {
+	to, err := p.of.to(name)
+	if err == nil {
+		to.AnswerGiveBack(token)
+	}
+	return err
+}
+
+// leads reports whether the server leads, as far as it knows.
+func (s *server) leads() bool {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return s.r.leader == s
+}
+
+// lead calls term while the server leads.
+func (s *server) lead(ctx context.Context, term func(context.Context)) {
+	for ctx.Err() == nil {
+		changed := s.r.changed.C()
+		if s.leads() {
+			of, cancel := context.WithCancel(ctx)
+			var ended sync.WaitGroup
+			ended.Go(func() { term(of) }) // ends with of
+			for s.leads() && ctx.Err() == nil {
+				select {
+				case <-changed:
+				case <-ctx.Done():
+				}
+				changed = s.r.changed.C()
+			}
+			cancel()
+			ended.Wait()
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (r *region) server(name string) *server {
-	s := &server{terms: make(chan context.Context), ended: make(chan struct{})}
+	s := &server{r: r, name: name}
 	dir := r.t.TempDir()
-	deps := lessee.Deps{
-		Lead: func(ctx context.Context, term func(context.Context)) {
-			for {
-				select {
-				case of := <-s.terms:
-					term(of)
-					s.ended <- struct{}{}
-				case <-ctx.Done():
-					return
-				}
+	owner := func(allocID string) string {
+		for _, l := range r.list() {
+			if l.Incarnation == r.Snapshot().Allocation(allocID).Lease {
+				return l.Server
 			}
-		},
-		Leads: s.leading.Load,
+		}
+		return ""
+	}
+	deps := lessee.Deps{
+		Lead: s.lead, Leads: s.leads, Lessees: r.list, Changed: r.changed.C, Owner: owner, Intake: s, Peers: peers{s},
 		Open: func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 			d := r.Deps()
 			d.Holds = holds
@@ -129,8 +240,8 @@ func (r *region) server(name string) *server {
 			})
 			return &lessee.Life{Runners: runners, Executions: executions}, err
 		},
-		Lessees: r.list, Changed: r.changed.C, Intake: r, Record: func(uint64) runner.Intake { return r.Control },
-		Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Record: func(uint64) runner.Intake { return r.Control }, Clock: clock.Wall{}, IDs: id.NewSeeded(99),
+		Log: slog.New(slog.DiscardHandler),
 	}
 	var err error
 	s.Lessee, err = lessee.New(lessee.Config{Server: name, Journal: filepath.Join(dir, "journal")}, deps)
@@ -138,100 +249,74 @@ func (r *region) server(name string) *server {
 	return s
 }
 
-// leads begins a term; end ends it, and returns when the server's service has ended.
-func (s *server) leads(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	s.leading.Store(true)
-	s.terms <- ctx
-	return func() { s.leading.Store(false); cancel(); <-s.ended }
+// run runs a server until stop is called, and has the first one lead.
+func (r *region) run(name string) *server {
+	s := r.servers[name]
+	r.mu.Lock()
+	if r.leader == nil {
+		r.leader = s
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		require.NoError(r.t, s.Run(ctx))
+	}()
+	s.stop, s.done = cancel, done
+	synctest.Wait()
+	return s
 }
 
-// run runs the servers until ctx ends.
-func run(ctx context.Context, t *testing.T, servers ...*server) (wait func()) {
-	t.Helper()
-	var running sync.WaitGroup
-	for _, s := range servers {
-		running.Go(func() { require.NoError(t, s.Run(ctx)) }) // ends with ctx
-	}
-	return running.Wait
-}
+// end ends the server's process.
+func (s *server) end() { s.stop(); <-s.done }
 
 var atOnce = execution.ClaimRequest{Environment: "python", Wait: -1}
 
-// A leader that another replaces gives it the warm runners that it has not handed out; one that is gone cannot.
-func TestWarmRunnersAreGivenBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := &region{Control: exectest.NewControl(), t: t, lessees: map[uint64]string{}}
-		a, b, c := r.server("a"), r.server("b"), r.server("c")
-		ctx, stop := context.WithCancel(t.Context())
-		wait := run(ctx, t, a, b, c)
-		endA := a.leads(ctx)
-		_, err := a.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host"})
-		require.NoError(t, err)
-		r.StopRefill()
-		r.add()
-		r.add()
-		synctest.Wait()
-		first, err := a.Claim(t.Context(), atOnce)
-		require.NoError(t, err)
-		began := time.Now()
-		endB := b.leads(ctx)
-		endA()
-		synctest.Wait()
-		second, err := b.Claim(t.Context(), atOnce)
-		require.NoError(t, err)
-		require.NotEqual(t, first.AllocID, second.AllocID)
-		require.Less(t, time.Since(began), time.Second)
-
-		r.add()
-		synctest.Wait()
-		endC := c.leads(ctx) // b knows nothing of it
-		time.Sleep(2 * time.Second)
-		require.Len(t, r.list(), 1)
-		_, err = c.Claim(t.Context(), atOnce)
-		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "b may have handed it out")
-		endC()
-		endB()
-		stop()
-		wait()
-	})
+// put makes the environment.
+func (s *server) put(t *testing.T) {
+	t.Helper()
+	_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host"})
+	require.NoError(t, err)
+	s.r.StopRefill()
+	synctest.Wait()
 }
 
-// The service follows the leader. What the former leader handed out and recorded goes on at the next one, an execution too; who
-// waited there is told to ask again, and its idle timers stop nothing.
-func TestTheServiceFollowsTheLeader(t *testing.T) {
+// A server that is cut off hands out nothing any more before the leader takes its leases away. What it handed out and recorded goes
+// on at the leader, an execution too; who waited there is told to ask again, and its idle timers stop nothing.
+func TestAServerThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &region{Control: exectest.NewControl(), t: t, lessees: map[uint64]string{}}
-		a, b := r.server("a"), r.server("b")
-		ctx, stop := context.WithCancel(t.Context())
-		wait := run(ctx, t, a, b)
-		end := a.leads(ctx)
-		_, err := a.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host"})
-		require.NoError(t, err)
-		r.StopRefill()
-		r.add()
-		r.add()
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		r.add("a")
+		unused := r.add("b")
+		r.add("b") // the freshest is handed out first
 		synctest.Wait()
-		got, err := a.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1, IdleTimeout: 10 * time.Second})
+		require.True(t, b.Warm("python"))
+		got, err := b.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1, IdleTimeout: 30 * time.Second})
 		require.NoError(t, err)
-		x, err := a.CreateRequest(t.Context(), got.ID, execution.Request{Spec: execution.Spec{
+		x, err := b.CreateRequest(t.Context(), got.ID, execution.Request{Spec: execution.Spec{
 			Argv: []string{"/bin/sh", "-c", "sleep 1h"}, Detach: -1,
 		}})
 		require.NoError(t, err)
-		session, err := a.Attach(t.Context(), x.ID, execution.Offsets{})
+		require.True(t, b.Has(x.ID))
+		require.False(t, a.Has(x.ID))
+		_, err = a.Runner(t.Context(), got.ID)
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err), "the other keeps it")
+		session, err := b.Attach(t.Context(), x.ID, execution.Offsets{})
 		require.NoError(t, err)
-		_, err = a.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1, IdleTimeout: -1})
-		require.NoError(t, err)
-		waits := make(chan error, 1)
-		go func() { // ends with the term
-			_, err := a.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Hour})
-			waits <- err
-		}()
-		synctest.Wait()
-		end()
-		require.Equal(t, drover.NotLeader, drover.CodeOf(<-waits))
+		time.Sleep(time.Minute)
+		b.cut.Store(true)
+		time.Sleep(leases.Lasts)
+		_, err = b.Claim(t.Context(), atOnce)
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+		require.False(t, b.Warm("python"))
+		require.Len(t, r.list(), 2, "and only then its leases end")
+		time.Sleep(leases.Ends - leases.Lasts + leases.Renew)
+		require.Len(t, r.list(), 1)
+		require.True(t, r.Snapshot().Allocation(unused.ID).Terminal(), "b may have handed it out")
 		for {
 			f, err := session.Next(t.Context())
 			require.Nil(t, f.Receipt, "it runs on")
@@ -240,34 +325,107 @@ func TestTheServiceFollowsTheLeader(t *testing.T) {
 				break
 			}
 		}
-
-		end = b.leads(ctx)
-		time.Sleep(2 * time.Second)
-		require.Len(t, r.list(), 1)
-		r.add()
-		synctest.Wait()
-		_, err = b.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1})
-		require.NoError(t, err)
-		found, err := b.Info(t.Context(), x.ID)
+		found, err := a.Info(t.Context(), x.ID)
 		require.NoError(t, err)
 		require.True(t, found.Running)
-		_, err = a.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1})
-		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		_, err = b.Runner(t.Context(), got.ID)
+		_, err = a.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		time.Sleep(50 * time.Minute)
+		_, err = a.Runner(t.Context(), got.ID)
 		require.NoError(t, err, "it is in use")
 		r.Update(got.AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientFailed })
-		synctest.Wait()
-		end()
 
-		// The first comes back with what it wrote down. It tells no end of an execution that another server kept.
-		end = a.leads(ctx)
+		// It comes back with what it wrote down. It tells no end of an execution that another server kept.
+		b.cut.Store(false)
 		time.Sleep(time.Minute)
-		_, err = a.Info(t.Context(), x.ID)
+		require.Len(t, r.list(), 2)
+		_, err = b.Info(t.Context(), x.ID)
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
-		end()
-		stop()
-		wait()
+		r.add("b")
+		synctest.Wait()
+		_, err = b.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		b.end()
+		a.end()
+	})
+}
+
+// A server that stops gives the others what it holds. One that is killed and comes back keeps its claimed runners.
+func TestAServerThatStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		warm := r.add("b")
+		r.add("b")
+		synctest.Wait()
+		waits := make(chan error, 1)
+		claimed, err := b.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		if claimed.AllocID == warm.ID {
+			warm = r.Snapshot().Allocation(r.allocs[1])
+		}
+		go func() { // ends with the service
+			_, err := b.Claim(t.Context(), execution.ClaimRequest{Environment: "nothing", Wait: time.Hour})
+			waits <- err
+		}()
+		require.Equal(t, drover.NotFound, drover.CodeOf(<-waits))
+		b.end()
+		synctest.Wait()
+		require.Len(t, r.list(), 1)
+		got, err := a.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		require.Equal(t, warm.ID, got.AllocID)
+		_, err = a.Runner(t.Context(), claimed.ID)
+		require.NoError(t, err)
+		a.end() // the last one: nobody is there to have anything
+		require.Len(t, r.list(), 1)
+	})
+}
+
+// Before a runner is stopped its lessee is asked, and what it handed out is spared. One that does not answer stops the plan.
+func TestRunnersAreWithheldWhereverTheyAreLeased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		ids := []string{r.add("a").ID, r.add("b").ID}
+		synctest.Wait()
+		giveBack, err := a.Withhold(t.Context(), ids)
+		require.NoError(t, err)
+		for _, s := range []*server{a, b} {
+			_, err = s.Claim(t.Context(), atOnce)
+			require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		}
+		giveBack()
+		synctest.Wait()
+		require.True(t, a.Warm("python"))
+		require.True(t, b.Warm("python"))
+
+		_, err = a.Withhold(t.Context(), ids) // and the leader is gone
+		require.NoError(t, err)
+		require.False(t, b.Warm("python"))
+		time.Sleep(2 * time.Minute)
+		require.True(t, b.Warm("python"))
+
+		b.cut.Store(true)
+		_, err = a.Withhold(t.Context(), ids[1:])
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		b.cut.Store(false)
+		r.Fail(drover.Errorf(drover.Unavailable, "no leader"))
+		_, err = b.Claim(t.Context(), atOnce)
+		require.NoError(t, err)
+		_, err = a.Withhold(t.Context(), ids[1:])
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it is handed out, and nobody knows it yet")
+		r.Fail(nil)
+		time.Sleep(10 * time.Second)
+		giveBack, err = a.Withhold(t.Context(), ids[1:])
+		require.NoError(t, err)
+		require.NotNil(t, r.Snapshot().Allocation(ids[1]).Claim)
+		giveBack()
+		b.end()
+		a.end()
 	})
 }

@@ -1,0 +1,51 @@
+package leases
+
+import (
+	"slices"
+	"time"
+)
+
+// The times of leases. A server that heard nothing of the leader for Lasts hands out nothing more. The leader waits longer,
+// from when it heard of the server last: the answer to that is younger than the question, by which the server counts.
+const (
+	Renew = time.Second     // how often a server asks the leader
+	Lasts = 4 * time.Second // from before the server asked
+	Ends  = 6 * time.Second // from when the leader was asked
+)
+
+// Watch is the leader's view of the incarnations: who is still heard of. The zero value has seen none.
+type Watch struct{ heard map[uint64]time.Time }
+
+// Heard notes that the incarnation asked for its leases to go on.
+func (w *Watch) Heard(now time.Time, incarnation uint64) {
+	if w.heard == nil {
+		w.heard = map[uint64]time.Time{}
+	}
+	w.heard[incarnation] = now
+}
+
+// Due returns which of the live incarnations were not heard of for Ends, in order, and when to ask again. One that is seen
+// for the first time counts as heard of now: a leader that just began knows nothing of what its predecessor heard.
+func (w *Watch) Due(now time.Time, live []uint64) (due []uint64, again time.Time) {
+	again = now.Add(Ends)
+	for incarnation := range w.heard {
+		if !slices.Contains(live, incarnation) {
+			delete(w.heard, incarnation)
+		}
+	}
+	for _, incarnation := range live {
+		at, ok := w.heard[incarnation]
+		if !ok {
+			w.Heard(now, incarnation)
+			at = now
+		}
+		switch ends := at.Add(Ends); {
+		case !now.Before(ends):
+			due = append(due, incarnation)
+		case ends.Before(again):
+			again = ends
+		}
+	}
+	slices.Sort(due)
+	return due, again
+}

@@ -1,0 +1,128 @@
+package lessee
+
+import (
+	"context"
+	"time"
+
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+// Directory says which server answers for claims, runners and executions.
+type Directory struct {
+	Store   *store.Store
+	Network Network
+	Lessee  *Lessee
+}
+
+// Keeper is the server that an allocation's runner is leased to; "" if that has ended, or there is none.
+func (d Directory) Keeper(allocID string) string {
+	s := d.Store.Snapshot()
+	if a := s.Allocation(allocID); a != nil && a.Lease != 0 {
+		if l := s.Lessee(a.Lease); l != nil {
+			return l.Server
+		}
+	}
+	return ""
+}
+
+// Owner is the server that answers for claims of an environment, a runner or an execution; "" is the leader.
+func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) string {
+	if key == "" {
+		return ""
+	}
+	self := d.Network.Servers.Self().ID
+	hop, relayed := httpapi.HopOf(ctx)
+	relayed = relayed && hop.Way == httpapi.FromServer
+	switch place {
+	case httpapi.AtRunner:
+		return d.Keeper(runner.AllocOf(key))
+	case httpapi.AtClaim:
+		if relayed || d.Lessee.Warm(key) { // who was asked by another lets the claim wait, if the runner is gone meanwhile
+			return self
+		}
+		return d.holder(key, self)
+	default:
+	}
+	if relayed || d.Lessee.Has(key) {
+		return self
+	}
+	return d.executionOwner(ctx, key, self)
+}
+
+// holder is the server with the most warm runners of an environment, as far as the state and gossip know; self if there are none.
+func (d Directory) holder(environmentID, self string) string {
+	s, alive, best := d.Store.Snapshot(), map[uint64]string{}, ""
+	for l := range s.Lessees() {
+		if one, ok := d.Network.Servers.ByID(l.Server); ok && one.Alive {
+			alive[l.Incarnation] = l.Server
+		}
+		if l.Server == self {
+			best = self
+		}
+	}
+	held := map[string]int{}
+	for a := range s.ActiveAllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
+		server, ok := alive[a.Lease]
+		if !ok || a.Claim != nil || a.Terminal() {
+			continue
+		}
+		if held[server]++; held[server] > held[best] {
+			best = server
+		}
+	}
+	return best
+}
+
+// askFor bounds how long other servers are asked for an execution.
+const askFor = time.Second
+
+// executionOwner asks for the server that has an execution. Of one that ended the state may know enough.
+func (d Directory) executionOwner(ctx context.Context, id, self string) string {
+	s := d.Store.Snapshot()
+	if r := s.Execution(id); r != nil {
+		if r.Execution.Running {
+			return d.Keeper(r.Execution.AllocID)
+		}
+		return self
+	}
+	type answer struct {
+		server string
+		has    bool
+		err    error
+	}
+	limit, cancel := d.Lessee.deps.Clock.WithTimeout(ctx, askFor)
+	defer cancel()
+	answers, asked := make(chan answer), 0
+	for l := range s.Lessees() {
+		if l.Server == self {
+			continue
+		}
+		asked++
+		go func() { // ends with limit
+			has, err := call[bool](limit, d.Network, l.Server, procHas, id)
+			select {
+			case answers <- answer{l.Server, has, err}:
+			case <-limit.Done():
+			}
+		}()
+	}
+	unknown := false
+	for ; asked > 0; asked-- {
+		select {
+		case x := <-answers:
+			if x.has {
+				return x.server
+			}
+			unknown = unknown || x.err != nil
+		case <-limit.Done():
+			return ""
+		}
+	}
+	if unknown {
+		return "" // who does not answer may have it: the leader takes it over then
+	}
+	return self
+}

@@ -1,0 +1,72 @@
+package lessee
+
+import (
+	"context"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/internal/server/servers"
+)
+
+// Procedures by which servers share warm runners.
+const (
+	procRenew    = "Runners.Renew"
+	procWithhold = "Runners.Withhold"
+	procGiveBack = "Runners.GiveBack"
+	procHas      = "Executions.Has"
+)
+
+// withholding is what a leader wants withheld.
+type withholding struct {
+	Token    string
+	AllocIDs []string
+}
+
+// Answer registers what other servers may ask.
+func (l *Lessee) Answer(mux *peercall.Mux) {
+	peercall.Handle(mux, procRenew, func(_ context.Context, _ string, incarnation uint64) (struct{}, error) {
+		return struct{}{}, l.AnswerRenew(incarnation)
+	})
+	peercall.Handle(mux, procWithhold, func(ctx context.Context, _ string, in withholding) (struct{}, error) {
+		return struct{}{}, l.AnswerWithhold(ctx, in.Token, in.AllocIDs)
+	})
+	peercall.Handle(mux, procGiveBack, func(_ context.Context, _ string, token string) (struct{}, error) {
+		l.AnswerGiveBack(token)
+		return struct{}{}, nil
+	})
+	peercall.Handle(mux, procHas, func(_ context.Context, _ string, id string) (bool, error) { return l.Has(id), nil })
+}
+
+// Network is how the servers of a region reach each other. It is a Peers.
+type Network struct{ Servers *servers.Servers }
+
+// Renew implements Peers.
+func (n Network) Renew(ctx context.Context, incarnation uint64) error {
+	leader, ok := n.Servers.Leader()
+	if !ok {
+		return drover.Errorf(drover.NotLeader, "No cluster leader")
+	}
+	_, err := peercall.Call[struct{}](ctx, n.Servers.Client(), leader.Address, procRenew, incarnation)
+	return err
+}
+
+// Withhold implements Peers.
+func (n Network) Withhold(ctx context.Context, server, token string, allocIDs []string) error {
+	_, err := call[struct{}](ctx, n, server, procWithhold, withholding{token, allocIDs})
+	return err
+}
+
+// GiveBack implements Peers.
+func (n Network) GiveBack(ctx context.Context, server, token string) error {
+	_, err := call[struct{}](ctx, n, server, procGiveBack, token)
+	return err
+}
+
+// call asks a server that is known by its id.
+func call[Out any](ctx context.Context, n Network, server, procedure string, in any) (out Out, err error) {
+	s, ok := n.Servers.ByID(server)
+	if !ok {
+		return out, drover.Errorf(drover.Unavailable, "server %s is not known", server)
+	}
+	return peercall.Call[Out](ctx, n.Servers.Client(), s.Address, procedure, in)
+}
