@@ -25,7 +25,9 @@ func evaluate() {}
 func parts() cli.Parts {
 	return cli.Parts{
 		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State},
-		RunAgent: func(context.Context, *config.Agent, io.Writer, func(string)) error { return elsewhere() },
+		RunAgent: func(context.Context, *config.Agent, func() (*config.Agent, error), io.Writer, func(string)) error {
+			return elsewhere()
+		},
 		Fleet: clifleet.Local{
 			Check: func(context.Context, *config.Agent, fleet.Check, func(fleet.CheckStep)) error {
 				return elsewhere()

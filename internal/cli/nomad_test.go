@@ -39,7 +39,7 @@ var otherCodes = map[string]struct {
 var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling", "namespace status", "namespace inspect",
-	"server members -detailed", "operator autopilot", "operator metrics", "operator api", "operator root", "operator gossip",
+	"operator metrics", "operator api", "operator root",
 	"var", "service", "volume", "plugin", "system reconcile", "ui", "acl", "quota", "license", "setup",
 	"node pool apply pool.hcl", "namespace apply ns.hcl", // files: refused
 }
@@ -86,7 +86,9 @@ func cluster(t *testing.T) *clitest.API {
 			"Annotations": {"DesiredTGUpdates": {"g": {"Place": 1}}}}`,
 		"GET /v1/client/fs/stat/" + alloc:          `{"IsDir": true}`,
 		"GET /v1/operator/scheduler/configuration": `{"SchedulerConfig": {}}`, "PUT /v1/operator/scheduler/configuration": `{"Updated": true}`,
-		"GET /v1/status/leader": `""`, "GET /v1/agent/monitor": "", "GET /v1/client/fs/logs/" + alloc: "hi",
+		"GET /v1/operator/autopilot/configuration": `{}`, "GET /v1/operator/autopilot/health": `{"Healthy": true}`,
+		"GET /v1/agent/keyring/list": "! 500 1/1 nodes reported failure",
+		"GET /v1/status/leader":      `""`, "GET /v1/agent/monitor": "", "GET /v1/client/fs/logs/" + alloc: "hi",
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",

@@ -15,7 +15,7 @@ var accepted = map[string][]string{
 	"": {
 		"plugin_dir", "enable_syslog", "syslog_facility", "eventlog",
 		"log_include_location", "log_rotate_bytes", "log_rotate_duration", "log_rotate_max_files",
-		"disable_update_check", "disable_anonymous_signature", "http_api_response_headers", "audit",
+		"disable_update_check", "disable_anonymous_signature", "audit",
 		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
 	},
 	"server": {

@@ -34,6 +34,9 @@ type Agent struct {
 	// names that the agent is called by, beside IP addresses, localhost and the name of the host: "*.example.com", "*"
 	AllowedHosts []string `hcl:"allowed_hosts,optional"`
 
+	Headers      map[string]string // from http_api_response_headers { NAME = "value" }
+	HeadersBlock *Free             `hcl:"http_api_response_headers,block"` // Headers of every answer of the faces.
+
 	Ports     *Ports     `hcl:"ports,block"`
 	Addresses *Addresses `hcl:"addresses,block"`
 	Advertise *Addresses `hcl:"advertise,block"`
@@ -85,7 +88,7 @@ type Foreign struct {
 // Server is the control plane.
 type Server struct {
 	Enabled *bool `hcl:"enabled,optional"` // run a server in this process; default: true with -dev
-	// servers that begin the cluster, the same number on each: 1, 3, 5 or 7; 0 waits to be joined; default 1
+	// servers that begin the cluster, the same number on each: 1, 3, 5 or 7; 0 waits to be joined; default 1, or 0 with servers to join
 	BootstrapExpect *int   `hcl:"bootstrap_expect,optional"`
 	DataDir         string `hcl:"data_dir,optional"` // folder of the log and of snapshots; path; default: server in data_dir
 	// first key that gossip is encrypted with, and by which servers know each other without TLS; base64 of 16, 24 or 32 bytes

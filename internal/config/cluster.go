@@ -35,9 +35,13 @@ const (
 	failoverHeartbeatTTL = 5 * time.Minute
 )
 
-// Expect is how many servers begin the cluster; 0 waits to be joined.
+// Expect is how many servers begin the cluster; 0 waits to be joined, as who names servers to join does unless it says otherwise.
 func (a *Agent) Expect() int {
-	if a.Server.BootstrapExpect == nil {
+	switch {
+	case a.Server.BootstrapExpect != nil:
+	case len(a.Server.Join()) > 0:
+		return 0
+	default:
 		return 1
 	}
 	return *a.Server.BootstrapExpect

@@ -48,6 +48,9 @@ func TestWhoIsClustered(t *testing.T) {
 	t.Parallel()
 	require.False(t, valid().Clustered())
 	require.Equal(t, 1, valid().Expect())
+	joins := Merge(valid(), &Agent{Server: &Server{RetryJoin: []string{"a"}}})
+	require.Zero(t, joins.Expect(), "who joins others begins no cluster")
+	require.Equal(t, 3, Merge(joins, &Agent{Server: &Server{BootstrapExpect: new(3)}}).Expect())
 	require.Equal(t, "127.0.0.1:4648", valid().SerfAddress())
 	for _, over := range []*Agent{
 		{Server: &Server{BootstrapExpect: new(0)}},

@@ -73,25 +73,29 @@ func Parse(data []byte, name string) (*Agent, error) {
 	if diags = append(diags, a.settle()...); diags.HasErrors() {
 		return nil, diagnosed(diags)
 	}
-	if a.Client != nil {
-		if err := a.Client.fillFree(); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
+	return a, a.fillFree()
 }
 
-// fillFree turns the blocks with free keys, meta and options, into maps.
-func (c *Client) fillFree() error {
-	for _, b := range []struct {
-		block *Free
-		into  *map[string]string
-	}{{c.MetaBlock, &c.Meta}, {c.OptionsBlock, &c.Options}} {
-		if b.block == nil {
+// free is a block with free keys, and the map that it is read into.
+type free struct {
+	block **Free
+	into  *map[string]string
+}
+
+// fillFree turns the blocks with free keys into maps.
+func (a *Agent) fillFree() error {
+	blocks := []free{{&a.HeadersBlock, &a.Headers}}
+	if c := a.Client; c != nil {
+		blocks = append(blocks, free{&c.MetaBlock, &c.Meta}, free{&c.OptionsBlock, &c.Options})
+	}
+	for _, b := range blocks {
+		block := *b.block
+		if block == nil {
 			continue
 		}
+		*b.block = nil
 		*b.into = map[string]string{}
-		for name, attr := range b.block.Keys {
+		for name, attr := range block.Keys {
 			v, diags := attr.Expr.Value(nil)
 			if diags.HasErrors() {
 				return diagnosed(diags)
@@ -103,7 +107,6 @@ func (c *Client) fillFree() error {
 			(*b.into)[name] = text.AsString()
 		}
 	}
-	c.MetaBlock, c.OptionsBlock = nil, nil
 	return nil
 }
 

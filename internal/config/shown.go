@@ -34,7 +34,10 @@ func (a *Agent) Shown() map[string]any {
 // Its command line links to a web page wherever it is not told that there is none.
 func (a *Agent) nomadNames() map[string]any {
 	own, advertised := cmp.Or(a.Addresses, &Addresses{}), cmp.Or(a.Advertise, &Addresses{})
-	tls, limits, none := cmp.Or(a.TLS, &TLS{}), cmp.Or(a.Limits, &Limits{}), map[string]any{}
+	tls, limits, headers := cmp.Or(a.TLS, &TLS{}), cmp.Or(a.Limits, &Limits{}), map[string]any{}
+	for key, value := range a.Headers {
+		headers[key] = value
+	}
 	return map[string]any{
 		"Version":     map[string]any{"Version": version.Nomad, "Drover": version.Version},
 		"NodeName":    a.AgentName(),
@@ -56,7 +59,7 @@ func (a *Agent) nomadNames() map[string]any {
 		"LeaveOnTerm":  optional.Value(a.LeaveOnTerminate),
 		"EnableSyslog": false,
 
-		"HTTPAPIResponseHeaders": none,
+		"HTTPAPIResponseHeaders": headers,
 	}
 }
 

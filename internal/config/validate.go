@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ import (
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
 )
+
+// headerName is what HTTP takes for the name of a header.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // problems collects what is wrong with a configuration, each with its key.
 type problems struct{ errs []error }
@@ -62,6 +66,9 @@ func (a *Agent) agentProblems(p *problems) {
 		"neither server nor client is enabled: set one, or use -dev")
 	p.check(a.Dev || a.DataDir != "", "data_dir", "must be set (or use -dev, which keeps nothing)")
 	p.oneOf("log_level", a.LogLevel, false, "trace", "debug", "info", "warn", "error")
+	for name := range a.Headers {
+		p.check(headerName.MatchString(name), "http_api_response_headers", "%q is no name of a header", name)
+	}
 	for name, port := range map[string]int{"ports.http": a.Ports.HTTP, "ports.rpc": a.Ports.RPC, "ports.serf": a.Ports.Serf} {
 		p.check(port >= 0 && port <= 65535, name, "must be from 0 to 65535, got %d", port)
 	}

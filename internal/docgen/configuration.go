@@ -11,7 +11,6 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // configWriter collects the sections of the configuration's page.
@@ -46,7 +45,7 @@ func configuration(root string) (string, error) {
 		"counts. An unknown key is an error that names it.\n\n" +
 		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label " +
 		"`name \"label\" { … }`.\n\n" +
-		reloading() + "\n")
+		reloading + "\n")
 	// A pool block is described by the fields of fleet.Policy, so both packages are sources.
 	w.block("", reflect.TypeFor[config.Agent](), reflect.ValueOf(config.Default()))
 	w.development()
@@ -54,16 +53,11 @@ func configuration(root string) (string, error) {
 	return w.text.String(), nil
 }
 
-// reloading says whether the running agent reads its files again, as the Nomad face answers who asks for it.
-func reloading() string {
-	for _, r := range nomad.Refusals() {
-		if slices.Contains(r.Paths, "/v1/agent/reload") {
-			return "**No key reloads**: the agent reads its configuration once, when it starts. Restart it after a change; tasks, runners and\n" +
-				"executions go on meanwhile. The scheduler's configuration and the fleet's pools can be changed over the API at any time.\n"
-		}
-	}
-	return "The agent reads its files again when it is asked to (`/v1/agent/reload`).\n"
-}
+// reloading says what the running agent takes up when it reads its files again.
+const reloading = "At SIGHUP, or when `/v1/agent/reload` asks for it, the agent reads its files again and takes up certificates and authorities (`tls`),\n" +
+	"`log_level` and `http_api_response_headers`. If anything is wrong with what it reads, all stays as it was, and the log says why. Restart it\n" +
+	"after other changes; tasks, runners and executions go on meanwhile. The scheduler's configuration, autopilot's and the fleet's pools can be\n" +
+	"changed over the API at any time.\n"
 
 // block writes a section for a block and then those of the blocks in it. defaults is a pointer to the block's struct in
 // config.Default(), or nil.

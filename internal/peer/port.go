@@ -2,7 +2,6 @@ package peer
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,13 +29,14 @@ var protocols = []Protocol{Raft, Forward}
 // Config says how peers prove themselves.
 type Config struct {
 	Region string
-	// TLS is mutual; nil is clear text. RootCAs is the authority of servers' certificates.
-	TLS *tls.Config
+	// TLS is the newest configuration, which is mutual; nil is clear text. RootCAs is the authority of servers' certificates.
+	TLS func() *tls.Config
 	// Accept is how who dials is accepted, if more than servers and their nodes may come; nil: as TLS says.
 	Accept *tls.Config
-	// Secret is what servers prove to each other in clear text; "" speaks with no other server. It is asked for the port's own,
-	// with an empty address, and for that of the server that is dialled.
-	Secret func(ctx context.Context, address string) string
+	// Secrets are what servers prove to each other in clear text; without one the port speaks with no other server. It is asked
+	// for the port's own, with an empty address: any of them is a proof. It is asked for those of the server that is dialled: the
+	// first is proved.
+	Secrets func(ctx context.Context, address string) []string
 
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -135,7 +135,7 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 	if p.cfg.TLS == nil {
 		return p.identifyClear(c)
 	}
-	secure := tls.Server(c, accepting(cmp.Or(p.cfg.Accept, p.cfg.TLS)))
+	secure := tls.Server(c, p.accepting())
 	if err := secure.HandshakeContext(p.ctx); err != nil {
 		return nil, c, err
 	}
@@ -154,7 +154,11 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 type plain struct{ net.Conn }
 
 // accepting returns the configuration with all that can be spoken on the port.
-func accepting(cfg *tls.Config) *tls.Config {
+func (p *Port) accepting() *tls.Config {
+	cfg := p.cfg.Accept
+	if cfg == nil {
+		cfg = p.cfg.TLS()
+	}
 	out := cfg.Clone()
 	out.NextProtos = []string{string(Raft), string(Forward), "h2"}
 	if choose := cfg.GetConfigForClient; choose != nil {
@@ -225,7 +229,7 @@ func (p *Port) greet(ctx context.Context, c net.Conn, proto Protocol, address st
 		buffered := &peeked{Conn: c, r: bufio.NewReaderSize(c, 1024)}
 		return buffered, p.prove(ctx, buffered, proto, address, true)
 	}
-	cfg := p.cfg.TLS.Clone()
+	cfg := p.cfg.TLS().Clone()
 	cfg.NextProtos = []string{string(proto)}
 	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
 	cfg.VerifyConnection = p.certified

@@ -14,6 +14,8 @@ import (
 	"math/big"
 	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,11 +97,13 @@ func split(t *testing.T, change func(*Config)) (*Port, *logged) {
 	return p, out
 }
 
-func secret(s string) func(*Config) {
-	return func(c *Config) { c.Secret = func(context.Context, string) string { return s } }
+func secret(list ...string) func(*Config) {
+	return func(c *Config) { c.Secrets = func(context.Context, string) []string { return list } }
 }
 
-func secure(cfg *tls.Config) func(*Config) { return func(c *Config) { c.TLS = cfg } }
+func secure(cfg *tls.Config) func(*Config) {
+	return func(c *Config) { c.TLS = func() *tls.Config { return cfg } }
+}
 
 // echo answers whatever arrives with the listener's name.
 func echo(t *testing.T, l net.Listener, name string) {
@@ -135,7 +139,7 @@ func TestOnePort(t *testing.T) {
 	t.Parallel()
 	ca, in := newAuthority(t), time.Now().Add(time.Hour)
 	for name, of := range map[string]func(*Config){
-		"clear": secret("s"), "tls": secure(ca.tls(t, in, "server.global.drover")),
+		"clear": secret("s", "older"), "tls": secure(ca.tls(t, in, "server.global.drover")),
 		"nomad's certificate": secure(ca.tls(t, in, "x", "server.global.nomad")),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +185,9 @@ func TestOnlyServersSpeakAsServers(t *testing.T) {
 		logged         string
 	}{
 		"another secret":     {secret("a"), secret("b"), "gave no proof", "another secret"},
-		"no secret":          {secret("a"), secret(""), "server.encrypt", ""},
-		"secret of neither":  {secret(""), secret("b"), "gave no proof", "server.encrypt"},
+		"a removed secret":   {secret("new"), secret("old", "new"), "gave no proof", "another secret"},
+		"no secret":          {secret("a"), secret(), "server.encrypt", ""},
+		"secret of neither":  {secret(), secret("b"), "gave no proof", "server.encrypt"},
 		"node's certificate": {server, secure(ca.tls(t, in, "client.global.drover")), "", `a server's has the name \"server.global.drover\"`},
 		"another region":     {server, secure(ca.tls(t, in, "server.far.drover")), "", "a server's has the name"},
 		"machine's":          {secure(bothTrusted), secure(believes), "", "unknown authority"},
@@ -256,4 +261,67 @@ func TestClosing(t *testing.T) {
 	d, _ := split(t, secret("a"))
 	_, err = d.Dial(t.Context(), Raft, p.Addr().String())
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+}
+
+// While keys are rotated servers prove different ones, and each takes whichever it has.
+func TestAnySecretThatIsKnown(t *testing.T) {
+	t.Parallel()
+	old, both, fresh := secret("old", "new"), secret("new", "old"), secret("new")
+	for name, of := range map[string][2]func(*Config){"before": {old, both}, "between": {both, old}, "after": {fresh, both}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := split(t, of[0])
+			echo(t, p.Listener(Raft), "raft ")
+			d, _ := split(t, of[1])
+			c, err := d.Dial(t.Context(), Raft, p.Addr().String())
+			require.NoError(t, err)
+			says(t, c, "raft ")
+		})
+	}
+}
+
+// Who is refused for the same reason from another port is told once.
+func TestRefusalsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	var told refusals
+	require.True(t, told.first(reset(1)))
+	for port := range 5 {
+		require.False(t, told.first(reset(port+2)))
+	}
+	from, err := reset(9)
+	require.True(t, told.first(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 9}, err), "another machine")
+	require.True(t, told.first(from, io.ErrUnexpectedEOF), "another reason")
+}
+
+// reset is what is read from a connection that the other side reset.
+func reset(port int) (net.Addr, error) {
+	from, to := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4647}
+	return from, &net.OpError{Op: "read", Net: "tcp", Source: to, Addr: from, Err: syscall.ECONNRESET}
+}
+
+// Certificates and authorities are replaced while the port is open: from then on the new ones count.
+func TestCertificatesAreReplaced(t *testing.T) {
+	t.Parallel()
+	old, next, in := newAuthority(t), newAuthority(t), time.Now().Add(time.Hour)
+	var newest atomic.Pointer[tls.Config]
+	newest.Store(old.tls(t, in, "server.global.drover"))
+	p, _ := split(t, func(c *Config) { c.TLS = newest.Load })
+	echo(t, p.Listener(Raft), "raft ")
+	before, _ := split(t, secure(old.tls(t, in, "server.global.drover")))
+	after, _ := split(t, secure(next.tls(t, in, "server.global.drover")))
+	dial := func(from *Port) error {
+		c, err := from.Dial(t.Context(), Raft, p.Addr().String())
+		if err == nil {
+			_, err = c.Write([]byte("PRI *"))
+			require.NoError(t, err)
+			_, err = io.ReadAll(c)
+			require.NoError(t, c.Close())
+		}
+		return err
+	}
+	require.NoError(t, dial(before))
+	require.Error(t, dial(after))
+	newest.Store(next.tls(t, in, "server.global.drover"))
+	require.Error(t, dial(before))
+	require.NoError(t, dial(after))
 }

@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/drover-project/drover"
@@ -32,7 +34,7 @@ func (p *Port) certified(state tls.ConnectionState) error {
 		rest.AddCert(c)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: p.cfg.TLS.RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, CurrentTime: p.cfg.Clock.Now(),
+		Roots: p.cfg.TLS().RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, CurrentTime: p.cfg.Clock.Now(),
 	})
 	if err != nil {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
@@ -48,13 +50,13 @@ func (p *Port) certified(state tls.ConnectionState) error {
 // with the secret: who listens in learns nothing that helps later, and what one side said cannot be sent back to it.
 const nonceBytes = 32
 
-// prove proves that both sides have the secret. Errors: Unauthorized; those of the connection.
+// prove proves that both sides have a secret in common. Errors: Unauthorized; those of the connection.
 func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address string, dialled bool) error {
-	secret := ""
-	if p.cfg.Secret != nil {
-		secret = p.cfg.Secret(ctx, address)
+	var secrets []string
+	if p.cfg.Secrets != nil {
+		secrets = p.cfg.Secrets(ctx, address)
 	}
-	if secret == "" {
+	if len(secrets) == 0 {
 		return drover.Errorf(drover.Unauthorized, "servers speak with each other over TLS, or with a secret of theirs: set server.encrypt")
 	}
 	mine, theirs := make([]byte, nonceBytes), make([]byte, nonceBytes)
@@ -69,34 +71,38 @@ func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address st
 	if !dialled {
 		dialler, listener = theirs, mine
 	}
-	mac := func(side string) []byte {
+	mac := func(side, secret string) []byte {
 		m := hmac.New(sha256.New, []byte(secret))
 		for _, part := range []string{greeting(proto), side + "\n", string(dialler), string(listener)} {
 			m.Write([]byte(part)) // it never fails
 		}
 		return m.Sum(nil)
 	}
-	say := func(side string) error { _, err := c.Write(mac(side)); return err }
-	hear := func(side string) error {
+	say := func(side, secret string) error { _, err := c.Write(mac(side, secret)); return err }
+	hear := func(side string, secrets ...string) (proved string, err error) {
 		got := make([]byte, sha256.Size)
 		if _, err := io.ReadFull(c, got); err != nil {
-			return noProof(err)
+			return "", noProof(err)
 		}
-		if !hmac.Equal(got, mac(side)) {
-			return drover.Errorf(drover.Unauthorized, "the peer has another secret: servers need the same server.encrypt")
+		for _, secret := range secrets {
+			if hmac.Equal(got, mac(side, secret)) {
+				return secret, nil
+			}
 		}
-		return nil
+		return "", drover.Errorf(drover.Unauthorized, "the peer has another secret: servers need the same server.encrypt")
 	}
 	if dialled {
-		if err := say("dialler"); err != nil {
+		if err := say("dialler", secrets[0]); err != nil {
 			return err
 		}
-		return hear("listener")
-	}
-	if err := hear("dialler"); err != nil {
+		_, err := hear("listener", secrets[0])
 		return err
 	}
-	return say("listener")
+	proved, err := hear("dialler", secrets...)
+	if err != nil {
+		return err
+	}
+	return say("listener", proved)
 }
 
 func noProof(err error) error {
@@ -109,11 +115,15 @@ type refusals struct {
 	seen map[string]bool // guarded by mu
 }
 
-// first reports whether the refusal is new.
+// first reports whether the refusal is new. The port from which it was dialled is another each time, and in texts of the network's.
 func (r *refusals) first(from net.Addr, err error) bool {
 	const most = 1000 // more are not told apart
 	host, _, _ := net.SplitHostPort(from.String())
-	key := host + "\x00" + err.Error()
+	text := err.Error()
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		text = strings.ReplaceAll(text, op.Error(), op.Op+": "+op.Err.Error())
+	}
+	key := host + "\x00" + text
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen == nil {

@@ -112,7 +112,7 @@ func TestBodiesAreBounded(t *testing.T) {
 func TestWhatTheAgentSaysOfItself(t *testing.T) {
 	t.Parallel()
 	a := serverOnly(t, func(c *config.Agent) { c.APIToken, c.Server.NumSchedulers = "secret", new(3) })
-	info := agentInfo{a}
+	info := agentInfo{a, a.control.servers.Operate()}
 	self, err := json.Marshal(info.Self())
 	require.NoError(t, err)
 	require.NotContains(t, string(self), `"secret"`)

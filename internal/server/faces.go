@@ -30,18 +30,14 @@ func (a *Agent) httpPart() lifecycle.Part {
 		if err != nil {
 			return err
 		}
-		s := &httpapi.Server{Handler: handler, Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
+		s := &httpapi.Server{Handler: a.live.Headers(handler), Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
 		ln := a.http
 		if l := a.cfg.Limits; l != nil && l.HTTPMaxConns != nil {
 			ln = httpapi.LimitConns(ln, *l.HTTPMaxConns)
 		} else {
 			ln = httpapi.LimitConns(ln, 0)
 		}
-		secure, err := tlsFor(a.cfg.TLS, "http")
-		if err != nil {
-			return err
-		}
-		if secure != nil {
+		if secure := a.live.HTTP.Listening(); secure != nil {
 			ln = tls.NewListener(ln, secure)
 		}
 		return s.Serve(ctx, ln)
@@ -79,7 +75,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
-			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives}, Agent: agentInfo{a},
+			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives}, Agent: agentInfo{a, a.control.servers.Operate()},
 			ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			LastContact: a.control.log.LastContact,
@@ -128,10 +124,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
 		front := remoteNodes{a.control.front, a.control.servers, a.advertised()}
-		handler, secure, err := a.links(link.Handler(front, front, a.remote))
-		if err != nil {
-			return err
-		}
+		handler, secure := a.links(link.Handler(front, front, a.remote))
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
 		programs, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"*"}}) // nodes dial any name, and no page has business here

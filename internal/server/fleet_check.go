@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/check"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/server/live"
 )
 
 // CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is reported. No server
@@ -99,12 +100,12 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*check.D
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "addresses.rpc: %w", err)
 	}
-	mutual, err := tlsFor(cfg.TLS, "rpc")
+	mutual, err := live.Open(cfg.TLS, "rpc")
 	if err != nil {
 		return nil, err
 	}
 	return check.Open(ctx, check.DoorConfig{
-		Listen: cmp.Or(ask.Listen, net.JoinHostPort(host, "0")), Dial: ask.Dial, Host: fleetHost(cfg), TLS: mutual, Clock: clock.Wall{},
+		Listen: cmp.Or(ask.Listen, net.JoinHostPort(host, "0")), Dial: ask.Dial, Host: fleetHost(cfg), TLS: mutual.Config(), Clock: clock.Wall{},
 	})
 }
 

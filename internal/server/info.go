@@ -10,11 +10,15 @@ import (
 	"github.com/drover-project/drover"
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // agentInfo is what the process says of itself.
-type agentInfo struct{ *Agent }
+type agentInfo struct {
+	*Agent
+	servers.Operator
+}
 
 // Self implements nomadagent.Process. Tokens and other secrets are not shown.
 func (a agentInfo) Self() nomadagent.Self {

@@ -98,12 +98,12 @@ func usable(address, machine string) string {
 func buys(cfg *config.Agent) bool { return cfg.Fleet != nil && len(cfg.Fleet.Providers) > 0 }
 
 // links returns how the links of nodes are served: behind the gate if they are mutual TLS and machines are bought.
-func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config, error) {
-	mutual, err := tlsFor(a.cfg.TLS, "rpc")
-	if err != nil || mutual == nil || !buys(a.cfg) {
-		return next, mutual, err
+func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config) {
+	mutual := a.live.RPC
+	if mutual == nil || !buys(a.cfg) {
+		return next, mutual.Listening("h2")
 	}
-	return gate.Handler(a.control.gate, a.control.front.Current, next), gate.TLS(a.control.gate, mutual), nil
+	return gate.Handler(a.control.gate, a.control.front.Current, next), gate.TLS(a.control.gate, mutual.Config)
 }
 
 // machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
@@ -17,11 +19,16 @@ import (
 
 // Run builds an agent and runs it until ctx ends. ready is called once its faces are served, with an address at which
 // this machine reaches them.
-func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error {
-	level, err := telemetry.ParseLevel(cfg.LogLevel)
+// At SIGHUP the configuration is read again with again.
+func Run(
+	ctx context.Context, cfg *config.Agent, again func() (*config.Agent, error), logs io.Writer, ready func(addr string),
+) error {
+	first, err := telemetry.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return err
 	}
+	level := &slog.LevelVar{}
+	level.Set(first)
 	if cfg.LogFile != "" {
 		f, err := os.OpenFile(cfg.LogFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 		if err != nil {
@@ -36,7 +43,7 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	}
 	telemetry.PaceGC()
 	ring := telemetry.NewRing(out)
-	a, err := New(ctx, cfg, Deps{Log: slog.New(ring), Ring: ring, Clock: clock.Wall{}, IDs: id.Random{}})
+	a, err := New(ctx, cfg, Deps{Log: slog.New(ring), Ring: ring, Clock: clock.Wall{}, IDs: id.Random{}, Again: again, Level: level})
 	if err != nil {
 		return err
 	}
@@ -50,12 +57,35 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	}
 	readyCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	defer signal.Stop(hangUps)
+	go func() { // ends with the agent
+		for readyCtx.Err() == nil {
+			select {
+			case <-hangUps:
+				_ = a.Reload() // it was logged
+			case <-readyCtx.Done():
+			}
+		}
+	}()
 	go func() { // ends when the node is there, or with the agent
 		if a.awaitNode(readyCtx) {
 			ready(usable(a.HTTPAddr(), "127.0.0.1"))
 		}
 	}()
 	return a.Run(ctx)
+}
+
+// Reload reads the configuration again and takes up certificates, the log's level and headers. On an error all stays as it was.
+// Errors: Invalid; NotImplemented if there is nothing to read.
+func (a *Agent) Reload() error {
+	if err := a.live.Reload(); err != nil {
+		a.deps.Log.Error("the configuration cannot be used: the former one stays in force", "error", err)
+		return err
+	}
+	a.deps.Log.Info("took up the configuration again: certificates, log_level and http_api_response_headers")
+	return nil
 }
 
 // awaitNode waits until the node of this process can be given work, if both planes are in it: what is served before

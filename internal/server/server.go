@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/live"
 	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -31,6 +32,9 @@ type Deps struct {
 	Ring  *telemetry.Ring // the handler that Log writes through, for /v1/agent/monitor; may be nil
 	Clock clock.Clock
 	IDs   id.Source
+
+	Again func() (*config.Agent, error) // reads the configuration again; nil if that cannot be
+	Level *slog.LevelVar                // of the log; nil if it is fixed
 }
 
 // Agent is a process's worth of Drover: control plane, node, or both, and the faces.
@@ -47,6 +51,7 @@ type Agent struct {
 	exec    *executionService
 	fleet   *fleetPlane // nil without server
 	texts   evaluators
+	live    *live.Settings
 	remote  *link.Nodes
 
 	http   net.Listener
@@ -70,10 +75,8 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}()
 	a.texts = a.openEvaluators(templateLimits, jobFileLimits)
-	for _, kind := range []string{"http", "rpc"} {
-		if _, err = tlsFor(cfg.TLS, kind); err != nil {
-			return a, err
-		}
+	if a.live, err = live.New(cfg, deps.Again, deps.Level); err != nil {
+		return a, err
 	}
 	if _, err = a.pageGuard(); err != nil {
 		return a, err

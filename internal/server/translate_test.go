@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
@@ -35,20 +34,9 @@ func TestDockerConfig(t *testing.T) {
 	require.Equal(t, []string{"/auth.json", "ecr", "c", "k", "a", "z"}, []string{c.AuthConfig, c.AuthHelper, c.Cert, c.Key, c.CA, c.SELinux})
 }
 
-func TestFilesOfTLS(t *testing.T) {
+func TestTheAuthorityOfMachines(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]*config.TLS{"no block": nil, "switched off": {CertFile: "c"}} {
-		for _, kind := range []string{"http", "rpc"} {
-			got, err := tlsFor(cfg, kind)
-			require.NoError(t, err, name)
-			require.Nil(t, got, name)
-		}
-	}
 	absent := filepath.Join(t.TempDir(), "absent")
-	_, err := tlsFor(&config.TLS{HTTP: new(true), CertFile: absent, KeyFile: absent}, "http")
-	require.Equal(t, drover.Invalid, drover.CodeOf(err))
-	require.ErrorContains(t, err, "tls.cert_file, tls.key_file: ")
-
 	text, err := machineAuthority(nil)
 	require.NoError(t, err)
 	require.Empty(t, text)

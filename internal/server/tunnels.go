@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/peer"
+	"github.com/drover-project/drover/internal/server/live"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -17,12 +18,14 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 	if err != nil {
 		return nil, err
 	}
-	secure, err := tlsFor(a.cfg.TLS, "rpc")
-	if err != nil {
-		return nil, err
+	secure := a.live.RPC
+	if secure == nil { // a machine of the fleet has its certificate only now
+		if secure, err = live.Open(a.cfg.TLS, "rpc"); err != nil {
+			return nil, err
+		}
 	}
 	return link.Dial(link.DialConfig{
-		Servers: known, Kept: kept, TLS: secure, Names: peer.ServerNames(a.cfg.Region),
+		Servers: known, Kept: kept, TLS: secure.Dialling(), Names: peer.ServerNames(a.cfg.Region),
 		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
 		Token:    func(ctx context.Context, server string) (string, error) { return nodeToken(ctx, a.cfg.Client, server) },
 		Clock:    a.deps.Clock, Log: a.deps.Log,

@@ -16,6 +16,7 @@ const (
 	SchedulerConfig = "scheduler_config"
 	Cluster         = "cluster"
 	Lessees         = "lessees"
+	Autopilot       = "autopilot"
 	ScalingEvents   = "scaling_events"
 	JobSubmissions  = "job_submissions"
 	Executions      = "executions"

@@ -42,9 +42,12 @@ type flags struct {
 	joinFile string
 }
 
-// RunFunc runs an agent until ctx ends, and returns nil after an orderly end. ready is called once, from a goroutine
-// of its own, when the API is served at addr (host:port) and the node, if there is one, can take work.
-type RunFunc func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
+// RunFunc runs an agent until ctx ends, and returns nil after an orderly end. again reads the configuration again. ready is
+// called once, from a goroutine of its own, when the API is served at addr (host:port) and the node, if there is one, can take
+// work.
+type RunFunc func(
+	ctx context.Context, cfg *config.Agent, again func() (*config.Agent, error), logs io.Writer, ready func(addr string),
+) error
 
 // Command is "drover agent", with what configures it below.
 func Command(app *term.App, run RunFunc) *cobra.Command {
@@ -52,7 +55,8 @@ func Command(app *term.App, run RunFunc) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent (-dev | -config FILE|DIR)",
 		Short: "Run an agent: control plane, node, or both",
-		Long: `Runs an agent in the foreground until SIGINT or SIGTERM.
+		Long: `Runs an agent in the foreground until SIGINT or SIGTERM. At SIGHUP it reads its files again and takes up certificates,
+log_level and http_api_response_headers.
 
 -dev runs everything in one process and keeps nothing. With -config the agent keeps all it has in data_dir, and tasks
 outlive it: a restarted agent finds them again.
@@ -69,7 +73,7 @@ An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), cfg, app.Err, func(addr string) {
+			return run(cmd.Context(), cfg, f.load, app.Err, func(addr string) {
 				// The address is printed with its scheme, so that it can be given to -address.
 				t := targetOf(cfg, addr)
 				if f.demo {

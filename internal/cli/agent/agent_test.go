@@ -22,7 +22,7 @@ func execute(t *testing.T, args ...string) (out string, cfg *config.Agent, err e
 	t.Helper()
 	var b bytes.Buffer
 	app := &term.App{Out: &b, Err: io.Discard, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
-	c := Command(app, func(_ context.Context, got *config.Agent, _ io.Writer, ready func(string)) error {
+	c := Command(app, func(_ context.Context, got *config.Agent, _ func() (*config.Agent, error), _ io.Writer, ready func(string)) error {
 		cfg = got
 		ready("here:1")
 		return nil

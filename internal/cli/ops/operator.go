@@ -15,8 +15,7 @@ import (
 func OperatorCommand(app *term.App, archives Archives) *cobra.Command {
 	return term.Group("operator", "Look after the servers",
 		term.Group("scheduler", "Configure the scheduler", schedulerGetCommand(app), schedulerSetCommand(app)),
-		term.Group("raft", "Look at the raft servers", raftPeersCommand(app)),
-		snapshotCommand(app, archives))
+		raftCommand(app), autopilotCommand(app), gossipCommand(app), snapshotCommand(app, archives))
 }
 
 // schedulerAnswer is the part of the API's answer that is used; the index stands in the configuration too.
@@ -115,7 +114,7 @@ func schedulerSet(app *term.App, cmd *cobra.Command, want drover.SchedulerConfig
 // or not.
 func raftPeersCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.NomadCommand(app, "list-peers", "List the servers that vote", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
+	c := term.NomadCommand(app, "list-peers", "List the servers of the log", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			Servers []struct {
 				ID, Node, Address, RaftProtocol string

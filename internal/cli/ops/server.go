@@ -3,8 +3,11 @@ package ops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
@@ -59,7 +62,7 @@ func forceLeaveCommand(app *term.App) *cobra.Command {
 // membersCommand lists the servers. The leader is asked for separately; without one, as
 // during an election, no member is marked.
 func membersCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
+	o, detailed := &term.Output{}, false
 	c := term.NomadCommand(app, "members", "List the servers", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			ServerRegion, ServerDC string
@@ -84,13 +87,30 @@ func membersCommand(app *term.App) *cobra.Command {
 			at := fmt.Sprintf("%s:%d", m.Addr, m.Port)
 			// The leader is named by its rpc port, and a member by its gossip. A single server leads, whatever its addresses are.
 			rpc := net.JoinHostPort(m.Tags["rpc_addr"], m.Tags["port"])
+			if detailed {
+				rows = append(rows, []string{m.Name, m.Addr, fmt.Sprint(m.Port), tags(m.Tags)})
+				continue
+			}
 			rows = append(rows, []string{
 				m.Name, at, m.Status, term.YesNo(at == leader || rpc == leader || len(r.Members) == 1 && leader != ""), m.Tags["build"],
 				m.Tags["dc"], m.Tags["region"],
 			})
 		}
+		if detailed {
+			return term.Table(app.Out, "There are none.", "Name|Address|Port|Tags", rows)
+		}
 		return term.Table(app.Out, "There are none.", "Name|Address|Status|Leader|Build|Datacenter|Region", rows)
 	})
 	o.Bind(c.Flags())
+	c.Flags().BoolVar(&detailed, "detailed", false, "print all that the servers announce")
 	return c
+}
+
+// tags prints what a server announces, in order.
+func tags(of map[string]string) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, key+"="+of[key])
+	}
+	return strings.Join(out, ",")
 }

@@ -11,26 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 	library "github.com/hashicorp/raft-autopilot"
 
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/raftlog"
 )
-
-// Config is how the leader keeps the servers healthy. Its defaults are Nomad's.
-type Config struct {
-	CleanupDeadServers      bool          // remove servers that failed, while the others are a quorum; default true
-	LastContactThreshold    time.Duration // a server that the leader did not reach for longer is unhealthy; default 200 ms
-	MaxTrailingLogs         uint64        // a server that is more entries behind is unhealthy; default 250
-	MinQuorum               uint          // never remove servers below so many voters; default 0
-	ServerStabilizationTime time.Duration // how long a new server is healthy before it may vote; default 10 s
-	RedundancyZones         bool          // one voter in each zone; the others of a zone stand by
-	DisableUpgradeMigration bool          // accepted for Nomad's clients; servers are never migrated by version
-}
-
-// DefaultConfig is what holds until somebody configures autopilot.
-func DefaultConfig() Config {
-	return Config{
-		CleanupDeadServers: true, LastContactThreshold: 200 * time.Millisecond, MaxTrailingLogs: 250, ServerStabilizationTime: 10 * time.Second,
-	}
-}
 
 // Known is a server as gossip sees it.
 type Known struct {
@@ -58,7 +41,7 @@ type Health struct {
 
 // Deps are what autopilot asks.
 type Deps struct {
-	Config  func() Config
+	Config  func() cluster.Autopilot
 	Servers func() []Known
 	// Progress asks another server where its log is.
 	Progress func(ctx context.Context, s Known) (raftlog.Progress, error)
@@ -113,7 +96,7 @@ func (p *Autopilot) AutopilotConfig() *library.Config {
 	c := p.deps.Config()
 	return &library.Config{
 		CleanupDeadServers: c.CleanupDeadServers, LastContactThreshold: c.LastContactThreshold, MaxTrailingLogs: c.MaxTrailingLogs,
-		MinQuorum: c.MinQuorum, ServerStabilizationTime: c.ServerStabilizationTime, Ext: c.RedundancyZones,
+		MinQuorum: c.MinQuorum, ServerStabilizationTime: c.ServerStabilizationTime, Ext: c.EnableRedundancyZones,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/raftlog"
@@ -75,10 +76,10 @@ func (g *gossip) list() (out []Known) {
 }
 
 func (g *gossip) deps() Deps {
-	cfg := DefaultConfig()
+	cfg := cluster.DefaultAutopilot()
 	cfg.ServerStabilizationTime, cfg.LastContactThreshold = time.Millisecond, 10*time.Second
 	return Deps{
-		Config: func() Config { return cfg }, Servers: g.list,
+		Config: func() cluster.Autopilot { return cfg }, Servers: g.list,
 		Progress: func(_ context.Context, s Known) (raftlog.Progress, error) {
 			g.mu.Lock()
 			status, sick := g.servers[s.ID].Status, g.sick == s.ID

@@ -178,32 +178,4 @@ func (c *Cluster) Servers() (addresses []string) {
 	return addresses
 }
 
-// leaveTimeout bounds how long a server that leaves waits for another leader.
-const leaveTimeout = 5 * time.Second
-
-// Leave hands leadership over if this server has it, and tells the others that it goes for good: then they go on without it,
-// and take it out of the cluster.
-func (c *Cluster) Leave(ctx context.Context) error {
-	ctx, cancel := c.deps.Clock.WithTimeout(ctx, leaveTimeout)
-	defer cancel()
-	self := c.deps.Gossip.Self()
-	peers, err := c.deps.Log.Peers()
-	if err != nil {
-		return err
-	}
-	leads, voters := false, 0
-	for _, p := range peers {
-		leads = leads || p.Leader && p.ID == self.ID
-		if p.Voter {
-			voters++
-		}
-	}
-	if leads && voters > 1 {
-		if err := c.deps.Log.Transfer(ctx, ""); err != nil {
-			c.deps.Logger.Warn("leaving as the leader", "error", err)
-		}
-	}
-	return c.deps.Gossip.Leave()
-}
-
 var errUnknown = drover.Errorf(drover.NotFound, "gossip knows nothing of the server")

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	clusternoun "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/fsm"
@@ -115,7 +116,7 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 	discard := slog.New(slog.DiscardHandler)
 	s := &one{name: name}
 	s.port = peer.Split(in, peer.Config{
-		Region: "global", Clock: clock.Wall{}, Log: discard, Secret: func(context.Context, string) string { return "secret" },
+		Region: "global", Clock: clock.Wall{}, Log: discard, Secrets: func(context.Context, string) []string { return []string{"secret"} },
 	})
 	s.log, err = raftlog.Open(raftlog.Config{ID: "id-" + name, Network: network{s.port.Listener(peer.Raft), s.port}, Join: true},
 		raftlog.Deps{FSM: fsm.New(store.New(), nil), Log: discard, Clock: clock.Wall{}})
@@ -136,7 +137,7 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 		Autopilot: func(term context.Context) { pilot.Run(term) },
 		Clock:     clock.Wall{}, IDs: id.Random{}, Logger: discard,
 	})
-	pilot = autopilot.New(s.log, s.Watch(autopilot.DefaultConfig))
+	pilot = autopilot.New(s.log, s.Watch(clusternoun.DefaultAutopilot))
 	w.mu.Lock()
 	w.servers[name], w.ids[known] = s, true
 	w.mu.Unlock()
@@ -292,7 +293,7 @@ func TestTheVersionRises(t *testing.T) {
 	w.until("d is a server", func() bool { peers, err := d.log.Peers(); return err == nil && len(peers) == 4 })
 
 	// One that is started with an older program again, before gossip noticed, is unhealthy.
-	health := all[0].Watch(autopilot.DefaultConfig)
+	health := all[0].Watch(clusternoun.DefaultAutopilot)
 	progress := func() raftlog.Progress {
 		p, err := health.Progress(t.Context(), autopilot.Known{Name: "b.global"})
 		require.NoError(t, err)
@@ -330,4 +331,33 @@ func TestNobodyToJoin(t *testing.T) {
 	lonely := New(Config{RetryJoin: []string{"127.0.0.1:1"}, RetryInterval: time.Millisecond, RetryMax: 2}, a.deps)
 	err := lonely.join(t.Context())
 	require.ErrorContains(t, err, "server_join: no server answered in 2 tries")
+}
+
+// A leader that stops hands over, to a server that is sick if there is no other; who does not lead has nothing to hand over.
+func TestALeaderThatStopsHandsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("g", "a", 3)
+	b := w.start("g", "b", 3, a)
+	all := []*one{a, b, w.start("g", "c", 3, a)}
+	w.agree("a b c", all...)
+	leads := func(of ...*one) (leader *one) {
+		w.until("there is a leader", func() bool {
+			i := slices.IndexFunc(of, func(s *one) bool { return s.log.IsLeader() })
+			if i >= 0 {
+				leader = of[i]
+			}
+			return leader != nil
+		})
+		return leader
+	}
+	first := leads(all...)
+	rest := slices.DeleteFunc(slices.Clone(all), func(s *one) bool { return s == first })
+	rest[0].sick.Store(true)
+	first.HandOver(t.Context())
+	require.False(t, first.log.IsLeader())
+	require.Equal(t, rest[1], leads(rest...), "the one that takes writes")
+	first.sick.Store(true)
+	rest[1].HandOver(t.Context())
+	require.False(t, rest[1].log.IsLeader(), "one that is sick is better than none")
 }

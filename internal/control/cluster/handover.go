@@ -2,11 +2,49 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 )
+
+// leaveTimeout bounds how long a server that leaves or stops waits for another leader.
+const leaveTimeout = 5 * time.Second
+
+// Leave hands leadership over if this server has it, and tells the others that it goes for good: then they go on without it,
+// and take it out of the cluster.
+func (c *Cluster) Leave(ctx context.Context) error {
+	c.HandOver(ctx)
+	return c.deps.Gossip.Leave()
+}
+
+// HandOver makes another server the leader if this one is it and another votes, within some seconds: one that takes writes, or
+// whichever follows best. A leader that stops does so: else a write would have to wait until its silence is noticed.
+func (c *Cluster) HandOver(ctx context.Context) {
+	ctx, cancel := c.deps.Clock.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	peers, err := c.deps.Log.Peers()
+	if err != nil {
+		return // the log is closed
+	}
+	self, leads, others := c.deps.Gossip.Self().ID, false, 0
+	for _, p := range peers {
+		leads = leads || p.Leader && p.ID == self
+		if p.Voter && p.ID != self {
+			others++
+		}
+	}
+	if !leads || others == 0 {
+		return
+	}
+	asking, done := c.deps.Clock.WithTimeout(ctx, leaveTimeout/2)
+	to, _ := c.successor(asking)
+	done()
+	if err := c.deps.Log.Transfer(ctx, to); err != nil {
+		c.deps.Logger.Warn("handing leadership over", "error", err)
+	}
+}
 
 // handOver gives leadership to a server that takes writes when this one takes none: its disk is full, or it cannot read its log.
 // It ends with the term.

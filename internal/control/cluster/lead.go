@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	clusternoun "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/members"
@@ -172,7 +173,7 @@ func (c *census) coming(m members.Member) (step, bool) {
 }
 
 // Watch is what autopilot asks of the servers: as gossip sees them.
-func (c *Cluster) Watch(config func() autopilot.Config) autopilot.Deps {
+func (c *Cluster) Watch(config func() clusternoun.Autopilot) autopilot.Deps {
 	return autopilot.Deps{
 		Config: config,
 		Servers: func() (out []autopilot.Known) {

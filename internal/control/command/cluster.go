@@ -1,12 +1,21 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
+)
 
 // InitCluster gives the cluster its id and epoch, unless it has them. Result: nil.
 type InitCluster struct{ ID, Epoch string }
 
 // RaiseVersion raises the cluster's version, unless it is as high. All servers of the cluster read the version. Result: nil.
 type RaiseVersion struct{ Version int }
+
+// SetAutopilot replaces how the servers are kept healthy. Result: bool, false if CAS failed.
+type SetAutopilot struct {
+	Config *cluster.Autopilot
+	CAS    bool // only if the stored ModifyIndex is Config.ModifyIndex; 0 is nothing stored
+}
 
 // SetSchedulerConfig replaces the scheduler's configuration. Result: bool, false if CAS failed.
 type SetSchedulerConfig struct {
@@ -50,6 +59,9 @@ func (*InitCluster) Kind() Kind { return KindInitCluster }
 
 // Kind implements Command.
 func (*RaiseVersion) Kind() Kind { return KindRaiseVersion }
+
+// Kind implements Command.
+func (*SetAutopilot) Kind() Kind { return KindSetAutopilot }
 
 // Kind implements Command.
 func (*SetSchedulerConfig) Kind() Kind { return KindSetSchedulerConfig }

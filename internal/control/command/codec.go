@@ -62,6 +62,7 @@ var kinds = [kindEnd]func() Command{
 	KindRecordRunners:          func() Command { return new(RecordRunners) },
 	KindRaiseVersion:           func() Command { return new(RaiseVersion) },
 	KindRestoreState:           func() Command { return new(RestoreState) },
+	KindSetAutopilot:           func() Command { return new(SetAutopilot) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

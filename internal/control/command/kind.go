@@ -52,6 +52,7 @@ const (
 	KindRecordRunners
 	KindRaiseVersion
 	KindRestoreState
+	KindSetAutopilot
 	kindEnd
 )
 
@@ -97,7 +98,7 @@ var kindNames = [...]string{
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
-	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState",
+	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot",
 }
 
 // String returns the command's name.

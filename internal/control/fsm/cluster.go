@@ -37,6 +37,22 @@ func (e *entry) cluster() cluster.State {
 	return next
 }
 
+// setAutopilot stores how the servers are kept healthy, and reports whether it did. It did not if the command compares and the
+// stored one was changed meanwhile.
+func (e *entry) setAutopilot(c *command.SetAutopilot) bool {
+	var old cluster.Autopilot
+	if stored := e.txn.Autopilot(); stored != nil {
+		old = *stored
+	}
+	if c.Config == nil || c.CAS && old.ModifyIndex != c.Config.ModifyIndex {
+		return false
+	}
+	next := *c.Config
+	next.CreateIndex, next.ModifyIndex = cmp.Or(old.CreateIndex, e.index), e.index
+	e.txn.PutAutopilot(&next)
+	return true
+}
+
 // setSchedulerConfig stores the configuration and reports whether it did. It did not if the command compares and the
 // stored one was changed meanwhile.
 func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {

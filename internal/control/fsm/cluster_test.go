@@ -67,3 +67,24 @@ func TestSnapshotsHaveTheClustersVersion(t *testing.T) {
 		}
 	}
 }
+
+// Who compares stores only if nobody changed the configuration meanwhile; 0 is that nobody stored any.
+func TestAutopilotIsStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Nil(t, b.f.Store().Snapshot().Autopilot())
+	set := func(quorum uint, cas bool, index uint64) any {
+		return b.do(&command.SetAutopilot{Config: &cluster.Autopilot{MinQuorum: quorum, ModifyIndex: index}, CAS: cas})
+	}
+	require.Equal(t, false, set(1, true, 7))
+	require.Equal(t, true, set(2, true, 0))
+	first := *b.f.Store().Snapshot().Autopilot()
+	require.Equal(t, uint(2), first.MinQuorum)
+	require.Equal(t, false, set(3, true, 0))
+	require.Equal(t, true, set(4, false, 0))
+	next := *b.f.Store().Snapshot().Autopilot()
+	require.Equal(t, uint(4), next.MinQuorum)
+	require.Equal(t, first.CreateIndex, next.CreateIndex)
+	require.Greater(t, next.ModifyIndex, first.ModifyIndex)
+	require.Equal(t, false, b.do(&command.SetAutopilot{}))
+}

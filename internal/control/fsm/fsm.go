@@ -169,6 +169,8 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.RaiseVersion:
 		e.raiseVersion(c)
 		return nil, nil
+	case *command.SetAutopilot:
+		return e.setAutopilot(c), nil
 	case *command.SetSchedulerConfig:
 		return e.setSchedulerConfig(c), nil
 	case *command.UpsertNamespaces:

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
@@ -172,6 +173,11 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 20, 21:
 		return d.leases(s)
+	case 22:
+		return &command.SetAutopilot{
+			Config: &cluster.Autopilot{MinQuorum: 3, ModifyIndex: uint64(rapid.IntRange(0, 30).Draw(d.t, "autopilot"))},
+			CAS:    rapid.Bool().Draw(d.t, "cas"),
+		}
 	case 17:
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
 	case 18:

@@ -54,6 +54,7 @@ const (
 	recCluster
 	recExecution
 	recLessee
+	recAutopilot
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

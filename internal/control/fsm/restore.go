@@ -138,6 +138,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreCluster)
 	case recLessee:
 		return read(payload, x.t.RestoreLessee)
+	case recAutopilot:
+		return read(payload, x.t.RestoreAutopilot)
 	case recNode:
 		return read(payload, x.t.RestoreNode)
 	case recJobVersion:

@@ -102,6 +102,11 @@ func (x *imageWriter) cluster() error {
 	if err := writeAll(x, recLessee, x.s.Lessees()); err != nil {
 		return err
 	}
+	if a := x.s.Autopilot(); a != nil {
+		if err := x.write(recAutopilot, a); err != nil {
+			return err
+		}
+	}
 	return writeAll(x, recNode, x.s.Nodes(""))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/memberlist"
@@ -24,8 +25,54 @@ type Keys struct {
 	Messages  map[string]string // what servers complained of, by name
 }
 
-// openKeyring returns the keys that were kept, or one of the configured key. It returns nil if there is neither.
+// Keyring is the gossip keys that this server has. They change while servers gossip with it. A nil one is gossip in clear text.
+type Keyring struct{ ring *memberlist.Keyring }
+
+// OpenKeyring returns the keys that were kept in dataDir, or one of the configured key. It returns nil if there is neither.
 // Errors: Invalid with what is wrong with the key or the file.
+func OpenKeyring(dataDir, key string) (*Keyring, error) {
+	path, err := keyringFile(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := openKeyring(path, key)
+	if ring == nil {
+		return nil, err
+	}
+	return &Keyring{ring}, nil
+}
+
+// Secrets returns the keys in base64, the one that this server encrypts with first; none in clear text.
+func (k *Keyring) Secrets() (out []string) {
+	if k == nil {
+		return nil
+	}
+	for _, key := range k.ring.GetKeys() {
+		out = append(out, base64.StdEncoding.EncodeToString(key))
+	}
+	return out
+}
+
+// keys is the keyring as the library takes one.
+func (k *Keyring) keys() *memberlist.Keyring {
+	if k == nil {
+		return nil
+	}
+	return k.ring
+}
+
+// keyringFile is where the library keeps the keys; "" without a folder.
+func keyringFile(dataDir string) (string, error) {
+	if dataDir == "" {
+		return "", nil
+	}
+	dir := filepath.Join(dataDir, folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the folder of members: %w", err)
+	}
+	return filepath.Join(dir, "keyring"), nil
+}
+
 func openKeyring(path, key string) (*memberlist.Keyring, error) {
 	if path != "" {
 		text, err := os.ReadFile(path)

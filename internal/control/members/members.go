@@ -3,11 +3,9 @@ package members
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,10 +31,10 @@ const (
 // Config says how this server gossips.
 type Config struct {
 	Self      Self
-	Bind      string // IP:port of gossip, TCP and UDP; port 0 takes a free one
-	Advertise string // IP:port at which the others reach it; default Bind as it was bound
-	Key       string // first gossip key, base64 of 16, 24 or 32 bytes; "" gossips in clear text, unless a keyring is kept
-	DataDir   string // members and keys are kept in DataDir/serf; "" keeps nothing
+	Bind      string   // IP:port of gossip, TCP and UDP; port 0 takes a free one
+	Advertise string   // IP:port at which the others reach it; default Bind as it was bound
+	Keys      *Keyring // that OpenKeyring opened in DataDir; nil gossips in clear text
+	DataDir   string   // members and keys are kept in DataDir/serf; "" keeps nothing
 	Pace      Pace
 
 	// Rejoin has a server that left on purpose try its former members again at its start.
@@ -104,15 +102,17 @@ func serfConfig(cfg *Config, log *slog.Logger) (*serf.Config, error) {
 		sc.MemberlistConfig.AdvertiseAddr, sc.MemberlistConfig.AdvertisePort = at.Addr().String(), int(at.Port())
 	}
 	if cfg.DataDir != "" {
-		dir := filepath.Join(cfg.DataDir, "serf")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("making the folder of members: %w", err)
+		if sc.KeyringFile, err = keyringFile(cfg.DataDir); err != nil {
+			return nil, err
 		}
-		sc.SnapshotPath, sc.KeyringFile = filepath.Join(dir, "members.snapshot"), filepath.Join(dir, "keyring")
+		sc.SnapshotPath = filepath.Join(cfg.DataDir, folder, "members.snapshot")
 	}
-	sc.MemberlistConfig.Keyring, err = openKeyring(sc.KeyringFile, cfg.Key)
-	return sc, err
+	sc.MemberlistConfig.Keyring = cfg.Keys.keys()
+	return sc, nil
 }
+
+// folder is where members and keys are kept, below Config.DataDir.
+const folder = "serf"
 
 func (m *Members) read() {
 	defer close(m.done)
@@ -155,7 +155,7 @@ func (m *Members) Self() Self {
 
 // Address is the IP:port of this server's gossip.
 func (m *Members) Address() string {
-	local := m.serf.Memberlist().LocalNode()
+	local := m.serf.LocalMember() // a copy: the library changes its own node when tags do
 	return net.JoinHostPort(local.Addr.String(), strconv.Itoa(int(local.Port)))
 }
 

@@ -232,18 +232,26 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Error(t, err)
 }
 
-func with(k, dir string) func(*Config) { return func(c *Config) { c.Key, c.DataDir = k, dir } }
+func with(t *testing.T, k, dir string) func(*Config) {
+	t.Helper()
+	keys, err := OpenKeyring(dir, k)
+	require.NoError(t, err)
+	return func(c *Config) { c.Keys, c.DataDir = keys, dir }
+}
 
 func TestGossipKeys(t *testing.T) {
 	t.Parallel()
 	first, second := key(), key()
 	dirs := []string{t.TempDir(), t.TempDir()}
-	a, b := launch(t, self("a"), with(first, dirs[0])), launch(t, self("b"), with(first, dirs[1]))
+	secrets, err := OpenKeyring(dirs[0], first)
+	require.NoError(t, err)
+	a := launch(t, self("a"), func(c *Config) { c.Keys, c.DataDir = secrets, dirs[0] })
+	b := launch(t, self("b"), with(t, first, dirs[1]))
 	join(t, b, a)
 	sees(t, a, "a=alive b=alive")
 
 	for name, k := range map[string]string{"clear": "", "wrong": key()} {
-		_, err := launch(t, self(name), with(k, "")).Join(t.Context(), []string{a.Address()})
+		_, err := launch(t, self(name), with(t, k, "")).Join(t.Context(), []string{a.Address()})
 		require.Error(t, err, name)
 	}
 	require.Equal(t, "a=alive b=alive", statuses(a))
@@ -255,18 +263,20 @@ func TestGossipKeys(t *testing.T) {
 	require.Error(t, err, "it is in use")
 	_, err = b.UseKey(second)
 	require.NoError(t, err)
+	require.Equal(t, []string{second, first}, secrets.Secrets())
 	_, err = a.RemoveKey(first)
 	require.NoError(t, err)
+	require.Equal(t, []string{second}, secrets.Secrets(), "who proves itself by the keyring follows it")
 	keys, err = b.ListKeys()
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{second: 2}, keys.Keys)
 	require.Equal(t, map[string]int{second: 2}, keys.Primaries)
 
-	join(t, launch(t, self("late"), with(second, "")), a)
+	join(t, launch(t, self("late"), with(t, second, "")), a)
 	sees(t, b, "a=alive b=alive late=alive")
 
 	require.NoError(t, b.Close())
-	b = launch(t, self("b"), with(first, dirs[1])) // the configuration still says the first
+	b = launch(t, self("b"), with(t, first, dirs[1])) // the configuration still says the first
 	join(t, b, a)
 	sees(t, b, "a=alive b=alive late=alive")
 	info, err := os.Stat(filepath.Join(dirs[1], "serf", "keyring"))
@@ -277,7 +287,7 @@ func TestGossipKeys(t *testing.T) {
 func TestKeysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for bad, want := range map[string]string{"???": "base64", "c2hvcnQ=": "16, 24 or 32 bytes, got 5 bytes"} {
-		_, err := tryOpen(self("a"), with(bad, ""))
+		_, err := OpenKeyring("", bad)
 		require.ErrorContains(t, err, "server.encrypt", bad)
 		require.ErrorContains(t, err, want)
 	}
@@ -286,7 +296,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 	file := filepath.Join(dir, "serf", "keyring")
 	for _, text := range []string{"", "{", "[]", `["c2hvcnQ="]`} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := tryOpen(self("a"), with("", dir))
+		_, err := OpenKeyring(dir, "")
 		require.ErrorContains(t, err, file, text)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	}

@@ -165,7 +165,7 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 	if err := ctx.Err(); err != nil {
 		return 0, nil, drover.Errorf(drover.Canceled, "proposing %s: %w", c.Kind(), err)
 	}
-	if err := l.health.writable(); err != nil {
+	if err := l.health.writable(); err != nil && (l.cfg.alone() || l.IsLeader()) { // else it says who leads
 		return 0, nil, err
 	}
 	if err := l.allowed(c); err != nil {
@@ -223,21 +223,24 @@ func (l *Log) wait(ctx context.Context, f func() error) error {
 	}
 }
 
-// proposalError says what became of a proposal: first where nobody knows, then why nothing is taken now.
+// proposalError says how a proposal failed. That writes are refused it says only of one that was certainly not taken: by a
+// server that does not lead, or by its disk.
 func (l *Log) proposalError(c command.Command, err error) error {
+	sick := l.health.writable()
 	switch {
-	case errors.Is(err, raft.ErrLeadershipLost):
+	case errors.Is(err, raft.ErrLeadershipLost) || errors.Is(err, raft.ErrAbortedByRestore):
 		return drover.Errorf(drover.Unavailable, "leadership was lost while proposing %s; it may still be applied: %w", c.Kind(), err)
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return drover.Errorf(drover.Unavailable, "proposing %s: the log is closed: %w", c.Kind(), err)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return drover.Errorf(drover.Canceled, "waiting for %s to be applied: %w", c.Kind(), err)
-	}
-	if sick := l.health.writable(); sick != nil {
-		return sick
-	}
-	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+	case errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		if sick != nil && l.cfg.alone() { // it stepped down because its disk refused an entry
+			return sick
+		}
 		return l.notLeader()
+	case sick != nil:
+		return sick
 	}
 	return drover.Errorf(drover.Unavailable, "proposing %s: %w", c.Kind(), err)
 }

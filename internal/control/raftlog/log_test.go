@@ -249,6 +249,21 @@ func TestLittleSpaceRefuses(t *testing.T) {
 	require.True(t, l.IsLeader(), "reads go on")
 }
 
+// That writes are refused is said of those only that were certainly not taken.
+func TestRefusalsAreOfWhatWasNotTaken(t *testing.T) {
+	t.Parallel()
+	l, _ := start(t, Config{MinFree: 1})
+	l.health.lose(errors.New("the state is behind"))
+	for err, want := range map[error]string{
+		errNoSpace: "writes are refused", raft.ErrNotLeader: "writes are refused", raft.ErrLeadershipLost: "may still be applied",
+		raft.ErrAbortedByRestore: "may still be applied", context.DeadlineExceeded: "waiting for Barrier to be applied",
+	} {
+		require.ErrorContains(t, l.proposalError(&command.Barrier{}, err), want, err)
+	}
+	l.cfg.Network = tcp{}
+	require.Equal(t, drover.NotLeader, drover.CodeOf(l.proposalError(&command.Barrier{}, raft.ErrNotLeader)), "another may take it")
+}
+
 // TestCloseAnswersEveryCaller: also those whose proposals are in raft's queues when it stops.
 func TestCloseAnswersEveryCaller(t *testing.T) {
 	t.Parallel()

@@ -116,6 +116,9 @@ func (t *Txn) PutLessee(l *cluster.Lessee) { t.put(tables.Lessees, l.Server, l) 
 // DeleteLessee forgets the server.
 func (t *Txn) DeleteLessee(l *cluster.Lessee) { t.drop(tables.Lessees, l.Server, l) }
 
+// PutAutopilot stores how the servers are kept healthy.
+func (t *Txn) PutAutopilot(a *cluster.Autopilot) { t.put(tables.Autopilot, "", a) }
+
 // PutSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.put(tables.SchedulerConfig, "", c)

@@ -241,6 +241,11 @@ func (r *reader) Lessee(incarnation uint64) *cluster.Lessee {
 	return nil
 }
 
+// Autopilot returns how the servers are kept healthy, nil if nobody stored it.
+func (r *reader) Autopilot() *cluster.Autopilot {
+	return get[cluster.Autopilot](r, tables.Autopilot, "autopilot")
+}
+
 // SchedulerConfig returns the scheduler's configuration, never nil.
 func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {
 	return get[drover.SchedulerConfiguration](r, tables.SchedulerConfig, "config")

@@ -76,6 +76,9 @@ func (t *Txn) RestoreCluster(c *cluster.State) { t.insert(tables.Cluster, c) }
 // RestoreLessee stores a server that warm runners are leased to.
 func (t *Txn) RestoreLessee(l *cluster.Lessee) { t.insert(tables.Lessees, l) }
 
+// RestoreAutopilot stores how the servers are kept healthy.
+func (t *Txn) RestoreAutopilot(a *cluster.Autopilot) { t.insert(tables.Autopilot, a) }
+
 // RestoreSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) RestoreSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.insert(tables.SchedulerConfig, c)

@@ -83,6 +83,7 @@ func schema() *memdb.DBSchema {
 		table(tables.NodePools, func(p *drover.NodePool) string { return term(p.Name) }),
 		table(tables.Cluster, func(*cluster.State) string { return "cluster" }),
 		table(tables.Lessees, func(l *cluster.Lessee) string { return term(l.Server) }),
+		table(tables.Autopilot, func(*cluster.Autopilot) string { return "autopilot" }),
 		table(tables.SchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
 		table(tables.ScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
 		table(tables.JobSubmissions, submissionKey),

@@ -49,7 +49,8 @@ func Open(ctx context.Context, cfg DoorConfig) (*Door, error) {
 	d := &Door{Home: NewHome(dial, cfg.Clock), ended: make(chan struct{})}
 	handler, secure := link.Handler(d.Home, d.Home, link.NewNodes()), cfg.TLS
 	if secure != nil {
-		handler, secure = gate.Handler(d.Home, func(context.Context) error { return nil }, handler), gate.TLS(d.Home, secure)
+		any := func(context.Context) error { return nil }
+		handler, secure = gate.Handler(d.Home, any, handler), gate.TLS(d.Home, func() *tls.Config { return cfg.TLS })
 	}
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(secure == nil)

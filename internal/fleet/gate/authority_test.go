@@ -211,7 +211,7 @@ func TestListenersTrustMachines(t *testing.T) {
 			_, _ = client.Read(make([]byte, 1)) // an alert comes after the handshake
 			_ = near.Close()
 		}()
-		err := tls.Server(far, TLS(r, mutual)).Handshake()
+		err := tls.Server(far, TLS(r, func() *tls.Config { return mutual })).Handshake()
 		_ = far.Close()
 		require.Equal(t, c.good, err == nil, "%s: %v", c.name, err)
 	}

@@ -82,15 +82,17 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 	})
 }
 
-// TLS returns the configuration of a listener that trusts, beside what mutual does, the machines of the registrar's
+// TLS returns the configuration of a listener that trusts, beside what mutual does at the time, the machines of the registrar's
 // authority, and that lets callers without a certificate in, for Allow to decide.
-func TLS(r Registrar, mutual *tls.Config) *tls.Config {
+func TLS(r Registrar, mutual func() *tls.Config) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		a, err := r.Authority()
 		if err != nil {
-			return mutual, nil //nolint:nilerr // then there are no machines
+			out := mutual().Clone()
+			out.NextProtos = []string{"h2"}
+			return out, nil //nolint:nilerr // then there are no machines
 		}
-		return a.admits(mutual), nil
+		return a.admits(mutual()), nil
 	}}
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
-	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	clustergroup "github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	"github.com/drover-project/drover/internal/id"
@@ -171,65 +170,6 @@ func (w *world) do(method, path, body string) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
 	return rec
-}
-
-type fakeAgent struct {
-	ring    *telemetry.Ring
-	metrics *telemetry.Metrics
-	sick    bool
-}
-
-func (a *fakeAgent) Self() agent.Self {
-	return agent.Self{
-		Config: map[string]any{"Region": "global", "Datacenter": "dc1", "Version": map[string]string{"Version": "0.1.0"}},
-		Member: a.Members()[0], Stats: map[string]map[string]string{},
-	}
-}
-
-func (a *fakeAgent) Members() []agent.Member {
-	return []agent.Member{{
-		Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"},
-		Status: "alive",
-	}}
-}
-func (a *fakeAgent) LocalNode() string { return nodeID }
-func (a *fakeAgent) Leader() string    { return "127.0.0.1:4647" }
-func (a *fakeAgent) Peers() []string   { return []string{"127.0.0.1:4647"} }
-func (a *fakeAgent) Join(_ context.Context, addresses []string) (int, error) {
-	if addresses[0] == "nobody" {
-		return 0, drover.Errorf(drover.Unavailable, "joining: nobody answers")
-	}
-	return len(addresses), nil
-}
-
-func (a *fakeAgent) ForceLeave(name string, prune bool) error {
-	if prune {
-		return drover.Errorf(drover.Unavailable, "forcing %s to leave: gossip is closed", name)
-	}
-	return nil
-}
-
-func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
-func (a *fakeAgent) Raft() agent.RaftConfiguration {
-	return agent.RaftConfiguration{Servers: []agent.RaftServer{{
-		ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true,
-		Voter: true, RaftProtocol: "3",
-	}}, Index: 1}
-}
-
-func (a *fakeAgent) Health() (server, client *agent.Health) {
-	if a.sick {
-		return &agent.Health{Message: "no leader"}, &agent.Health{Ok: true, Message: "ok"}
-	}
-	return &agent.Health{Ok: true, Message: "ok"}, &agent.Health{Ok: true, Message: "ok"}
-}
-func (a *fakeAgent) Metrics() http.Handler { return a.metrics }
-func (a *fakeAgent) Logs(level string, asJSON bool) (agent.LogTail, error) {
-	l, err := telemetry.ParseLevel(level)
-	if err != nil {
-		return nil, err
-	}
-	return a.ring.Tail(l, asJSON), nil
 }
 
 // fakeEvents is a stream that tests feed.

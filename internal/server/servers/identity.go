@@ -109,9 +109,29 @@ func keep(folder, name, text string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("keeping who the server is: %w", err)
 	}
-	path := filepath.Join(folder, name)
-	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
+	if err := replace(folder, name, text+"\n"); err != nil {
 		return fmt.Errorf("keeping who the server is: %w", err)
 	}
-	return os.Rename(path+".new", path)
+	return nil
+}
+
+// replace puts a file into the folder such that it is there whole, or not at all, after a loss of power too.
+func replace(folder, name, text string) error {
+	path := filepath.Join(folder, name)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	clusternoun "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/cluster"
@@ -36,13 +37,16 @@ type Server struct {
 
 // Config says who this server is, and how it finds others.
 type Config struct {
-	Self      members.Self // RPCAddr and HTTPAddr are those that others dial
-	Folder    string       // of the log, and of what is kept of the cluster; "" keeps nothing
-	Gossip    members.Config
-	Join      cluster.Config
-	TLS       *tls.Config // mutual; nil is clear text
-	Accept    *tls.Config // peer.Config's
-	Autopilot func() autopilot.Config
+	Self    members.Self // RPCAddr and HTTPAddr are those that others dial
+	Folder  string       // of the log, and of what is kept of the cluster; "" keeps nothing
+	Gossip  members.Config
+	Encrypt string // the first gossip key; those that are kept in Gossip.DataDir come before it
+	Join    cluster.Config
+	TLS     func() *tls.Config // peer.Config's; nil is clear text
+	Accept  *tls.Config        // peer.Config's
+	// Autopilot is how servers are kept healthy while nothing is stored; Seed stores it at the first leader.
+	Autopilot clusternoun.Autopilot
+	Seed      bool
 	Hold      time.Duration // how long a proposal waits for a leader; default 5 s
 }
 
@@ -62,11 +66,12 @@ type Servers struct {
 	log       *raftlog.Log
 	gossip    atomic.Pointer[members.Members] // nil for a server that is alone, and before Open
 	cluster   *cluster.Cluster
-	autopilot *autopilot.Autopilot
+	autopilot *autopilot.Autopilot // nil for a server that is alone
 	mux       *peercall.Mux
 	client    *peercall.Client
 	changed   wake.Broadcast
 	unobserve func()
+	since     time.Time // it runs
 
 	dialled struct { // what ForNodes remembers
 		mu      sync.Mutex // guards what follows
@@ -81,45 +86,53 @@ type Servers struct {
 // reads is which cluster versions this program reads.
 var reads = members.Versions{Min: command.Oldest, Max: command.Newest}
 
-// Alone returns a server that no other can reach.
-func Alone(self members.Self, deps Deps) *Servers {
-	self.Protocol = reads
-	return &Servers{cfg: Config{Self: self}, deps: deps, mux: peercall.NewMux()}
+// Alone returns a server that no other can reach. Of the configuration it needs Self and Autopilot.
+func Alone(cfg Config, deps Deps) *Servers {
+	cfg.Self.Protocol = reads
+	return &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), since: deps.Clock.Now()}
 }
 
 // Listen splits the port: from here on other servers can be dialled, and those that dial wait. Close closes it.
-func Listen(in net.Listener, cfg Config, deps Deps) *Servers {
+// Errors: Invalid for the gossip keys.
+func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
+	keys, err := members.OpenKeyring(cfg.Gossip.DataDir, cfg.Encrypt)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Gossip.Keys = keys
 	if cfg.Hold == 0 {
 		cfg.Hold = hold
 	}
 	cfg.Self.Protocol = reads
 	s := &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), secret: rand.Text()}
 	s.port = peer.Split(in, peer.Config{
-		Region: cfg.Self.Region, TLS: cfg.TLS, Accept: cfg.Accept, Secret: s.proof, Clock: deps.Clock, Log: deps.Logger,
+		Region: cfg.Self.Region, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
 	})
 	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)
 	peercall.Handle(s.mux, procStatus, s.answerStatus)
 	peercall.Handle(s.mux, procPropose, s.answerPropose)
-	return s
+	return s, nil
 }
 
-// proof is what servers prove to each other in clear text: the gossip key, or a secret that servers of the same user on one
-// machine find beside the address of the other's gossip.
-func (s *Servers) proof(ctx context.Context, address string) string {
-	if key := s.cfg.Gossip.Key; key != "" {
-		return key
+// proofs are what servers prove to each other in clear text: the gossip keys that they have at the time, or a secret that servers
+// of the same user on one machine find beside the address of the other's gossip.
+func (s *Servers) proofs(ctx context.Context, address string) []string {
+	if s.cfg.Gossip.Keys != nil {
+		return s.cfg.Gossip.Keys.Secrets()
 	}
 	if address == "" {
-		return s.secret
+		return []string{s.secret}
 	}
 	if g := s.gossip.Load(); g != nil {
 		for _, m := range g.List() {
 			if m.RPCAddr == address {
-				return gate.AnnouncedToken(ctx, m.Gossip)
+				if token := gate.AnnouncedToken(ctx, m.Gossip); token != "" {
+					return []string{token}
+				}
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // Network is how the log's servers reach each other; nil for a server that is alone.
@@ -181,7 +194,7 @@ func (s *Servers) Open(ctx context.Context, log *raftlog.Log) error {
 		return err
 	}
 	s.gossip.Store(gossip)
-	if s.cfg.TLS == nil && s.cfg.Gossip.Key == "" {
+	if s.cfg.TLS == nil && s.cfg.Gossip.Keys == nil {
 		if s.told, err = gate.Announce(gossip.Address(), s.secret); err != nil {
 			s.deps.Logger.Warn("other servers of this machine cannot speak with this one without server.encrypt", "error", err)
 		}
@@ -190,15 +203,12 @@ func (s *Servers) Open(ctx context.Context, log *raftlog.Log) error {
 		Log: log, Gossip: gossip, Identity: identity{s}, Ask: s.ask, Progress: log.Progress,
 		Autopilot: func(term context.Context) { s.autopilot.Run(term) }, Clock: s.deps.Clock, IDs: s.deps.IDs, Logger: s.deps.Logger,
 	})
-	s.autopilot = autopilot.New(log, s.cluster.Watch(s.cfg.Autopilot))
+	s.autopilot = autopilot.New(log, s.cluster.Watch(s.Autopilot))
 	return nil
 }
 
 // Gossip is what is known of the members; nil for a server that is alone.
 func (s *Servers) Gossip() *members.Members { return s.gossip.Load() }
-
-// Autopilot judges the servers; nil for a server that is alone.
-func (s *Servers) Autopilot() *autopilot.Autopilot { return s.autopilot }
 
 // Run joins, begins and leads the cluster as it has to until ctx ends. Errors: Unavailable if all tries to join failed.
 func (s *Servers) Run(ctx context.Context) error {
@@ -207,9 +217,9 @@ func (s *Servers) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	told := make(chan struct{})
-	go func() { // ends with ctx
-		defer close(told)
+	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
 		for ctx.Err() == nil {
 			changed := gossip.Changed()
 			s.changed.Send()
@@ -218,9 +228,13 @@ func (s *Servers) Run(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}
-	}()
+	})
+	if s.cfg.Seed {
+		wait.Go(func() { s.log.Follow(ctx, s.seedAutopilot) })
+	}
 	err := s.cluster.Run(ctx)
-	<-told
+	cancel()
+	wait.Wait()
 	return err
 }
 
@@ -230,6 +244,13 @@ func (s *Servers) Leave(ctx context.Context) error {
 		return nil
 	}
 	return s.cluster.Leave(ctx)
+}
+
+// HandOver makes another server the leader, if this one is it, within some seconds: it is about to stop.
+func (s *Servers) HandOver(ctx context.Context) {
+	if s.cluster != nil {
+		s.cluster.HandOver(ctx)
+	}
 }
 
 // Close stops to gossip and closes the port. It may be called twice, and on nil.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	clusternoun "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
@@ -35,13 +35,15 @@ func open(t *testing.T, name string, expect int, join ...string) *Servers {
 	again, err := ReadID(folder, deps.IDs)
 	require.NoError(t, err)
 	require.Equal(t, serverID, again)
-	s := Listen(in, Config{
+	s, err := Listen(in, Config{
 		Self:      members.Self{ID: serverID, Name: name, Region: "global", RPCAddr: in.Addr().String(), Expect: expect},
 		Folder:    folder,
-		Gossip:    members.Config{Bind: "127.0.0.1:0", Pace: members.Local, Key: "MDEyMzQ1Njc4OWFiY2RlZg=="},
+		Gossip:    members.Config{Bind: "127.0.0.1:0", Pace: members.Local},
+		Encrypt:   "MDEyMzQ1Njc4OWFiY2RlZg==",
 		Join:      cluster.Config{RetryJoin: join},
-		Autopilot: autopilot.DefaultConfig,
+		Autopilot: clusternoun.DefaultAutopilot(),
 	}, deps)
+	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	log, err := raftlog.Open(raftlog.Config{ID: serverID, Network: s.Network(), Join: true, DataDir: folder}, raftlog.Deps{
 		FSM: fsm.New(state, nil), Log: deps.Logger, Clock: deps.Clock,
@@ -137,7 +139,9 @@ func TestTwoClustersStayTwo(t *testing.T) {
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	deps := Deps{Store: store.New(), Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler)}
-	s := Alone(members.Self{ID: "local", Name: "a", Region: "global", RPCAddr: "127.0.0.1:1"}, deps)
+	s := Alone(Config{
+		Self: members.Self{ID: "local", Name: "a", Region: "global", RPCAddr: "127.0.0.1:1"}, Autopilot: clusternoun.DefaultAutopilot(),
+	}, deps)
 	t.Cleanup(s.Close)
 	require.False(t, s.Clustered())
 	_, led := s.Leader()

@@ -14,6 +14,8 @@ type Process interface {
 	LocalNode() string
 	// Health reports the parts that this agent has; nil for one that it has not.
 	Health() (server, client *Health)
+	// Reload reads the configuration again, and takes up what can be while the agent runs. Errors: Invalid.
+	Reload() error
 	// Metrics writes metrics: in Nomad's JSON, or with ?format=prometheus.
 	Metrics() http.Handler
 	// Logs watches the log at or above the level ("trace" … "error"), from now on.
@@ -36,6 +38,8 @@ type Servers interface {
 	ForceLeave(name string, prune bool) error
 	// Schedulers is the number of scheduler workers, and the time at which they were started.
 	Schedulers() (count int, started time.Time)
+	Operator
+	Keyring
 }
 
 // LogTail yields log lines with their newlines. A reader that is too slow gets a line that says how many it missed.
@@ -72,13 +76,13 @@ type Health struct {
 	Message string `json:"message"`
 }
 
-// RaftConfiguration lists the voters.
+// RaftConfiguration lists the servers of the log.
 type RaftConfiguration struct {
 	Servers []RaftServer
 	Index   uint64
 }
 
-// RaftServer is a voter.
+// RaftServer is a server of the log.
 type RaftServer struct {
 	ID           string
 	Node         string

@@ -9,12 +9,12 @@ import (
 )
 
 // pprofRoutes serve profiles under Nomad's paths. Only when configured: they tell a lot and cost CPU.
-func pprofRoutes() []httpapi.Route {
+func (f *face) pprofRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Pattern: "GET /v1/agent/pprof/cmdline", Where: httpapi.Member, Raw: pprof.Cmdline, Stream: true},
-		{Pattern: "GET /v1/agent/pprof/profile", Where: httpapi.Member, Raw: oneSecond(pprof.Profile), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/trace", Where: httpapi.Member, Raw: oneSecond(pprof.Trace), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/{name}", Where: httpapi.Member, Raw: lookup, Stream: true},
+		{Pattern: "GET /v1/agent/pprof/cmdline", Where: httpapi.Member, Handle: f.here(pprof.Cmdline), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/profile", Where: httpapi.Member, Handle: f.here(oneSecond(pprof.Profile)), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/trace", Where: httpapi.Member, Handle: f.here(oneSecond(pprof.Trace)), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/{name}", Where: httpapi.Member, Handle: f.here(lookup), Stream: true},
 	}
 }
 

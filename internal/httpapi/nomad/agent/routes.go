@@ -28,6 +28,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "GET /v1/agent/servers", Where: httpapi.Here, Handle: f.agentServers},
 		{Pattern: "PUT,POST /v1/agent/join", Where: httpapi.Here, Handle: f.join},
 		{Pattern: "PUT,POST /v1/agent/force-leave", Where: httpapi.Here, Handle: f.forceLeave},
+		{Pattern: "PUT,POST /v1/agent/reload", Where: httpapi.Here, Handle: f.reload},
 		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Handle: f.agentHealth, Open: true},
 		{Pattern: "GET /v1/agent/host", Where: httpapi.Member, Handle: f.agentHost},
 		{Pattern: "GET /v1/agent/monitor", Where: httpapi.Member, Handle: f.monitor, Stream: true},
@@ -41,9 +42,17 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/agent/schedulers/config", Where: httpapi.Member, Handle: f.setSchedulers},
 		{Pattern: "GET /v1/operator/raft/configuration", Where: httpapi.Reads, Handle: f.raftConfiguration},
 		{Pattern: "DELETE /v1/operator/raft/peer", Where: httpapi.Leader, Handle: f.removePeer},
+		{Pattern: "PUT,POST /v1/operator/raft/transfer-leadership", Where: httpapi.Leader, Handle: f.transfer},
+		{Pattern: "GET /v1/operator/autopilot/configuration", Where: httpapi.Reads, Handle: f.readAutopilot},
+		{Pattern: "PUT,POST /v1/operator/autopilot/configuration", Where: httpapi.Leader, Handle: f.writeAutopilot},
+		{Pattern: "GET /v1/operator/autopilot/health", Where: httpapi.Leader, Handle: f.autopilotHealth},
+		{Pattern: "GET /v1/agent/keyring/list", Where: httpapi.Here, Handle: f.listKeys},
+		{Pattern: "PUT,POST /v1/agent/keyring/install", Where: httpapi.Here, Handle: f.changeKeys(Keyring.InstallKey)},
+		{Pattern: "PUT,POST /v1/agent/keyring/use", Where: httpapi.Here, Handle: f.changeKeys(Keyring.UseKey)},
+		{Pattern: "PUT,POST /v1/agent/keyring/remove", Where: httpapi.Here, Handle: f.changeKeys(Keyring.RemoveKey)},
 	}
 	if cfg.Pprof {
-		routes = append(routes, pprofRoutes()...)
+		routes = append(routes, f.pprofRoutes()...)
 	}
 	return routes
 }

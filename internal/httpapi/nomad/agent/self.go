@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -26,6 +27,15 @@ func (f *face) agentMembers(w http.ResponseWriter, r *http.Request) error {
 // agentServers answers GET /v1/agent/servers with the addresses that nodes dial.
 func (f *face) agentServers(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, append([]string{}, f.Servers.Peers()...))
+}
+
+// reload answers PUT /v1/agent/reload.
+func (f *face) reload(w http.ResponseWriter, _ *http.Request) error {
+	if err := f.Process.Reload(); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // agentHealth answers GET /v1/agent/health, 500 if a part is not well; type=client or type=server selects one.
@@ -84,7 +94,7 @@ func textOf(path string) string {
 	return string(b)
 }
 
-// onlyHere refuses requests for another agent, which are not forwarded yet.
+// onlyHere refuses requests for another agent. Those for another server were relayed to it before.
 func (f *face) onlyHere(r *http.Request) error {
 	v := r.URL.Query()
 	node, server := v.Get("node_id"), v.Get("server_id")
@@ -93,10 +103,26 @@ func (f *face) onlyHere(r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "Cannot target node and server simultaneously")
 	case node != "" && node != f.Process.LocalNode():
 		return drover.Errorf(drover.NotImplemented, "asking another node's agent is not implemented yet")
-	case server != "" && server != "leader" && server != f.Process.Self().Member.Name:
-		return drover.Errorf(drover.NotImplemented, "asking another server's agent is not implemented yet")
+	case server != "" && server != "leader" && !isCalled(f.Process.Self().Member, server):
+		return drover.Errorf(drover.Invalid, "unknown server: %q", server)
 	}
 	return nil
+}
+
+// isCalled reports whether the member has the name: its full one, the one without its region, or its id.
+func isCalled(m Member, name string) bool {
+	return name == m.Name || name == strings.TrimSuffix(m.Name, "."+m.Tags["region"]) || name == m.Tags["id"]
+}
+
+// here answers with a bare handler, unless the request is for another agent.
+func (f *face) here(h http.HandlerFunc) httpapi.Handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := f.onlyHere(r); err != nil {
+			return err
+		}
+		h(w, r)
+		return nil
+	}
 }
 
 // metrics answers GET /v1/metrics.
