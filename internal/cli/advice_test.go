@@ -105,7 +105,9 @@ func TestAnAgentSaysWhereItServes(t *testing.T) {
 	} {
 		var says bytes.Buffer
 		app := &term.App{Out: &says, Err: io.Discard, Getenv: os.Getenv, Clock: clock.Wall{}}
-		parts := Parts{RunAgent: func(_ context.Context, _ *config.Agent, _ func() (*config.Agent, error), _ io.Writer, ready func(string)) error {
+		parts := Parts{RunAgent: func(
+			_ context.Context, _ *config.Agent, _ func() (*config.Agent, error), _ io.Writer, ready func(string),
+		) error {
 			ready("there:1")
 			return nil
 		}}

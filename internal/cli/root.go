@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/agent"
 	"github.com/drover-project/drover/internal/cli/alloc"
+	"github.com/drover-project/drover/internal/cli/certs"
 	"github.com/drover-project/drover/internal/cli/doctor"
 	"github.com/drover-project/drover/internal/cli/env"
 	"github.com/drover-project/drover/internal/cli/fleet"
@@ -95,7 +96,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), versionCommand(app))
+	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app))
 	if parts.Bench != nil {
 		root.AddCommand(parts.Bench(app)...)
 	}

@@ -54,10 +54,10 @@ func configuration(root string) (string, error) {
 }
 
 // reloading says what the running agent takes up when it reads its files again.
-const reloading = "At SIGHUP, or when `/v1/agent/reload` asks for it, the agent reads its files again and takes up certificates and authorities (`tls`),\n" +
-	"`log_level` and `http_api_response_headers`. If anything is wrong with what it reads, all stays as it was, and the log says why. Restart it\n" +
-	"after other changes; tasks, runners and executions go on meanwhile. The scheduler's configuration, autopilot's and the fleet's pools can be\n" +
-	"changed over the API at any time.\n"
+const reloading = "At SIGHUP, or when `/v1/agent/reload` asks for it, the agent reads its files again and takes up certificates and\n" +
+	"authorities (`tls`), `log_level` and `http_api_response_headers`. If anything is wrong with what it reads, all stays as it was,\n" +
+	"and the log says why. Restart it after other changes; tasks, runners and executions go on meanwhile. The scheduler's\n" +
+	"configuration, autopilot's and the fleet's pools can be changed over the API at any time.\n"
 
 // block writes a section for a block and then those of the blocks in it. defaults is a pointer to the block's struct in
 // config.Default(), or nil.

@@ -34,7 +34,8 @@ func (p *Port) certified(state tls.ConnectionState) error {
 		rest.AddCert(c)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: p.cfg.TLS().RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, CurrentTime: p.cfg.Clock.Now(),
+		Roots: p.cfg.TLS().RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		CurrentTime: p.cfg.Clock.Now(),
 	})
 	if err != nil {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)

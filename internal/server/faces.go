@@ -75,7 +75,8 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
-			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives}, Agent: agentInfo{a, a.control.servers.Operate()},
+			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives},
+			Agent:    agentInfo{a, a.control.servers.Operate()},
 			ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			LastContact: a.control.log.LastContact,

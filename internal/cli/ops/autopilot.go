@@ -34,8 +34,9 @@ func autopilotGetCommand(app *term.App) *cobra.Command {
 			if done, err := o.Data(app.Out, a); done {
 				return err
 			}
-			return term.Facts(app.Out, "CleanupDeadServers", fmt.Sprint(a.CleanupDeadServers), "LastContactThreshold", a.LastContactThreshold.String(),
-				"MaxTrailingLogs", fmt.Sprint(a.MaxTrailingLogs), "MinQuorum", fmt.Sprint(a.MinQuorum),
+			return term.Facts(app.Out, "CleanupDeadServers", fmt.Sprint(a.CleanupDeadServers),
+				"LastContactThreshold", a.LastContactThreshold.String(), "MaxTrailingLogs", fmt.Sprint(a.MaxTrailingLogs),
+				"MinQuorum", fmt.Sprint(a.MinQuorum),
 				"ServerStabilizationTime", a.ServerStabilizationTime.String(), "EnableRedundancyZones", fmt.Sprint(a.EnableRedundancyZones),
 				"DisableUpgradeMigration", fmt.Sprint(a.DisableUpgradeMigration), "EnableCustomUpgrades", fmt.Sprint(a.EnableCustomUpgrades))
 		})

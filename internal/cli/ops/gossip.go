@@ -20,8 +20,9 @@ func gossipCommand(app *term.App) *cobra.Command {
 		keyCommand(app, "install", "Give all servers a key", "All servers have the key."),
 		keyCommand(app, "use", "Have all servers encrypt with a key", "All servers encrypt with the key."),
 		keyCommand(app, "remove", "Have all servers forget a key", "All servers have forgotten the key."))
-	term.Describe(keyring, `Rotates the keys of the servers' gossip. Without TLS between the servers the same keys prove that a server is one: who has a
-key that was removed is refused. The servers keep their keys in data_dir/server/serf/keyring, which comes before server.encrypt.`,
+	term.Describe(keyring, `Rotates the keys of the servers' gossip. Without TLS between the servers the same keys prove that a server
+is one: who has a key that was removed is refused. The servers keep their keys in data_dir/server/serf/keyring, which comes
+before server.encrypt.`,
 		`NEW=$(drover operator gossip keyring generate)
 drover operator gossip keyring install $NEW
 drover operator gossip keyring use $NEW
@@ -61,7 +62,8 @@ func listKeysCommand(app *term.App) *cobra.Command {
 			}
 			var rows [][]string
 			for _, key := range slices.Sorted(maps.Keys(r.Keys)) {
-				rows = append(rows, []string{key, fmt.Sprintf("%d of %d", r.Keys[key], r.NumNodes), fmt.Sprintf("%d of %d", r.PrimaryKeys[key], r.NumNodes)})
+				of := func(n int) string { return fmt.Sprintf("%d of %d", n, r.NumNodes) }
+				rows = append(rows, []string{key, of(r.Keys[key]), of(r.PrimaryKeys[key])})
 			}
 			return term.Table(app.Out, "There are none.", "Key|Servers|Encrypt with it", rows)
 		})

@@ -85,7 +85,7 @@ func transferCommand(app *term.App) *cobra.Command {
 // raftInfoCommand is "drover operator raft info": what the agent that is asked says of its own log.
 func raftInfoCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.NomadCommand(app, "info", "Show where the asked server's log is", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
+	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			Stats map[string]map[string]string `json:"stats"`
 		}
@@ -104,7 +104,8 @@ func raftInfoCommand(app *term.App) *cobra.Command {
 			pairs = append(pairs, key, raft[key])
 		}
 		return term.Facts(app.Out, pairs...)
-	})
+	}
+	c := term.NomadCommand(app, "info", "Show where the asked server's log is", 0, 0, run)
 	o.Bind(c.Flags())
 	return c
 }

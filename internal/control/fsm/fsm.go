@@ -163,14 +163,6 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.DeregisterNodes:
 		e.deregisterNodes(c)
 		return nil, nil
-	case *command.InitCluster:
-		e.initCluster(c)
-		return nil, nil
-	case *command.RaiseVersion:
-		e.raiseVersion(c)
-		return nil, nil
-	case *command.SetAutopilot:
-		return e.setAutopilot(c), nil
 	case *command.SetSchedulerConfig:
 		return e.setSchedulerConfig(c), nil
 	case *command.UpsertNamespaces:
@@ -197,6 +189,21 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 		return nil, e.promoteDeployment(c)
 	case *command.DispatchJob:
 		return e.dispatchJob(c)
+	}
+	return e.applyServers(c)
+}
+
+// applyServers dispatches the commands about what several servers are together.
+func (e *entry) applyServers(c command.Command) (any, error) {
+	switch c := c.(type) {
+	case *command.InitCluster:
+		e.initCluster(c)
+		return nil, nil
+	case *command.RaiseVersion:
+		e.raiseVersion(c)
+		return nil, nil
+	case *command.SetAutopilot:
+		return e.setAutopilot(c), nil
 	}
 	return e.applyLeases(c)
 }

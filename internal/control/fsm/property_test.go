@@ -133,6 +133,16 @@ func (d draw) dispatch() command.Command {
 	return &command.DispatchJob{Register: command.RegisterJob{Job: j, EnforceIndex: true, Eval: eval("e-"+j.ID, j.ID, drover.EvalPending)}}
 }
 
+func (d draw) servers() command.Command {
+	if rapid.Bool().Draw(d.t, "init") {
+		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
+	}
+	return &command.SetAutopilot{
+		Config: &cluster.Autopilot{MinQuorum: 3, ModifyIndex: uint64(rapid.IntRange(0, 30).Draw(d.t, "autopilot"))},
+		CAS:    rapid.Bool().Draw(d.t, "cas"),
+	}
+}
+
 func (d draw) command(s *store.Snapshot) command.Command {
 	switch rapid.IntRange(0, 23).Draw(d.t, "kind") {
 	case 0, 1:
@@ -173,13 +183,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 20, 21:
 		return d.leases(s)
-	case 22:
-		return &command.SetAutopilot{
-			Config: &cluster.Autopilot{MinQuorum: 3, ModifyIndex: uint64(rapid.IntRange(0, 30).Draw(d.t, "autopilot"))},
-			CAS:    rapid.Bool().Draw(d.t, "cas"),
-		}
-	case 17:
-		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
+	case 17, 22:
+		return d.servers()
 	case 18:
 		return d.dispatch()
 	case 19:

@@ -134,12 +134,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreNodePool)
 	case recSchedulerConfig:
 		return read(payload, x.t.RestoreSchedulerConfig)
-	case recCluster:
-		return read(payload, x.t.RestoreCluster)
-	case recLessee:
-		return read(payload, x.t.RestoreLessee)
-	case recAutopilot:
-		return read(payload, x.t.RestoreAutopilot)
+	case recCluster, recLessee, recAutopilot:
+		return x.several(kind, payload)
 	case recNode:
 		return read(payload, x.t.RestoreNode)
 	case recJobVersion:
@@ -173,6 +169,18 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return x.alloc(payload)
 	default:
 		return x.fleet(kind, payload)
+	}
+}
+
+// several restores a record of what several servers are together.
+func (x *imageReader) several(kind recordKind, payload []byte) error {
+	switch kind {
+	case recCluster:
+		return read(payload, x.t.RestoreCluster)
+	case recLessee:
+		return read(payload, x.t.RestoreLessee)
+	default:
+		return read(payload, x.t.RestoreAutopilot)
 	}
 }
 

@@ -33,7 +33,7 @@ var records = map[recordKind]any{
 	recOldJob: drover.Job{}, recAlloc: allocRecord{}, recEnd: endRecord{}, recScaling: drover.JobScalingEvents{},
 	recFleetIdentity: fleet.Identity{}, recFleetPool: fleet.Pool{}, recFleetInstance: fleet.InstanceRecord{}, recFleetCost: fleet.Cost{},
 	recPlaced: "", recJobSubmission: drover.JobSubmission{}, recFleetMemory: fleet.Memory{}, recCluster: cluster.State{},
-	recExecution: execution.Record{}, recLessee: cluster.Lessee{},
+	recExecution: execution.Record{}, recLessee: cluster.Lessee{}, recAutopilot: cluster.Autopilot{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

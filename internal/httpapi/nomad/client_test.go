@@ -286,6 +286,38 @@ func TestClientPoolsNamespacesPolicies(t *testing.T) {
 	require.Equal(t, int64(5), *policy.Max)
 }
 
+func TestClientOfOperators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, op := w.client.Agent(), w.client.Operator()
+	pilot, _, err := op.AutopilotGetConfiguration(nil)
+	require.NoError(t, err)
+	require.Equal(t, 200*time.Millisecond, pilot.LastContactThreshold)
+	pilot.MinQuorum = 3
+	stored, _, err := op.AutopilotCASConfiguration(pilot, nil)
+	require.NoError(t, err)
+	require.True(t, stored)
+	require.Equal(t, uint(3), w.agent.autopilot.MinQuorum)
+	require.Equal(t, 10*time.Second, w.agent.autopilot.ServerStabilizationTime)
+	require.NoError(t, a.Reload(nil, nil))
+	well, _, err := op.AutopilotServerHealth(nil)
+	require.NoError(t, err)
+	require.True(t, well.Healthy && well.Servers[0].Healthy)
+	require.ErrorContains(t, op.RaftRemovePeerByID("s1", nil), "only voter")
+	require.ErrorContains(t, op.RaftTransferLeadershipByAddress("127.0.0.1:4647", nil), "leads already")
+	w.agent.sick = true
+	require.NoError(t, op.RaftRemovePeerByID("s1", nil))
+	require.NoError(t, op.RaftTransferLeadershipByID("s1", nil))
+	_, _, err = op.AutopilotServerHealth(nil)
+	require.ErrorContains(t, err, "429")
+	w.agent.sick = false
+	keys, err := a.InstallKey("a2V5")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"a2V5": 1}, keys.Keys)
+	_, err = a.RemoveKey("a2V5")
+	require.ErrorContains(t, err, "reported failure")
+}
+
 func TestClientAgentOperatorSystemSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -329,32 +361,6 @@ func TestClientAgentOperatorSystemSearch(t *testing.T) {
 	raft, err := op.RaftGetConfiguration(nil)
 	require.NoError(t, err)
 	require.True(t, raft.Servers[0].Leader)
-	pilot, _, err := op.AutopilotGetConfiguration(nil)
-	require.NoError(t, err)
-	require.Equal(t, 200*time.Millisecond, pilot.LastContactThreshold)
-	pilot.MinQuorum = 3
-	stored, _, err := op.AutopilotCASConfiguration(pilot, nil)
-	require.NoError(t, err)
-	require.True(t, stored)
-	require.Equal(t, uint(3), w.agent.autopilot.MinQuorum)
-	require.Equal(t, 10*time.Second, w.agent.autopilot.ServerStabilizationTime)
-	require.NoError(t, a.Reload(nil, nil))
-	well, _, err := op.AutopilotServerHealth(nil)
-	require.NoError(t, err)
-	require.True(t, well.Healthy && well.Servers[0].Healthy)
-	require.ErrorContains(t, op.RaftRemovePeerByID("s1", nil), "only voter")
-	require.ErrorContains(t, op.RaftTransferLeadershipByAddress("127.0.0.1:4647", nil), "leads already")
-	w.agent.sick = true
-	require.NoError(t, op.RaftRemovePeerByID("s1", nil))
-	require.NoError(t, op.RaftTransferLeadershipByID("s1", nil))
-	_, _, err = op.AutopilotServerHealth(nil)
-	require.ErrorContains(t, err, "429")
-	w.agent.sick = false
-	keys, err := a.InstallKey("a2V5")
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"a2V5": 1}, keys.Keys)
-	_, err = a.RemoveKey("a2V5")
-	require.ErrorContains(t, err, "reported failure")
 	sched, _, err := op.SchedulerGetConfiguration(nil)
 	require.NoError(t, err)
 	require.Equal(t, api.SchedulerAlgorithmBinpack, sched.SchedulerConfig.SchedulerAlgorithm)

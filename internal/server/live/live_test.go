@@ -62,7 +62,8 @@ func TestReload(t *testing.T) {
 	second, trustsSecond := certificates(t)
 	put(first)
 	cfg := config.Agent{LogLevel: "info", TLS: &config.TLS{
-		HTTP: new(true), RPC: new(true), CAFile: filepath.Join(dir, "ca"), CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key"),
+		HTTP: new(true), RPC: new(true),
+		CAFile: filepath.Join(dir, "ca"), CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key"),
 	}}
 	level := &slog.LevelVar{}
 	s, err := New(&cfg, func() (*config.Agent, error) { next := cfg; return &next, nil }, level)

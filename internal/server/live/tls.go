@@ -77,11 +77,12 @@ func (t *TLS) Listening(protocols ...string) *tls.Config {
 	if t == nil {
 		return nil
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	newest := func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		out := t.Config().Clone()
 		out.NextProtos = protocols
 		return out, nil
-	}}
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetConfigForClient: newest}
 }
 
 // Dialling is the configuration of who dials, which shows the newest certificate. Whom it trusts is fixed. It is nil for clear text.
