@@ -69,6 +69,12 @@ func (r *region) nodesOf(n int) {
 		file := config(r.t, filepath.Join(r.dir, name), clientBlock("servers = [\""+m[1]+"\"]"))
 		start(r.t, append([]string{"-client", "-node", name}, file...)...)
 	}
+	r.ready(n)
+}
+
+// ready waits until n nodes are.
+func (r *region) ready(n int) {
+	r.t.Helper()
 	eventually(r.t, "the nodes", func() (bool, string) {
 		nodes, _, err := r.list[0].nomad().Nodes().List(nil)
 		if err != nil {
@@ -163,6 +169,38 @@ func TestNodesOutliveServers(t *testing.T) {
 	r.agreed(3, r.list...)
 	reach(t, "svc", ids, r.list...)
 	for _, id := range []string{"svc", "second", "third"} {
+		_, _, err := r.list[0].nomad().Jobs().Deregister(id, true, nil)
+		require.NoError(t, err)
+	}
+	nothingRuns(t, r.list[0].nomad())
+}
+
+// TestServersThatAreNodesToo: servers reach the nodes of each other's processes, and one that was killed and comes back with older
+// state than others have stops nothing that runs on it.
+func TestServersThatAreNodesToo(t *testing.T) {
+	t.Parallel()
+	r := &region{t: t, dir: t.TempDir(), nodes: true}
+	r.begin(3)
+	leads := r.agreed(3, r.list...)
+	r.ready(3)
+	job := rawJob("svc", "service", "/bin/sh", "-c", "echo hello; sleep 1000")
+	job.TaskGroups[0].Count = new(3)
+	job.Constrain(api.NewConstraint("", "distinct_hosts", "true"))
+	_, _, err := r.list[0].nomad().Jobs().Register(job, nil)
+	require.NoError(t, err)
+	ids := running(t, r.list[0].nomad(), "svc", 3)
+	reach(t, "svc", ids, r.list...)
+
+	r.list[leads].PullThePlug()
+	left := []*agent{r.list[(leads+1)%3], r.list[(leads+2)%3]}
+	r.agreed(3, left...)
+	_, _, err = left[0].nomad().Jobs().Register(serversJob("meanwhile"), nil)
+	require.NoError(t, err)
+	r.list[leads] = r.start(leads, 3)
+	r.agreed(3, r.list...)
+	r.ready(3)
+	reach(t, "svc", ids, r.list...)
+	for _, id := range []string{"svc", "meanwhile"} {
 		_, _, err := r.list[0].nomad().Jobs().Deregister(id, true, nil)
 		require.NoError(t, err)
 	}

@@ -20,6 +20,7 @@ type region struct {
 	list  []*agent
 	more  string // of the configuration
 	with  string // the program that servers are started with; "" = today's
+	nodes bool   // each server is a node, too
 }
 
 // startServers starts n servers that begin a cluster together.
@@ -32,13 +33,18 @@ func startServers(t *testing.T, n int, more string) *region {
 func startServersWith(t *testing.T, with string, n int, more string) *region {
 	t.Helper()
 	r := &region{t: t, dir: t.TempDir(), more: more, with: with}
+	r.begin(n)
+	return r
+}
+
+func (r *region) begin(n int) {
+	r.t.Helper()
 	for range n {
-		r.ports = append(r.ports, freePort(t))
+		r.ports = append(r.ports, freePort(r.t))
 	}
 	for i := range n {
 		r.list = append(r.list, r.start(i, n))
 	}
-	return r
 }
 
 // start starts the server with the number i, which joins the first.
@@ -46,6 +52,9 @@ func (r *region) start(i, expect int) *agent {
 	r.t.Helper()
 	args := []string{
 		"-server", "-bootstrap-expect", fmt.Sprint(expect), "-node", fmt.Sprint("s", i), "-serf-port", r.ports[i], "-retry-interval", "1s",
+	}
+	if r.nodes {
+		args = append(args, "-client")
 	}
 	for _, port := range r.ports {
 		if port != r.ports[i] {

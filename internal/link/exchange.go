@@ -49,6 +49,7 @@ func (d *Dialed) Push(ctx context.Context, nodeID string, updates []exchange.All
 // ask asks the main server. If that is gone, or can do nothing, the next one is the main one and is asked, until each had its
 // turn. Who asks again after that waits longer from time to time.
 func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {
+	err = drover.Errorf(drover.Unavailable, "no server is known")
 	for turns := d.count(); turns > 0; {
 		s, c, moved := d.mainServer()
 		call, cancel := context.WithCancel(ctx)
@@ -70,10 +71,11 @@ func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control
 	return answer, err
 }
 
-// elsewhere reports whether another server may answer otherwise. A token may be that of one server.
+// elsewhere reports whether another server may answer otherwise. A token may be that of one server, and one may be of a version
+// whose leader does not understand it.
 func elsewhere(err error) bool {
 	code := drover.CodeOf(err)
-	return code == drover.Unavailable || code == drover.NotLeader || code == drover.Unauthorized ||
+	return code == drover.Unavailable || code == drover.NotLeader || code == drover.Unauthorized || code == drover.NotImplemented ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 

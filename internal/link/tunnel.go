@@ -34,9 +34,7 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 	if ready != nil {
 		ready(s.ResponseHeader().Get(serverHeader))
 	}
-	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
-	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
-	server.ServeConn(conn, &http2.ServeConnOpts{Context: base, Handler: workloadsHandler(w, conn.broken)})
+	serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken))
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
 }
 
@@ -72,13 +70,21 @@ type remoteNode struct {
 
 // Workloads returns the node's workloads. Errors: Unavailable when it has no tunnel here.
 func (n *Nodes) Workloads(nodeID string) (exchange.Workloads, error) {
+	r, err := n.node(nodeID)
+	if err != nil {
+		return nil, err
+	}
+	return r.workloadsClient, nil
+}
+
+func (n *Nodes) node(nodeID string) (*remoteNode, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r, ok := n.conns[nodeID]
 	if !ok {
 		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected to this server", nodeID)
 	}
-	return r.workloadsClient, nil
+	return r, nil
 }
 
 // serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one.

@@ -74,6 +74,7 @@ func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	streamed(mux, procLogs, opts, func(ctx context.Context, t *target, s *connect.ServerStream[exchange.LogChunk]) error {
 		return serveLogs(ctx, w, t.Log, s)
 	})
+	mux.Handle(procPipe, pipeHandler(w, opts))
 	open := &sessions{workloads: w, broken: broken, open: map[string]execution.Session{}}
 	streamed(mux, procSession, opts, open.serve)
 	unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*empty, error) {

@@ -115,7 +115,7 @@ func (a *Agent) openFront(c *control) {
 	})
 	c.front = nodes.New(nodes.Deps{
 		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock,
-		Holds:   func(nodeID string) bool { _, err := a.workloads(nodeID); return err == nil },
+		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
 		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.meters.Heartbeat(nodeID) }},
 	})
 }

@@ -48,6 +48,9 @@ func (a *Agent) openFleet() (*fleetPlane, error) {
 	if keep.Home, err = machineHome(a.cfg, serverAddress(a)); err != nil {
 		return nil, err
 	}
+	if cfg.Server == "" {
+		keep.Servers = a.control.servers.Addresses
+	}
 	for _, p := range cfg.Pools {
 		policy, err := p.Policy()
 		if err != nil {

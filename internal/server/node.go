@@ -350,10 +350,28 @@ func (n *node) collectImages(ctx context.Context) error {
 	return nil
 }
 
-// workloads finds a node's workloads: in this process, or through the node's tunnel.
+// workloads finds a node's workloads: in this process, through the node's tunnel, or through another server. Errors: Unavailable
+// for a server that is alone.
 func (a *Agent) workloads(nodeID string) (exchange.Workloads, error) {
-	if a.node != nil && a.node.agent.NodeID() == nodeID {
-		return a.node.agent, nil
+	w, err := a.reached(nodeID)
+	if err != nil && a.control.servers.Clustered() {
+		return a.control.front.Through(nodeID), nil
+	}
+	return w, err
+}
+
+// reached finds the workloads of a node that this process reaches itself. Errors: Unavailable.
+func (a *Agent) reached(nodeID string) (exchange.Workloads, error) {
+	if own := a.own(nodeID); own != nil {
+		return own, nil
 	}
 	return a.remote.Workloads(nodeID)
+}
+
+// own returns the workloads of the node of this process, if that is the node, or nil.
+func (a *Agent) own(nodeID string) exchange.Workloads {
+	if a.node == nil || a.node.agent.NodeID() != nodeID {
+		return nil
+	}
+	return a.node.agent
 }

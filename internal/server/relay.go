@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/members"
@@ -31,6 +32,9 @@ func (a *Agent) openRelay() *relay.Relay {
 // owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another that
 // does. "" is the leader.
 func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
+	if place == httpapi.AtAllocation || place == httpapi.AtNode {
+		a.current(ctx)
+	}
 	if place == httpapi.AtAllocation {
 		alloc := a.control.store.Snapshot().Allocation(key)
 		if alloc == nil {
@@ -46,6 +50,19 @@ func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (str
 	}
 	return a.exec.directory.Owner(ctx, place, key), nil
 }
+
+// current waits until this server knows of an allocation what the leader knows, which who asks about it has seen. Without a leader
+// what is known here has to do.
+func (a *Agent) current(ctx context.Context) {
+	ctx, cancel := a.deps.Clock.WithTimeout(ctx, ownerWait)
+	defer cancel()
+	if err := a.control.front.Current(ctx); err != nil {
+		a.deps.Log.Debug("answering from state that may be old", "error", err)
+	}
+}
+
+// ownerWait bounds that.
+const ownerWait = 2 * time.Second
 
 // linearize waits until this server's state has all that was acknowledged anywhere before the call.
 func (c *control) linearize(ctx context.Context) error {

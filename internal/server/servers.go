@@ -19,6 +19,7 @@ import (
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/peercall"
@@ -116,6 +117,7 @@ func (a *Agent) peersPart() lifecycle.Part {
 		}
 		mux := http.NewServeMux()
 		mux.Handle(peercall.Prefix, a.control.servers.Mux())
+		mux.Handle(link.PipePath, a.remote.Pipes(a.own))
 		mux.Handle("/", relay.FromPeer(faces))
 		srv := &http.Server{Handler: peercall.Identified(mux), ConnContext: peercall.ConnContext, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })

@@ -28,6 +28,7 @@ func Shareable(p *fleet.Policy) bool {
 type Home struct {
 	Kind       string   // of the provider
 	Server     string   // host:port that they dial
+	Others     []string // and those of other servers
 	Authority  string   // PEM, that the server's certificate is of; "" without TLS between agents
 	Datacenter string   // that agents are in unless their configuration says otherwise
 	Tokens     []string // of the machines of a batch, which share their user data, by launch index; nil = it is bought alone
@@ -72,7 +73,11 @@ func agentConfig(p *fleet.Policy, h Home, token string) string {
 	if p.Datacenter != "" && p.Datacenter != h.Datacenter { // the user data may name one instead
 		fmt.Fprintf(&b, "datacenter = %s\n", quoted(p.Datacenter))
 	}
-	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n", quoted(h.Server))
+	servers := []string{quoted(h.Server)}
+	for _, s := range h.Others {
+		servers = append(servers, quoted(s))
+	}
+	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n", strings.Join(servers, ", "))
 	if len(h.Tokens) == 0 {
 		fmt.Fprintf(&b, "  join_token = %s\n", quoted(token))
 	}

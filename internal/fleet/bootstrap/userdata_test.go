@@ -37,6 +37,8 @@ func TestPlaceholdersAreFilledIn(t *testing.T) {
 	require.Contains(t, text, "i1.tok 10.0.0.1:4647 i1 std cloud "+hostSecret("i1.tok")+" ${other} client {")
 	require.NotContains(t, hostSecret("i1.tok"), "tok")
 	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
+	several := MachineData(p, Home{Kind: provider.KindLoopback, Server: "10.0.0.1:4647", Others: []string{"b:1", "c:1"}}, "i1.tok", "i1")
+	require.Contains(t, several, `servers = ["10.0.0.1:4647", "b:1", "c:1"]`)
 	require.Contains(t, text, `join_token = "i1.tok"`)
 	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
 }

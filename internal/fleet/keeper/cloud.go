@@ -53,6 +53,12 @@ func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *clo
 func (k *Keeper) home(kind string) bootstrap.Home {
 	h := k.cfg.Home
 	h.Kind = kind
+	if k.cfg.Servers == nil {
+		return h
+	}
+	if list := k.cfg.Servers(); len(list) > 0 {
+		h.Server, h.Others = list[0], list[1:]
+	}
 	return h
 }
 

@@ -90,6 +90,7 @@ type Config struct {
 	Providers  []Provider
 	Datacenter string // of machines, unless their pool says otherwise
 	Home       bootstrap.Home
+	Servers    func() []string // that machines dial instead of Home.Server, the same at each server; nil or empty: only that
 	// Forgetful says that nothing outlives the process: its machines neither, unless they can be found under Owner.
 	Forgetful bool
 }

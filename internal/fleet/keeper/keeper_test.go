@@ -428,6 +428,19 @@ func TestUserDataOfABatchAreEqual(t *testing.T) {
 	require.Contains(t, data(p, "alone"), `join_token = "`+pool.Token([]byte("k"), "alone"))
 }
 
+// Machines are told of all servers, the same by each of them: a create that another server repeats is the same create.
+func TestMachinesAreToldOfAllServers(t *testing.T) {
+	t.Parallel()
+	var list []string
+	home := bootstrap.Home{Server: "own:1"}
+	k, _ := newKeeper(t, newWorld(), Config{Home: home, Servers: func() []string { return list }})
+	require.Equal(t, bootstrap.Home{Kind: "k", Server: "own:1"}, k.home("k"), "it is alone")
+	list = []string{"a:1", "b:1", "own:1"}
+	require.Equal(t, bootstrap.Home{Kind: "k", Server: "a:1", Others: []string{"b:1", "own:1"}}, k.home("k"))
+	k, _ = newKeeper(t, newWorld(), Config{Home: home})
+	require.Equal(t, "own:1", k.home("k").Server)
+}
+
 func TestSpentTodayIsOfThePool(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

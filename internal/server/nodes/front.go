@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"maps"
+	"net"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 	"github.com/drover-project/drover/internal/server/servers"
 )
@@ -45,6 +47,7 @@ type Servers interface {
 	List() []servers.Server
 	Changed() <-chan struct{}
 	Client() *peercall.Client
+	Dial(ctx context.Context, address string) (net.Conn, error)
 	Mux() *peercall.Mux
 }
 
@@ -79,9 +82,10 @@ type Front struct {
 	beats   *gather[string, exchange.Registration]
 	pushes  *gather[push, struct{}]
 
-	mu     sync.Mutex
-	proven map[string]proof // by node; guarded by mu
-	sweep  int              // when there are so many the old ones are removed; guarded by mu
+	mu      sync.Mutex             // guards what follows
+	proven  map[string]proof       // by node
+	sweep   int                    // when there are so many the old ones are removed
+	through map[string]*link.Piped // nodes that others reach
 }
 
 // push is a node's report on its way to the leader.
@@ -98,7 +102,7 @@ type proof struct {
 
 // New returns the front of this server. In a cluster its mux answers the others' from then on.
 func New(deps Deps) *Front {
-	f := &Front{deps: deps, proven: map[string]proof{}}
+	f := &Front{deps: deps, proven: map[string]proof{}, through: map[string]*link.Piped{}}
 	f.indexes = &gather[struct{}, uint64]{clock: deps.Clock, send: f.askIndex, most: 1}
 	f.beats = &gather[string, exchange.Registration]{clock: deps.Clock, send: f.sendBeats, most: 1}
 	f.pushes = &gather[push, struct{}]{clock: deps.Clock, send: f.sendPushes, most: 8}

@@ -2,13 +2,47 @@ package nodes
 
 import (
 	"context"
+	"net"
 	"time"
 
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 )
 
+// Through returns the workloads of a node that this server does not reach itself: through whichever server does. It looks for that
+// one when the workloads are used.
+func (f *Front) Through(nodeID string) exchange.Workloads {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.through[nodeID]; p != nil {
+		return p
+	}
+	if len(f.through) >= mostThrough { // who uses one keeps it
+		clear(f.through)
+	}
+	p := link.Through(nodeID, func(ctx context.Context) (net.Conn, error) { return f.dialHolder(ctx, nodeID) })
+	f.through[nodeID] = p
+	return p
+}
+
+// dialHolder connects with a server that reaches the node. Errors: Unavailable.
+func (f *Front) dialHolder(ctx context.Context, nodeID string) (net.Conn, error) {
+	id := f.Holder(ctx, nodeID)
+	for _, s := range f.deps.Servers.List() {
+		if s.ID == id && id != f.deps.Servers.Self().ID {
+			return f.deps.Servers.Dial(ctx, s.Address)
+		}
+	}
+	return nil, drover.Errorf(drover.Unavailable, "node %s is connected to no server that answers", nodeID)
+}
+
 // procHolds asks a server whether it reaches a node.
 const procHolds = "Nodes.Holds"
+
+// mostThrough bounds how many nodes are remembered that others reach.
+const mostThrough = 1000
 
 // asking bounds how long the others have to say whether they reach a node.
 const asking = 2 * time.Second

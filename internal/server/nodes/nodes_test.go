@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/wake"
@@ -64,8 +66,12 @@ func (o *one) List() (out []servers.Server) {
 	}
 	return out
 }
-func (o *one) Changed() <-chan struct{}    { return o.town.changed.C() }
-func (o *one) Client() *peercall.Client    { return o.client }
+func (o *one) Changed() <-chan struct{} { return o.town.changed.C() }
+func (o *one) Client() *peercall.Client { return o.client }
+func (o *one) Dial(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", address)
+}
 func (o *one) Mux() *peercall.Mux          { return o.mux }
 func (o *one) Ready(context.Context) error { return nil }
 func (o *one) LastContact() time.Duration  { return time.Second }
@@ -153,6 +159,10 @@ func newTown(t *testing.T) *town {
 				case <-r.Context().Done():
 					return
 				}
+			}
+			if strings.HasPrefix(r.URL.Path, link.PipePath) {
+				link.NewNodes().Pipes(o.local).ServeHTTP(rw, r)
+				return
 			}
 			o.mux.ServeHTTP(rw, r)
 		})
@@ -251,6 +261,33 @@ func TestNobodyIsBelievedOnOldState(t *testing.T) {
 	require.NoError(t, follower.Authenticate(t.Context(), "n", "s"))
 	w.leads(nil)
 	require.NoError(t, follower.Authenticate(t.Context(), "n", "s"), "for a while")
+}
+
+// quiet is a node that has nothing.
+type quiet struct{ exchange.Workloads }
+
+func (quiet) CollectGarbage(context.Context, string) error { return nil }
+
+func (o *one) local(nodeID string) exchange.Workloads {
+	if !o.Holds(nodeID) {
+		return nil
+	}
+	return quiet{}
+}
+
+// A node that a server does not reach is reached through another one, as soon as there is one.
+func TestANodeIsReachedThroughAnotherServer(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, c := w.list[0], w.list[2]
+	n := a.Through("n")
+	require.Same(t, n, a.Through("n"))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(n.CollectGarbage(t.Context(), "x")))
+	c.mu.Lock()
+	c.holds = "n"
+	c.mu.Unlock()
+	require.NoError(t, n.CollectGarbage(t.Context(), "x"))
+	n.(*link.Piped).Close()
 }
 
 func TestWhoReachesANode(t *testing.T) {

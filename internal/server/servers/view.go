@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -102,6 +103,15 @@ func (s *Servers) ForNodes() []exchange.Server {
 		}
 	}
 	return s.dialled.list
+}
+
+// Addresses are where nodes dial the servers of this region, in the same order at each server; none for a server that is alone.
+func (s *Servers) Addresses() (out []string) {
+	for _, one := range s.ForNodes() {
+		out = append(out, one.Address)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // ByID finds a server.

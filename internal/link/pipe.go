@@ -1,0 +1,229 @@
+package link
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/http2"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// Where one server reaches a node through another one, a pipe leads through that one's tunnel. Over the pipe server and node speak
+// as over a tunnel: each stream has its own flow control, and what ends with the pipe is told from what a user ended.
+
+// procPipe opens a pipe, at the node.
+const procPipe = nodePath + "Pipe"
+
+// PipePath is where a server with tunnels is asked by others for a pipe; the node's id follows.
+const PipePath = "/drover/node/"
+
+// pipeProtocol is what a connection is upgraded to.
+const pipeProtocol = "drover-pipe"
+
+// pipeHandler serves w over each pipe that comes.
+func pipeHandler(w exchange.Workloads, opts connect.Option) http.Handler {
+	return connect.NewBidiStreamHandler(procPipe, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
+		if err := s.Send(&chunk{}); err != nil { // says: accepted
+			return err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		conn := newStreamConn(s.Receive, s.Send, cancel)
+		defer func() { _ = conn.Close() }()
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken))
+		return nil
+	}, opts)
+}
+
+// serveWorkloads serves control over a connection until that breaks.
+func serveWorkloads(ctx context.Context, conn net.Conn, handler http.Handler) {
+	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
+	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
+	server.ServeConn(conn, &http2.ServeConnOpts{Context: base, Handler: handler})
+}
+
+// Pipes serves PipePath to other servers. local returns the workloads of a node of this process, or nil.
+func (n *Nodes) Pipes(local func(nodeID string) exchange.Workloads) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, err := strings.TrimPrefix(r.URL.Path, PipePath), error(nil)
+		if own := local(id); own != nil {
+			err = pipeHere(w, r, own)
+		} else {
+			err = n.pipe(w, r, id)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// taken takes over the connection of a request, and says that it is a pipe from now on.
+func taken(w http.ResponseWriter) (net.Conn, error) {
+	c, rest, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "link: %w", err)
+	}
+	// A peer that is gone is found by who reads.
+	_, _ = rest.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + pipeProtocol + "\r\n\r\n")
+	_ = rest.Flush()
+	return &buffered{Conn: c, r: rest.Reader}, nil
+}
+
+// pipeHere serves the workloads of this process until the pipe ends.
+func pipeHere(w http.ResponseWriter, r *http.Request, own exchange.Workloads) error {
+	c, err := taken(w)
+	if err != nil {
+		return err
+	}
+	conn := &watched{Conn: c}
+	serveWorkloads(r.Context(), conn, workloadsHandler(own, conn.broke.Load))
+	return nil
+}
+
+// watched is a connection that knows whether it broke, before what goes over it is told.
+type watched struct {
+	net.Conn
+	broke atomic.Bool
+}
+
+// Read implements net.Conn.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if err != nil {
+		w.broke.Store(true)
+	}
+	return n, err
+}
+
+// pipe leads a pipe to a node, until one side ends it. Errors: Unavailable before it is there.
+func (n *Nodes) pipe(w http.ResponseWriter, r *http.Request, nodeID string) error {
+	node, err := n.node(nodeID)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	s := connect.NewClient[chunk, chunk](node.http, nodeBase+procPipe, node.opts).CallBidiStream(ctx)
+	if err := s.Send(nil); err != nil {
+		return fromWire(err)
+	}
+	if _, err := s.Receive(); err != nil {
+		return fromWire(err)
+	}
+	far := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
+	defer func() { _ = far.Close() }()
+	near, err := taken(w)
+	if err != nil {
+		return err
+	}
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() }) // these end when either side does
+	both.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
+	both.Wait()
+	return nil
+}
+
+// Through returns the workloads of a node that another server reaches. It opens a pipe when it is used, and another one when that
+// broke. dial connects with a server that has a tunnel to the node. Close closes it.
+func Through(nodeID string, dial func(ctx context.Context) (net.Conn, error)) *Piped {
+	p := &Piped{nodeID: nodeID, dial: dial}
+	p.workloadsClient = newWorkloadsClient(&http.Client{Transport: p})
+	return p
+}
+
+// Piped is exchange.Workloads through another server.
+type Piped struct {
+	*workloadsClient
+	nodeID string
+	dial   func(ctx context.Context) (net.Conn, error)
+
+	mu   sync.Mutex // one opens a pipe at a time
+	open *http2.ClientConn
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *Piped) RoundTrip(r *http.Request) (*http.Response, error) {
+	conn, err := p.connected(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return conn.RoundTrip(r)
+}
+
+// Close breaks the pipe.
+func (p *Piped) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open != nil {
+		_ = p.open.Close()
+	}
+}
+
+// connected returns the pipe, which it opens if there is none. Errors: Unavailable.
+func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open != nil && p.open.CanTakeNewRequest() {
+		return p.open, nil
+	}
+	c, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unwatch := context.AfterFunc(ctx, func() { _ = c.Close() })
+	piped, err := upgraded(c, p.nodeID)
+	if !unwatch() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	t := &http2.Transport{
+		AllowHTTP: true, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, IdleConnTimeout: time.Minute,
+		StrictMaxConcurrentStreams: true,
+	}
+	if p.open, err = t.NewClientConn(piped); err != nil {
+		_ = c.Close()
+		return nil, drover.Errorf(drover.Unavailable, "link: opening a pipe: %w", err)
+	}
+	return p.open, nil
+}
+
+// upgraded asks for a pipe over the connection.
+func upgraded(c net.Conn, nodeID string) (net.Conn, error) {
+	head := "GET " + PipePath + nodeID + " HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: " + pipeProtocol + "\r\n\r\n"
+	if _, err := io.WriteString(c, head); err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "link: asking for a pipe: %w", err)
+	}
+	r := bufio.NewReader(c)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "link: asking for a pipe: %w", err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		return nil, drover.Errorf(drover.Unavailable, "node %s is not reached through the other server: %s", nodeID, resp.Status)
+	}
+	return &buffered{Conn: c, r: r}, nil
+}
+
+// buffered is a connection of which the beginning was read.
+type buffered struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (b *buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
