@@ -29,6 +29,7 @@ func (d *Dialed) Heartbeat(ctx context.Context, nodeID string) (exchange.Registr
 func (d *Dialed) registered(r exchange.Registration, err error) (exchange.Registration, error) {
 	if err == nil {
 		d.Learn(r.Servers)
+		d.prefer()
 	}
 	return r, err
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover/internal/exchange"
 )
@@ -26,11 +27,16 @@ type server struct {
 	lasting, brisk *Control
 	clients        [2]*http.Client
 
-	id     string // that it said when the tunnel was opened; guarded by Dialed.mu, as what follows
-	begun  bool   // the tunnel is kept
-	stands bool   // it is there
-	silent bool   // it was left as the main one, and its tunnel was not opened since
+	id     string    // that it said when the tunnel was opened; guarded by Dialed.mu, as what follows
+	begun  bool      // the tunnel is kept
+	stands bool      // it is there
+	since  time.Time // when it was opened
+	left   time.Time // as the main server; zero if the tunnel was opened since
 }
+
+// settled is how long a server that came back has to stay before nodes that prefer it go back to it. They do so one by one, with
+// their heartbeats.
+const settled = 2 * time.Minute
 
 // newServer makes one. It dials when it is used.
 func (d *Dialed) newServer(address string) *server {
@@ -137,7 +143,7 @@ func (d *Dialed) begin() (list []*server) {
 // stands notes that the tunnel is there.
 func (d *Dialed) stands(s *server, id string) {
 	d.mu.Lock()
-	s.stands, s.silent, s.id = true, false, id
+	s.stands, s.since, s.left, s.id = true, d.cfg.Clock.Now(), time.Time{}, id
 	first := !d.opened
 	d.opened = true
 	d.mu.Unlock()
@@ -197,11 +203,30 @@ func (d *Dialed) mainServer() (s *server, c *Control, moved context.Context) {
 func (d *Dialed) nextLocked(place int) *server {
 	n := len(d.list)
 	for i := range n {
-		if s := d.list[(place+1+i)%n]; s.stands && !s.silent {
+		if s := d.list[(place+1+i)%n]; s.stands && (s.left.IsZero() || d.cfg.Clock.Now().Sub(s.left) >= settled) {
 			return s
 		}
 	}
 	return d.list[(place+1)%n]
+}
+
+// prefer goes back to a server that this node prefers, once it is there for a while: so nodes spread again over servers that were
+// away for a time.
+func (d *Dialed) prefer() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.cfg.Clock.Now()
+	for _, s := range d.list {
+		switch {
+		case d.main == nil || s == d.main:
+			return
+		case s.stands && now.Sub(s.since) >= settled && now.Sub(s.left) >= settled:
+			d.cfg.Log.Info("speaking with a server that is back", "from", d.main.address, "to", s.address)
+			d.main = s
+			d.moveLocked()
+			return
+		}
+	}
 }
 
 // leave makes the next server the main one, unless another one is it already.
@@ -211,7 +236,7 @@ func (d *Dialed) leave(s *server, why error) {
 		d.mu.Unlock()
 		return
 	}
-	s.silent = true
+	s.left = d.cfg.Clock.Now()
 	d.main = d.nextLocked(slices.Index(d.list, s))
 	to := d.main.address
 	d.moveLocked()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,7 +154,7 @@ func (quiet) CollectGarbage(context.Context, string) error { return nil }
 func keeps(t *testing.T, kept string, servers ...string) *Dialed {
 	t.Helper()
 	d := Dial(DialConfig{
-		Servers: servers, Kept: kept, Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Servers: servers, Kept: kept, Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: &ahead{}, Log: slog.New(slog.DiscardHandler),
 		Token: func(context.Context, string) (string, error) { return "join", nil },
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -162,6 +163,14 @@ func keeps(t *testing.T, kept string, servers ...string) *Dialed {
 	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
 	return d
 }
+
+// ahead is a clock that can be put forward.
+type ahead struct {
+	clock.Wall
+	by atomic.Int64
+}
+
+func (a *ahead) Now() time.Time { return a.Wall.Now().Add(time.Duration(a.by.Load())) }
 
 // reached waits until the node can be asked through the server.
 func reached(t *testing.T, s *station) {
@@ -243,6 +252,31 @@ func TestANodeMovesToAnotherServer(t *testing.T) {
 			require.NotEqual(t, at.id, asked(t, list, at, before).id)
 		})
 	}
+}
+
+// A node goes back to the server that it prefers, once that is there for a while.
+func TestANodeGoesBack(t *testing.T) {
+	list := stations(t)
+	d := keeps(t, "", list[0].addr, list[1].addr, list[2].addr)
+	for _, s := range list {
+		reached(t, s)
+	}
+	beat := func() string {
+		_, err := d.Register(t.Context(), &drover.Node{ID: "n1"})
+		require.NoError(t, err)
+		s, _, _ := d.mainServer()
+		return s.address
+	}
+	d.cfg.Clock.(*ahead).by.Add(int64(settled))
+	beat()
+	first := beat()
+	require.Equal(t, d.list[0].address, first, "all are there for long")
+	d.leave(d.list[0], drover.Errorf(drover.Unavailable, "busy"))
+	require.Equal(t, d.list[1].address, beat())
+	require.Equal(t, d.list[1].address, beat(), "not at once")
+	d.cfg.Clock.(*ahead).by.Add(int64(settled))
+	beat()
+	require.Equal(t, first, beat())
 }
 
 // asked waits until the node has asked a server that is not left once more than before, and returns it.
