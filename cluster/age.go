@@ -5,7 +5,7 @@ import "strings"
 // Age names the history that a state's indexes count: those of different ages cannot be compared. It is empty for a server that is
 // alone.
 func (s *State) Age() string {
-	if s == nil {
+	if s == nil || s.ID == "" {
 		return ""
 	}
 	return s.ID + "/" + s.Epoch

@@ -12,6 +12,7 @@ func TestAges(t *testing.T) {
 	first := (&State{ID: "a", Epoch: NextEpoch("")}).Age()
 	restored := (&State{ID: "a", Epoch: NextEpoch(NextEpoch(""))}).Age()
 	other := (&State{ID: "b", Epoch: NextEpoch("")}).Age()
+	require.Equal(t, none, (&State{Epoch: NextEpoch("")}).Age(), "of a server that is alone, also after a restore: its indexes only rise")
 	order := []string{none, first, restored}
 	for i, a := range order {
 		for j, b := range order {

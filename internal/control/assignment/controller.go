@@ -67,7 +67,7 @@ func (c *Controller) leads() error {
 		return nil
 	case !c.deps.Leader.Leading():
 		return drover.Errorf(drover.NotLeader, "this server does not lead")
-	case c.deps.Store.Snapshot().Cluster() == nil:
+	case c.deps.Store.Snapshot().Cluster().Age() == "":
 		return drover.Errorf(drover.NotLeader, "the cluster has not begun")
 	}
 	return nil
