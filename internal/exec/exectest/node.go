@@ -58,7 +58,8 @@ func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec execu
 	return s, nil
 }
 
-// AttachExecution serves exchange.Workloads: this node replays nothing, it goes on where the last session was.
+// AttachExecution serves exchange.Workloads: this node replays no output, it goes on where the last session was. A
+// receipt that was read is given again until its session is closed.
 func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ execution.Offsets) (execution.Session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,12 +67,12 @@ func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string
 		return nil, drover.Errorf(drover.Unavailable, "the node is away")
 	}
 	s := n.sessions[allocID+"/"+executionID]
-	if s == nil {
+	if s == nil || s.forgotten() {
 		return nil, drover.Errorf(drover.NotFound, "no such execution")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut = make(chan struct{})
+	s.cut, s.again = make(chan struct{}), s.receipt
 	return s, nil
 }
 
@@ -82,9 +83,7 @@ func (n *Node) CutLink(away bool) {
 	n.away = away
 	if away {
 		for _, s := range n.sessions {
-			s.mu.Lock()
-			close(s.cut)
-			s.mu.Unlock()
+			s.breakLink()
 		}
 	}
 }
@@ -98,7 +97,7 @@ func (n *Node) Executions(_ context.Context, allocID string) ([]execution.Execut
 	}
 	var list []execution.Execution
 	for key, s := range n.sessions {
-		if strings.HasPrefix(key, allocID+"/") {
+		if strings.HasPrefix(key, allocID+"/") && !s.forgotten() {
 			list = append(list, execution.Execution{ID: s.spec.ID, Spec: s.spec})
 		}
 	}

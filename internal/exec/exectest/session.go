@@ -34,6 +34,8 @@ type session struct {
 
 	mu      sync.Mutex
 	cut     chan struct{} // closed when the link broke
+	receipt *execution.Receipt
+	again   *execution.Receipt // for who attached after it was read; nil: no more
 	offsets [3]int64
 	Sizes   []execution.WindowSize
 	over    bool
@@ -122,6 +124,9 @@ func (s *session) run() {
 // deliver waits until somebody takes the frame, or until the session is closed. It ignores the context, because the
 // receipt comes after its end.
 func (s *session) deliver(f execution.Frame) {
+	s.mu.Lock()
+	s.receipt = f.Receipt
+	s.mu.Unlock()
 	select {
 	case s.frames <- f:
 	case <-s.closed:
@@ -253,8 +258,12 @@ func (s *session) out(stream execution.Stream, data []byte) error {
 // Next fails with Unavailable while the link is cut, and with Gone when there are no more frames.
 func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	s.mu.Lock()
-	cut := s.cut
+	cut, again := s.cut, s.again
+	s.again = nil
 	s.mu.Unlock()
+	if again != nil {
+		return execution.Frame{Receipt: again}, nil
+	}
 	select {
 	case <-cut:
 		return execution.Frame{}, drover.Errorf(drover.Unavailable, "the link broke")
@@ -304,6 +313,27 @@ func (s *session) Signal(_ context.Context, name string) error {
 		return drover.Errorf(drover.Invalid, "unknown signal %q", name)
 	}
 	return nil
+}
+
+// breakLink breaks the session's link, if that is not broken already.
+func (s *session) breakLink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.cut:
+	default:
+		close(s.cut)
+	}
+}
+
+// forgotten reports whether the execution ended and was closed.
+func (s *session) forgotten() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close kills an execution that may not run detached. A cut link changes nothing, since the node does not see the

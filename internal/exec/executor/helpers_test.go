@@ -46,12 +46,16 @@ func (b *bundle) again(t *testing.T, cfg executor.Config) *bundle {
 
 func (b *bundle) start(t *testing.T, cfg executor.Config) {
 	t.Helper()
-	deps := executor.Deps{
-		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
-	}
+	deps := executor.Deps{Notifier: b.hooks, Teller: b.told}
 	if b.shared != nil {
 		deps.Teller, deps.Records = b.shared, b.shared
 	}
+	b.startWith(t, cfg, deps)
+}
+
+func (b *bundle) startWith(t *testing.T, cfg executor.Config, deps executor.Deps) {
+	t.Helper()
+	deps.Runners, deps.Clock, deps.IDs, deps.Log = b.runners, clock.Wall{}, id.Random{}, slog.New(slog.DiscardHandler)
 	s, err := executor.New(cfg, deps)
 	require.NoError(t, err)
 	b.Service = s

@@ -2,14 +2,18 @@ package executor_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -223,5 +227,98 @@ func TestAKeyStartsOneExecutionOverARestart(t *testing.T) {
 		other, err := next.CreateRequest(t.Context(), b.runner.ID, once("two", "r"))
 		require.NoError(t, err)
 		require.NotEqual(t, x.ID, other.ID)
+	})
+}
+
+// mortal is a server that can be killed: from then on nothing that it does is seen by anybody.
+type mortal struct {
+	*shared
+	hooks *hooks
+	dead  atomic.Bool
+}
+
+func (m *mortal) TellExecutions(ctx context.Context, events []executor.Event) error {
+	if m.dead.Load() {
+		return drover.Errorf(drover.Unavailable, "it was killed")
+	}
+	return m.shared.TellExecutions(ctx, events)
+}
+
+func (m *mortal) Check(string) error { return nil }
+
+func (m *mortal) Notify(ctx context.Context, url, delivery string, body []byte) error {
+	if m.dead.Load() {
+		return drover.Errorf(drover.Unavailable, "it was killed")
+	}
+	return m.hooks.Notify(ctx, url, delivery, body)
+}
+
+// Servers lead one after another, each until it is killed, at random moments. Runners keep receipts until they are
+// recorded, so every execution has one end, which is its own, and every webhook hears of it.
+func TestKilledLeadersLoseNoEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		type step struct {
+			do   int
+			hook string
+			code int
+			runs time.Duration
+			wait time.Duration
+		}
+		steps := make([]step, rapid.IntRange(1, 15).Draw(rt, "steps"))
+		for i := range steps {
+			steps[i] = step{
+				rapid.IntRange(0, 3).Draw(rt, "do"),
+				rapid.SampledFrom([]string{"", "https://example.org/up", "https://example.org/third"}).Draw(rt, "hook"),
+				rapid.IntRange(1, 9).Draw(rt, "code"), time.Duration(rapid.IntRange(0, 2_000).Draw(rt, "runs")) * time.Millisecond,
+				time.Duration(rapid.IntRange(0, 700).Draw(rt, "wait")) * time.Millisecond,
+			}
+		}
+		bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+			b.stop()
+			_, err := b.runners.Extend(t.Context(), b.runner.ID, 0)
+			require.NoError(t, err)
+			state, web := newShared(), &hooks{}
+			var leader *mortal
+			lead := func() {
+				leader = &mortal{shared: state, hooks: web}
+				b.startWith(t, executor.Config{}, executor.Deps{Notifier: leader, Teller: leader, Records: leader})
+			}
+			lead()
+			codes, hooked := map[string]int{}, map[string]bool{}
+			for _, s := range steps {
+				if s.do == 0 {
+					leader.dead.Store(true)
+					b.control.Node.CutLink(true)
+					b.stop()
+					b.control.Node.CutLink(false)
+					lead()
+				} else {
+					spec := sh(fmt.Sprintf("sleep %v; exit %d", s.runs, s.code))
+					spec.Detach = -1
+					x, err := b.CreateRequest(t.Context(), b.runner.ID, execution.Request{Spec: spec, Webhook: s.hook})
+					require.NoError(t, err)
+					codes[x.ID], hooked[x.ID] = s.code, s.hook != ""
+				}
+				time.Sleep(s.wait)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			ends := map[string]int{}
+			for _, e := range state.all() {
+				if e.Type == executor.EventEnded {
+					require.Equal(t, codes[e.Execution.ID], e.Execution.Receipt.ExitCode, "%+v after %+v", *e.Execution.Receipt, steps)
+					ends[e.Execution.ID]++
+				}
+			}
+			told := web.deliveries()
+			for id, code := range codes {
+				x, err := b.Info(t.Context(), id)
+				require.NoError(t, err)
+				require.Equal(t, code, x.Receipt.ExitCode)
+				require.NotZero(t, ends[id])
+				require.Equal(t, hooked[id], slices.Contains(told, id))
+			}
+		})
 	})
 }

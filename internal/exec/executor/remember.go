@@ -35,6 +35,9 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	slices.SortStableFunc(records, func(a, b record) int { return a.EndedAt.Compare(b.EndedAt) })
 	running = map[string]record{}
 	for _, r := range records {
+		if s.known(r.Execution.ID) {
+			continue // it was started here just now
+		}
 		if r.Execution.Receipt == nil {
 			if !s.tells(ctx, r) {
 				s.ledger.forget(r.Execution.ID)
