@@ -48,6 +48,7 @@ type world struct {
 	// guarded by mu
 	servers map[string]*one
 	ids     map[*identity]bool
+	hidden  map[string]bool
 }
 
 // identity stands for the replicated state: the leader sets it for all.
@@ -166,9 +167,19 @@ func (s *one) progress() raftlog.Progress {
 	return p
 }
 
+// hide has a server answer nobody, or again.
+func (w *world) hide(name string, hidden bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hidden = map[string]bool{name: hidden}
+}
+
 func (w *world) ask(_ context.Context, m members.Member) (Status, error) {
 	w.mu.Lock()
 	s := w.servers[m.Name]
+	if w.hidden[m.Name] {
+		s = nil
+	}
 	w.mu.Unlock()
 	if s == nil {
 		return Status{}, drover.Errorf(drover.Unavailable, "gone")
@@ -277,7 +288,14 @@ func TestTheVersionRises(t *testing.T) {
 		w.until("it says why not", func() bool { return s.raise(t.Context()) == "server c reads versions 1 to 1" })
 		require.Equal(t, 1, s.deps.Identity.Version())
 	}
+	// What c announces is not enough: it stands still, or another program runs there by now.
+	w.hide("c", true)
 	announce(all[2], 2)
+	for _, s := range all[:2] {
+		w.until("c is asked", func() bool { return s.raise(t.Context()) == "server c does not say what it reads: gone" })
+		require.Equal(t, 1, s.deps.Identity.Version())
+	}
+	w.hide("c", false)
 	for _, s := range all {
 		w.until("it rises", func() bool { return s.deps.Identity.Version() == 2 && s.gossip.Self().Writes == 2 })
 	}

@@ -206,6 +206,11 @@ func TestProgramsThatCannotReadTheLog(t *testing.T) {
 	join(t, launch(t, of("b", 0, 2, 3)), a)
 	sees(t, a, "a=alive b=alive")
 
+	// A stranger cannot make the version look higher: who says so is not heard, and neither is what it says of others.
+	rogue, friend := wire(of("rogue", 99, 1, 99)), wire(of("friend", 2, 1, 2))
+	require.ErrorContains(t, a.merge.NotifyMerge([]*serf.Member{&rogue}), "writes version 99")
+	require.ErrorContains(t, a.merge.NotifyMerge([]*serf.Member{&friend, &rogue}), "writes version 99")
+
 	// Programs of before do not ask, so the cluster does. What a list has besides is heard.
 	old, good, far := wire(of("old", 0, 0, 0)), wire(of("good", 2, 1, 2)), wire(of("far", 0, 0, 0))
 	far.Tags["region"], far.Name = "far", "far.far"
