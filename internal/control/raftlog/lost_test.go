@@ -11,35 +11,32 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
 )
 
-// unread is the log as an older program sees it: it does not know the kind of one entry.
-type unread struct {
-	raft.LogStore
-	index uint64
-}
+// unread is the log as an older program sees it: it does not know the kind of the entry that registers the job "unknown".
+type unread struct{ raft.LogStore }
 
 func (u unread) GetLog(index uint64, l *raft.Log) error {
 	err := u.LogStore.GetLog(index, l)
-	if index == u.index {
+	if bytes.Contains(l.Data, []byte("unknown")) {
 		l.Data = []byte{command.Version, 255}
 	}
 	return err
 }
 
 // older opens the folder with a program that cannot read the entry.
-func older(t *testing.T, cfg Config, index uint64) (*Log, Deps) {
+func older(t *testing.T, cfg Config) (*Log, Deps) {
 	t.Helper()
 	d := deps()
 	l, err := open(cfg, d, func(cfg *Config, h *health, c clock.Clock, log *logger) (*stores, error) {
 		s, err := openStores(cfg, h, c, log)
 		if err == nil {
-			s.log = unread{s.log, index}
+			s.log = unread{s.log}
 		}
 		return s, err
 	})
 	require.NoError(t, err)
-	require.NoError(t, l.WaitLeader(t.Context()))
 	return l, d
 }
 
@@ -62,7 +59,8 @@ func TestAnEntryThatCannotBeReadIsKept(t *testing.T) {
 	require.NoError(t, l.Close())
 
 	for range 2 {
-		l, d := older(t, cfg, unknown)
+		l, d := older(t, cfg)
+		require.NoError(t, l.WaitLeader(t.Context()))
 		require.Equal(t, before, d.FSM.Store().Index(), "the state is the one before the entry")
 		_, _, err := l.Propose(t.Context(), register("refused"))
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
@@ -84,6 +82,49 @@ func TestAnEntryThatCannotBeReadIsKept(t *testing.T) {
 	require.Empty(t, l.Stats().Sick)
 	require.NoError(t, l.Snapshot())
 	require.NoError(t, l.Ready(t.Context()))
+}
+
+// TestOneOfThreeCannotReadAnEntry: it votes and keeps the log, its state waits before the entry, and it refuses what it would
+// answer wrongly, also when it is made to lead. With a program that reads the entry it is as the others.
+func TestOneOfThreeCannotReadAnEntry(t *testing.T) {
+	t.Parallel()
+	logs, fsms := cluster(t, 2)
+	cfg := Config{ID: "old", Network: network(t), Join: true, DataDir: t.TempDir()}
+	old, d := older(t, cfg)
+	require.NoError(t, logs[0].AddVoter(t.Context(), "s1", logs[1].Address()))
+	require.NoError(t, logs[0].AddVoter(t.Context(), "old", old.Address()))
+	before, _, err := logs[0].Propose(t.Context(), register("before"))
+	require.NoError(t, err)
+	_, _, err = logs[0].Propose(t.Context(), register("unknown"))
+	require.NoError(t, err)
+	require.NoError(t, logs[1].Close(), "a majority needs it")
+	last, _, err := logs[0].Propose(t.Context(), register("behind"))
+	require.NoError(t, err)
+	awaitIndex(t, []*fsm.FSM{d.FSM}, before)
+
+	require.NoError(t, logs[0].Transfer(t.Context(), "old"))
+	require.NoError(t, old.WaitLeader(t.Context()))
+	require.Equal(t, before, d.FSM.Store().Index())
+	require.Contains(t, old.Progress().Sick, "which this program cannot read")
+	_, _, err = old.Propose(t.Context(), register("refused"))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	require.Error(t, old.Ready(t.Context()))
+	require.Error(t, old.Snapshot())
+	require.NoError(t, old.Transfer(t.Context(), "s0"))
+	require.NoError(t, logs[0].WaitLeader(t.Context()))
+	require.NoError(t, old.Close())
+
+	cfg.Network = network(t)
+	newer := deps()
+	again, err := Open(cfg, newer)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, again.Close()) })
+	configured := make(chan error, 1)
+	go func() { configured <- logs[0].AddVoter(t.Context(), "old", again.Address()) }() // ends when a majority has it: both
+	awaitIndex(t, []*fsm.FSM{newer.FSM}, last)
+	require.NoError(t, <-configured)
+	require.Equal(t, fsms[0].Hash(), newer.FSM.Hash())
+	require.Empty(t, again.Progress().Sick)
 }
 
 // TestProposalsAroundAnUnreadEntry: a leader that meets the entry answers those whose commands stand behind it that they are not
