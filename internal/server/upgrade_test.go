@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/appendlog"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/localstate"
@@ -36,6 +37,7 @@ func TestDataOfAnOlderProgram(t *testing.T) {
 	require.NoError(t, err)
 	defer a.close()
 	s := a.control.store.Snapshot()
+	require.Equal(t, command.Newest, a.control.log.Version(), "a server that is alone writes what its program reads")
 
 	statuses := map[string]string{}
 	for j := range s.Jobs("default", "") {

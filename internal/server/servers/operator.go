@@ -37,6 +37,7 @@ func MemberOf(m members.Member) agent.Member {
 		Tags: map[string]string{ // with its address the port tells clients which member leads
 			"region": m.Region, "dc": m.Datacenter, "role": "nomad", "build": version.Nomad, "id": m.ID, "port": rpcPort, "rpc_addr": rpc,
 			"drover": m.Version, "raft_vsn": "3", "vsn": "1", "expect": strconv.Itoa(m.Expect),
+			"reads": m.Protocol.String(), "writes": strconv.Itoa(m.Writes),
 		},
 		ProtocolMin: 1, ProtocolMax: 5, ProtocolCur: 2, DelegateMin: 2, DelegateMax: 5, DelegateCur: 4,
 	}

@@ -156,6 +156,8 @@ func TestAlone(t *testing.T) {
 	require.True(t, led)
 	require.Equal(t, Server{"local", "a", "global", "127.0.0.1:1", "", true, true}, leader)
 	require.Equal(t, []Server{leader}, s.List())
+	require.Equal(t, command.Newest, s.Members()[0].Writes)
+	require.Equal(t, command.Newest, s.Version())
 	_, err = s.Dial(t.Context(), "127.0.0.1:1")
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 	index, _, err := s.Propose(t.Context(), &command.Barrier{})

@@ -46,7 +46,11 @@ func (s *Servers) Members() []members.Member {
 	if g := s.gossip.Load(); g != nil {
 		return g.List()
 	}
-	return []members.Member{{Self: s.cfg.Self, Status: members.Alive}}
+	self := s.cfg.Self
+	if s.log != nil {
+		self.Writes = s.log.Version()
+	}
+	return []members.Member{{Self: self, Status: members.Alive}}
 }
 
 // votes says who votes, by id.
