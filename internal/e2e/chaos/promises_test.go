@@ -8,19 +8,19 @@ const (
 	// What was acknowledged is at each server, afterwards and for good.
 	promiseWrites = true
 	// A token starts one child.
-	promiseTokens = false
+	promiseTokens = true
 	// A runner is handed to one client.
-	promiseClaims = false
+	promiseClaims = true
 	// An execution on a runner whose node lives goes on, whichever server is asked for it.
-	promiseExecutions = false
+	promiseExecutions = true
 	// Output is never wrong, and what is said to be whole is.
 	promiseBytes = true
 	// No allocation runs on two nodes.
 	promiseOneNode = true
 	// What runs on a node that lives goes on when servers do not.
-	promiseAllocations = false
+	promiseAllocations = true
 	// Nodes reach a server as long as one leads, and all that was registered is run in the end.
-	promiseNodes = false
+	promiseNodes = true
 	// Who follows events sees all, or is told that it cannot.
 	promiseEvents = true
 )

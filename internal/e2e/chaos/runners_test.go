@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -29,7 +30,8 @@ type executed struct {
 type deal struct {
 	*world
 	runner execution.Runner
-	id     string // of the execution
+	name   string // what it prints
+	id     string // of the execution; "" until it is known
 	want   string
 	got    []byte
 	begun  bool // it was said to have started
@@ -56,7 +58,7 @@ func (w *world) executes(server int, chance *rand.Rand) {
 			w.pause(time.Second)
 			continue
 		}
-		d := &deal{world: w, runner: r, id: fmt.Sprintf("x-%d-%d", server, n), from: w.now()}
+		d := &deal{world: w, runner: r, name: fmt.Sprintf("x-%d-%d", server, n), from: w.now()}
 		d.execute(server, 5+chance.IntN(40))
 		for try := range 3 {
 			ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -72,19 +74,20 @@ func (w *world) executes(server int, chance *rand.Rand) {
 // execute prints lines in the runner, and looks at what comes until it has ended.
 func (d *deal) execute(server, lines int) {
 	for i := range lines {
-		d.want += fmt.Sprintf("%s line %d\n", d.id, i)
+		d.want += fmt.Sprintf("%s line %d\n", d.name, i)
 	}
 	ctx, cancel := context.WithTimeout(d.clients, 2*time.Minute)
 	defer cancel()
-	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo %s line $i; i=$((i+1)); sleep 0.1; done", lines, d.id)
+	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo %s line $i; i=$((i+1)); sleep 0.1; done", lines, d.name)
 	s, err := d.native(server).Execute(ctx, d.runner.ID, execution.Request{Spec: execution.Spec{
-		ID: d.id, Argv: []string{"/bin/sh", "-c", script}, Detach: 2 * time.Minute,
+		Argv: []string{"/bin/sh", "-c", script}, Detach: 2 * time.Minute,
 	}})
 	for ctx.Err() == nil {
 		var receipt *execution.Receipt
 		if err == nil {
 			receipt, err = d.follow(ctx, s)
 			_ = s.Close() // it broke, or has ended
+			d.id = cmp.Or(s.ID(), d.id)
 		}
 		if receipt != nil {
 			d.ended(receipt)
@@ -99,12 +102,23 @@ func (d *deal) execute(server, lines int) {
 			return
 		}
 		server = (server + 1) % 3
-		s, err = d.native(server).Attach(ctx, d.id, execution.Offsets{Stdout: int64(len(d.got))})
+		if d.id == "" {
+			d.find(ctx, server)
+		}
+		s, err = d.native(server).Attach(ctx, cmp.Or(d.id, "unknown"), execution.Offsets{Stdout: int64(len(d.got))})
 	}
 	if !d.running() {
 		return
 	}
 	d.lost("%v", err)
+}
+
+// find asks which execution it was that nobody told the id of, if it began.
+func (d *deal) find(ctx context.Context, server int) {
+	list, err := d.native(server).Executions(ctx, d.runner.ID)
+	if err == nil && len(list) > 0 {
+		d.id = list[0].ID
+	}
 }
 
 func (d *deal) count(n *int) {
@@ -127,9 +141,9 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 		case f.Started:
 			d.begun = true
 		case f.Skipped:
-			d.breach(promiseBytes, "%s on %s: output before %d is not kept, %d came", d.id, d.runner.ID, f.Offset, len(d.got))
+			d.breach(promiseBytes, "%s on %s: output before %d is not kept, %d came", d.name, d.runner.ID, f.Offset, len(d.got))
 		case f.Stream != execution.Stdout: // the shell's own
-			d.say("%s says %q on its other stream", d.id, f.Data)
+			d.say("%s says %q on its other stream", d.name, f.Data)
 			continue
 		}
 		if len(f.Data) == 0 {
@@ -137,11 +151,11 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 		}
 		d.begun = true
 		if f.Offset != int64(len(d.got)) {
-			d.breach(promiseBytes, "%s on %s: the next bytes are at %d, %d came", d.id, d.runner.ID, f.Offset, len(d.got))
+			d.breach(promiseBytes, "%s on %s: the next bytes are at %d, %d came", d.name, d.runner.ID, f.Offset, len(d.got))
 		}
 		d.got = append(d.got, f.Data...)
 		if !strings.HasPrefix(d.want, string(d.got)) {
-			d.breach(promiseBytes, "%s on %s printed %q, want %q", d.id, d.runner.ID, d.got, d.want)
+			d.breach(promiseBytes, "%s on %s printed %q, want %q", d.name, d.runner.ID, d.got, d.want)
 		}
 	}
 }
@@ -151,7 +165,7 @@ func (d *deal) ended(r *execution.Receipt) {
 	switch {
 	case r.Cause == execution.CauseExited && r.ExitCode == 0 && !r.Truncated:
 		if string(d.got) != d.want {
-			d.breach(promiseBytes, "%s on %s is said to be whole, %d of %d bytes came", d.id, d.runner.ID, len(d.got), len(d.want))
+			d.breach(promiseBytes, "%s on %s is said to be whole, %d of %d bytes came", d.name, d.runner.ID, len(d.got), len(d.want))
 			return
 		}
 		d.count(&d.executed.whole)
@@ -169,7 +183,7 @@ func (d *deal) lost(format string, args ...any) {
 	case !d.begun:
 		d.count(&d.executed.unbegun)
 	default:
-		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.id, d.runner.ID, node, len(d.got),
+		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.name, d.runner.ID, node, len(d.got),
 			len(d.want), fmt.Sprintf(format, args...))
 	}
 }
