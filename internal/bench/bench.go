@@ -44,6 +44,7 @@ type bench struct {
 	client   *client.Client
 	api      *api.Client
 	agent    *exec.Cmd
+	others   []*exec.Cmd // of the same cluster: what they spend counts too
 	now      func() time.Time
 	figures  []figure
 	quick    bool
@@ -56,10 +57,10 @@ type bench struct {
 	repeat        int    // how many cycles; 0 = as many as usual
 }
 
-// Commands returns "drover bench" and the hidden command that it fills a data folder with.
+// Commands returns "drover bench" and the hidden commands that it fills a data folder and simulates nodes with.
 func Commands(fill FillFunc) func(app *term.App) []*cobra.Command {
 	return func(app *term.App) []*cobra.Command {
-		return []*cobra.Command{benchCommand(app), fillCommand(app, fill)}
+		return []*cobra.Command{benchCommand(app), fillCommand(app, fill), nodesCommand(app)}
 	}
 }
 
@@ -84,9 +85,9 @@ func benchCommand(app *term.App) *cobra.Command {
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, "+
-		"crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet")
+		"crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet, cluster")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
-	c.AddCommand(runnersCommand(app))
+	c.AddCommand(runnersCommand(app), clusterCommand(app))
 	return c
 }
 
@@ -132,6 +133,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"docker-exec", b.dockerExec, false},
 		{"stats", b.taskStats, true},
 		{"fleet", b.fleet, true},
+		{"cluster", b.cluster, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {

@@ -3,20 +3,24 @@ package bench
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 )
 
 // spent is CPU time in seconds, since the processes began.
 type spent struct {
-	agent   float64 // the agent's own
-	ended   float64 // of the supervisors that it has waited for, and of what ran under them
+	agent   float64 // the agents' own
+	ended   float64 // of the supervisors that they have waited for, and of what ran under them
 	clients float64 // this process
 }
 
 // spent reads the CPU time until now. Supervisors that still run are not in it, so cycles have to end first.
 func (b *bench) spent() (s spent) {
-	s.agent, s.ended = cpuTimes(b.agent.Process.Pid)
+	for _, a := range append([]*exec.Cmd{b.agent}, b.others...) {
+		own, children := cpuTimes(a.Process.Pid)
+		s.agent, s.ended = s.agent+own, s.ended+children
+	}
 	s.clients, _ = cpuTimes(os.Getpid())
 	return s
 }

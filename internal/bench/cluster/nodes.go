@@ -1,0 +1,249 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/link"
+)
+
+// nodes are simulated: each speaks the protocol of nodes over connections of its own, and says of an allocation that it
+// runs as soon as it is told to run it, as the fake driver would.
+type nodes struct {
+	clock      clock.Clock
+	log        *slog.Logger
+	left       atomic.Int64 // nodes that were not answered yet
+	registered func()       // called when none is left
+}
+
+// RunNodes runs count simulated nodes, the first with this number, until ctx ends. It calls registered once all were
+// answered. Their ids are made of their numbers.
+func RunNodes(ctx context.Context, c clock.Clock, servers []string, first, count int, registered func()) {
+	all := &nodes{clock: c, log: slog.New(slog.DiscardHandler), registered: registered}
+	all.left.Store(int64(count))
+	ids := id.NewSeeded(uint64(first) + 1) //nolint:gosec // a small number
+	var running sync.WaitGroup
+	for i := range count {
+		spec := simulated(first+i, ids.New(), ids.New())
+		running.Go(func() { all.run(ctx, spec, servers) }) // ends with ctx
+	}
+	running.Wait()
+}
+
+// perProcess is how many nodes one process simulates: each has a connection to each server and one more, and processes may
+// have some thousand files open.
+const perProcess = 2500
+
+// Nodes are processes that simulate nodes.
+type Nodes struct {
+	Processes []*exec.Cmd
+	inputs    []io.Closer // each ends when its input does
+}
+
+// NodesCommand is the hidden command that RunNodes is for: it gets the first number, the count and the servers.
+const NodesCommand = "bench-nodes"
+
+// StartNodes starts n simulated nodes, and waits until all are registered, or ctx ends. Close them.
+func (p *Plane) StartNodes(ctx context.Context, n int) (*Nodes, error) {
+	out := &Nodes{}
+	if err := out.start(ctx, p, n); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (n *Nodes) start(ctx context.Context, p *Plane, count int) error {
+	var lines []*bufio.Reader
+	for first := 0; first < count; first += perProcess {
+		args := []string{NodesCommand, strconv.Itoa(first), strconv.Itoa(min(perProcess, count-first))}
+		for _, s := range p.Servers {
+			args = append(args, s.RPC)
+		}
+		c := exec.CommandContext(context.WithoutCancel(ctx), p.cfg.Binary, args...)
+		in, err := c.StdinPipe()
+		if err != nil {
+			return err
+		}
+		told, err := c.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := c.Start(); err != nil {
+			return err
+		}
+		n.Processes, n.inputs, lines = append(n.Processes, c), append(n.inputs, in), append(lines, bufio.NewReader(told))
+	}
+	done := make(chan error, len(lines))
+	for _, l := range lines {
+		go func() { // ends when the nodes are registered, or with their process
+			_, err := l.ReadString('\n')
+			done <- err
+		}()
+	}
+	for range lines {
+		select {
+		case err := <-done:
+			if err != nil {
+				return drover.Errorf(drover.Unavailable, "simulated nodes ended: %w", err)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Close ends the nodes as a power cut would.
+func (n *Nodes) Close() {
+	for i, c := range n.Processes {
+		_ = c.Process.Kill() // it may have ended
+		_ = n.inputs[i].Close()
+		_ = c.Wait() // it was killed
+	}
+}
+
+// simulated is as long as what a small machine reports of itself.
+func simulated(i int, nodeID, secret string) *drover.Node {
+	n := &drover.Node{
+		ID: nodeID, SecretID: secret, Name: fmt.Sprintf("node-%05d", i), Datacenter: "dc1", NodePool: drover.DefaultNodePool,
+		Attributes: map[string]string{"kernel.name": "linux", "driver.mock_driver": "1", "unique.hostname": fmt.Sprintf("node-%05d", i)},
+		Drivers:    map[string]*drover.DriverInfo{"mock_driver": {Detected: true, Healthy: true, HealthDescription: "Healthy"}},
+		Meta:       map[string]string{"rack": fmt.Sprintf("r%d", i%50)},
+		NodeResources: &drover.NodeResources{
+			Cpu: drover.NodeCpuResources{CpuShares: 32_000, TotalCpuCores: 16}, Memory: drover.NodeMemoryResources{MemoryMB: 128_000},
+			Disk: drover.NodeDiskResources{DiskMB: 1_000_000}, MinDynamicPort: drover.MinDynamicPort, MaxDynamicPort: drover.MaxDynamicPort,
+		},
+	}
+	for k := range 20 {
+		n.Attributes[fmt.Sprintf("platform.attribute.%02d", k)] = fmt.Sprintf("some value %02d", k)
+	}
+	return n
+}
+
+// simulation is one node.
+type simulation struct {
+	*nodes
+	spec    *drover.Node
+	control *link.Dialed
+	again   chan struct{} // to register
+	once    sync.Once     // the first registration
+	known   chan struct{} // closed after it
+}
+
+func (n *nodes) run(ctx context.Context, spec *drover.Node, servers []string) {
+	s := &simulation{nodes: n, spec: spec, again: make(chan struct{}, 1), known: make(chan struct{})}
+	s.control = link.Dial(link.DialConfig{
+		Servers: servers, Identity: link.Identity{NodeID: spec.ID, Secret: spec.SecretID, JoinToken: secret},
+		Token: func(context.Context, string) (string, error) { return secret, nil }, Clock: n.clock, Log: n.log,
+	})
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = s.control.Run(ctx, nothing{}) }) // ends with ctx
+	loops.Go(func() { s.beat(ctx) })                       // ends with ctx
+	s.pull(ctx)
+	loops.Wait()
+}
+
+// beat registers the node and says that it is alive, as the agent does.
+func (s *simulation) beat(ctx context.Context) {
+	registered := false
+	for ctx.Err() == nil {
+		var answer exchange.Registration
+		var err error
+		if registered {
+			answer, err = s.control.Heartbeat(ctx, s.spec.ID)
+		} else {
+			answer, err = s.control.Register(ctx, s.spec)
+		}
+		wait := time.Second
+		switch {
+		case err == nil:
+			s.once.Do(func() {
+				if close(s.known); s.left.Add(-1) == 0 {
+					s.registered()
+				}
+			})
+			registered, wait = true, answer.TTL/2
+		case drover.CodeOf(err) == drover.NotFound:
+			registered = false
+		}
+		clock.Await(ctx, s.clock, wait, s.again)
+	}
+}
+
+// pull does what control wants, and says so.
+func (s *simulation) pull(ctx context.Context) {
+	select {
+	case <-s.known:
+	case <-ctx.Done():
+		return
+	}
+	told := map[string]bool{}
+	for seen := (exchange.Seen{}); ctx.Err() == nil; {
+		a, err := s.control.Pull(ctx, s.spec.ID, seen, 5*time.Minute)
+		if err != nil {
+			if drover.CodeOf(err) == drover.NotFound {
+				seen.Index = 0
+				select {
+				case s.again <- struct{}{}:
+				default: // it is asked already
+				}
+			}
+			clock.Sleep(ctx, s.clock, time.Second)
+			continue
+		}
+		var updates []exchange.AllocUpdate
+		for _, x := range a.Allocs {
+			status := drover.AllocClientRunning
+			if x.DesiredStatus != drover.AllocDesiredRun {
+				status = drover.AllocClientComplete
+			}
+			if told[x.ID+status] {
+				continue
+			}
+			updates = append(updates, s.update(x, status))
+		}
+		if len(updates) > 0 && s.control.Push(ctx, s.spec.ID, updates) != nil {
+			clock.Sleep(ctx, s.clock, 100*time.Millisecond)
+			seen.Index = 0
+			continue
+		}
+		for _, u := range updates {
+			told[u.ID+u.ClientStatus] = true
+		}
+		seen = exchange.Seen{Index: max(a.Index, 1), State: max(a.State, seen.State), Age: a.Age}
+	}
+}
+
+// update is what an agent says of an allocation whose tasks it started or ended.
+func (s *simulation) update(a *drover.Allocation, status string) exchange.AllocUpdate {
+	now := s.clock.Now()
+	u := exchange.AllocUpdate{ID: a.ID, ClientStatus: status, Time: now.UnixNano(), TaskStates: map[string]*drover.TaskState{}}
+	g := a.Job.Group(a.TaskGroup)
+	for _, t := range g.Tasks {
+		state := &drover.TaskState{State: drover.TaskStateRunning, StartedAt: now}
+		if status == drover.AllocClientComplete {
+			state.State, state.FinishedAt = drover.TaskStateDead, now
+		}
+		for k, e := range []string{drover.TaskReceived, drover.TaskSetup, drover.TaskStarted} {
+			state.Events = append(state.Events, &drover.TaskEvent{Type: e, Time: now.UnixNano() + int64(k), Details: map[string]string{}})
+		}
+		u.TaskStates[t.Name] = state
+	}
+	return u
+}
+
+// nothing is the workloads of a simulated node: nobody asks about them.
+type nothing struct{ exchange.Workloads }
