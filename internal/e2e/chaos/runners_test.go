@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +32,11 @@ type deal struct {
 	name   string // what it prints
 	id     string // of the execution; "" until it is known
 	want   string
-	got    []byte
-	begun  bool // it was said to have started
-	from   time.Duration
+	at     int64 // how much of it came
+	begun  bool  // it was said to have started
+	// skipped says that some of it was told not to be kept.
+	skipped bool
+	from    time.Duration
 }
 
 // executes claims runners through a server, has each print lines for some seconds, follows that through whichever server
@@ -82,9 +83,14 @@ func (d *deal) execute(server, lines int) {
 	s, err := d.native(server).Execute(ctx, d.runner.ID, execution.Request{Spec: execution.Spec{
 		Argv: []string{"/bin/sh", "-c", script}, Detach: 2 * time.Minute,
 	}})
+	missed, why := time.Duration(0), "" // since when a server says that there is no such execution
 	for ctx.Err() == nil {
 		var receipt *execution.Receipt
 		if err == nil {
+			if missed > 0 {
+				d.breach(promiseExecutions, "%s on %s was not there for %v: %s", d.name, d.runner.ID, d.now()-missed, why)
+				missed = 0
+			}
 			receipt, err = d.follow(ctx, s)
 			_ = s.Close() // it broke, or has ended
 			d.id = cmp.Or(s.ID(), d.id)
@@ -94,7 +100,11 @@ func (d *deal) execute(server, lines int) {
 			return
 		}
 		code := drover.CodeOf(err)
-		if code == drover.NotFound || code == drover.Gone || code == drover.Invalid || code == drover.Conflict {
+		gone := code == drover.NotFound || code == drover.Gone || code == drover.Invalid || code == drover.Conflict
+		if gone && missed == 0 {
+			missed, why = d.now(), err.Error()
+		}
+		if gone && d.now() > missed+settle {
 			break
 		}
 		d.count(&d.executed.attached)
@@ -105,7 +115,7 @@ func (d *deal) execute(server, lines int) {
 		if d.id == "" {
 			d.find(ctx, server)
 		}
-		s, err = d.native(server).Attach(ctx, cmp.Or(d.id, "unknown"), execution.Offsets{Stdout: int64(len(d.got))})
+		s, err = d.native(server).Attach(ctx, cmp.Or(d.id, "unknown"), execution.Offsets{Stdout: d.at})
 	}
 	if !d.running() {
 		return
@@ -140,8 +150,9 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 			return f.Receipt, nil
 		case f.Started:
 			d.begun = true
-		case f.Skipped:
-			d.breach(promiseBytes, "%s on %s: output before %d is not kept, %d came", d.name, d.runner.ID, f.Offset, len(d.got))
+		case f.Skipped: // that is told
+			d.skipped = true
+			d.at = f.Offset
 		case f.Stream != execution.Stdout: // the shell's own
 			d.say("%s says %q on its other stream", d.name, f.Data)
 			continue
@@ -150,12 +161,12 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 			continue
 		}
 		d.begun = true
-		if f.Offset != int64(len(d.got)) {
-			d.breach(promiseBytes, "%s on %s: the next bytes are at %d, %d came", d.name, d.runner.ID, f.Offset, len(d.got))
+		if f.Offset != d.at {
+			d.breach(promiseBytes, "%s on %s: the next bytes are at %d, want those at %d", d.name, d.runner.ID, f.Offset, d.at)
 		}
-		d.got = append(d.got, f.Data...)
-		if !strings.HasPrefix(d.want, string(d.got)) {
-			d.breach(promiseBytes, "%s on %s printed %q, want %q", d.name, d.runner.ID, d.got, d.want)
+		d.at = f.Offset + int64(len(f.Data))
+		if d.at > int64(len(d.want)) || d.want[f.Offset:d.at] != string(f.Data) {
+			d.breach(promiseBytes, "%s on %s printed %q at %d, want %q", d.name, d.runner.ID, f.Data, f.Offset, d.want)
 		}
 	}
 }
@@ -164,8 +175,12 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 func (d *deal) ended(r *execution.Receipt) {
 	switch {
 	case r.Cause == execution.CauseExited && r.ExitCode == 0 && !r.Truncated:
-		if string(d.got) != d.want {
-			d.breach(promiseBytes, "%s on %s is said to be whole, %d of %d bytes came", d.name, d.runner.ID, len(d.got), len(d.want))
+		if d.skipped {
+			d.lost("its output is not kept")
+			return
+		}
+		if d.at != int64(len(d.want)) {
+			d.breach(promiseBytes, "%s on %s is said to be whole, %d of %d bytes came", d.name, d.runner.ID, d.at, len(d.want))
 			return
 		}
 		d.count(&d.executed.whole)
@@ -183,7 +198,7 @@ func (d *deal) lost(format string, args ...any) {
 	case !d.begun:
 		d.count(&d.executed.unbegun)
 	default:
-		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.name, d.runner.ID, node, len(d.got),
+		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.name, d.runner.ID, node, d.at,
 			len(d.want), fmt.Sprintf(format, args...))
 	}
 }
