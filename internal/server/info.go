@@ -9,7 +9,6 @@ import (
 
 	"github.com/drover-project/drover"
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
-	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -57,11 +56,11 @@ func (a agentInfo) LocalNode() string {
 }
 
 // Schedulers implements nomadagent.Servers.
-func (a agentInfo) Schedulers() (int, time.Time) {
-	if n := optional.Value(a.cfg.Server.NumSchedulers); n > 0 {
-		return n, a.started
-	}
-	return runtime.NumCPU(), a.started
+func (a agentInfo) Schedulers() (int, []string, time.Time) { return a.control.leader.Schedulers() }
+
+// SetSchedulers implements nomadagent.Servers.
+func (a agentInfo) SetSchedulers(count int, types []string) error {
+	return a.control.leader.SetSchedulers(count, types)
 }
 
 // Health implements nomadagent.Process.

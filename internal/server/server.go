@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
@@ -44,7 +43,6 @@ type Agent struct {
 	dataDir string
 	folder  *takeover.Folder
 	metrics *telemetry.Metrics
-	started time.Time
 
 	control *control // nil without server
 	node    *node    // nil without client
@@ -68,7 +66,7 @@ type Agent struct {
 // New builds an agent from a valid configuration: it takes the data folder, opens the log and the listeners, but
 // serves nothing yet. Errors: Conflict when another agent has the data folder; Invalid; Unavailable for a port in use.
 func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error) {
-	a = &Agent{cfg: cfg, deps: deps, metrics: telemetry.NewMetrics(deps.Clock), started: deps.Clock.Now(), remote: link.NewNodes()}
+	a = &Agent{cfg: cfg, deps: deps, metrics: telemetry.NewMetrics(deps.Clock), remote: link.NewNodes()}
 	defer func() {
 		if err != nil {
 			a.close()

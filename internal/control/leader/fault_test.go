@@ -97,6 +97,29 @@ func TestPausedBroker(t *testing.T) {
 	})
 }
 
+// The schedulers of a leader that runs are changed: none decide nothing, and those for one type leave the others.
+func TestSchedulersAreChanged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		_, err := c.nodes.Register(t.Context(), testNode("n1", 10_000))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, c.leader.SetSchedulers(0, nil))
+		synctest.Wait()
+		c.register(testJob("batch", drover.JobTypeBatch, 1))
+		c.register(testJob("service", drover.JobTypeService, 1))
+		synctest.Wait()
+		require.Empty(t, c.allocs(c.store.Snapshot(), "batch", wantedPending))
+		require.NoError(t, c.leader.SetSchedulers(1, []string{drover.JobTypeService}))
+		c.until("placed", func(s *store.Snapshot) bool { return len(c.allocs(s, "service", wantedPending)) == 1 })
+		require.Empty(t, c.allocs(c.store.Snapshot(), "batch", wantedPending))
+		require.NoError(t, c.leader.SetSchedulers(2, []string{drover.JobTypeService, drover.JobTypeBatch}))
+		c.until("placed", func(s *store.Snapshot) bool { return len(c.allocs(s, "batch", wantedPending)) == 1 })
+		require.Error(t, c.leader.SetSchedulers(-1, nil))
+		require.Error(t, c.leader.SetSchedulers(1, []string{"_core"}))
+	})
+}
+
 func TestSystemJobFollowsNodes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, leader.Config{})

@@ -81,7 +81,7 @@ type Leader struct {
 	broker     *evalbroker.Shell
 	heartbeats *heartbeats
 	periodic   *periodic
-	cpu        chan struct{} // a token for each scheduler that computes
+	crew       *crew
 
 	mu  sync.Mutex // guards log
 	log Log        // nil while Run does not
@@ -93,7 +93,7 @@ func New(cfg Config, deps Deps) *Leader {
 	if deps.Schedule == nil {
 		deps.Schedule = scheduler.Schedule
 	}
-	l := &Leader{cfg: cfg, deps: deps, cpu: make(chan struct{}, cfg.Schedulers)}
+	l := &Leader{cfg: cfg, deps: deps, crew: newCrew(min(cfg.Schedulers, MaxSchedulers), deps.Clock.Now())}
 	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room)
 	l.heartbeats = newHeartbeats(cfg, deps.Clock)
 	l.periodic = newPeriodic()

@@ -39,9 +39,16 @@ type worker struct {
 // run works until ctx ends.
 func (w *worker) run(ctx context.Context) {
 	for w.unpaused(ctx) {
-		e, token, err := w.broker.Dequeue(ctx, schedulerTypes...)
+		types, until, stop := w.crew.work(ctx)
+		if len(types) == 0 { // until there are schedulers again
+			<-until.Done()
+			stop()
+			continue
+		}
+		e, token, err := w.broker.Dequeue(until, types...)
+		stop()
 		if err != nil {
-			return
+			continue // the schedulers were changed, or ctx ended
 		}
 		w.conclude(ctx, e, token, w.evaluate(ctx, e, token))
 	}
@@ -121,12 +128,10 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 
 // schedule computes when it is its turn.
 func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Snapshot, attempt int) (scheduler.Output, error) {
-	select {
-	case w.cpu <- struct{}{}:
-	case <-ctx.Done():
-		return scheduler.Output{}, ctx.Err()
+	if err := w.crew.begin(ctx); err != nil {
+		return scheduler.Output{}, err
 	}
-	defer func() { <-w.cpu }()
+	defer w.crew.end()
 	return w.deps.Schedule(scheduler.Input{
 		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: id.Seed(w.deps.IDs.New()), Attempt: attempt,
 	}), nil

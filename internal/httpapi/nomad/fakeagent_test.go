@@ -49,7 +49,17 @@ func (a *fakeAgent) ForceLeave(name string, prune bool) error {
 	return nil
 }
 
-func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
+func (a *fakeAgent) Schedulers() (int, []string, time.Time) {
+	return 2, []string{"service", "batch", "system", "sysbatch"}, fixed
+}
+
+func (a *fakeAgent) SetSchedulers(count int, _ []string) error {
+	if count < 0 {
+		return drover.Errorf(drover.Invalid, "the number of schedulers must be from 0 to 1024, got %d", count)
+	}
+	return nil
+}
+
 func (a *fakeAgent) Raft() agent.RaftConfiguration {
 	return agent.RaftConfiguration{Servers: []agent.RaftServer{{
 		ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true,

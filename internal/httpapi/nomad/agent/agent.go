@@ -36,8 +36,10 @@ type Servers interface {
 	Join(ctx context.Context, addresses []string) (int, error)
 	// ForceLeave makes a failed server count as left; with prune it is forgotten at once. Unknown names are no error.
 	ForceLeave(name string, prune bool) error
-	// Schedulers is the number of scheduler workers, and the time at which they were started.
-	Schedulers() (count int, started time.Time)
+	// Schedulers is the number of scheduler workers, the types of evaluations that they take, and since when that holds.
+	Schedulers() (count int, types []string, since time.Time)
+	// SetSchedulers changes both until the server stops. Errors: Invalid.
+	SetSchedulers(count int, types []string) error
 	Operator
 	Keyring
 }

@@ -10,18 +10,13 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
-// jobTypes are the kinds of evaluations that each scheduler worker takes.
-func jobTypes() []string {
-	return []string{drover.JobTypeService, drover.JobTypeBatch, drover.JobTypeSystem, drover.JobTypeSysBatch, drover.JobTypeCore}
-}
-
 type schedulersConfig struct {
 	ServerID          string   `json:"server_id"`
 	NumSchedulers     int      `json:"num_schedulers"`
 	EnabledSchedulers []string `json:"enabled_schedulers"`
 }
 
-// schedulers lists the workers: all alike, started with the server, each takes every kind.
+// schedulers lists the workers, which are all alike.
 func (f *face) schedulers(w http.ResponseWriter, r *http.Request) error {
 	if err := f.onlyHere(r); err != nil {
 		return err
@@ -33,10 +28,10 @@ func (f *face) schedulers(w http.ResponseWriter, r *http.Request) error {
 		Status            string    `json:"status"`
 		WorkloadStatus    string    `json:"workload_status"`
 	}
-	count, started := f.Servers.Schedulers()
+	count, types, since := f.Servers.Schedulers()
 	list := []worker{}
 	for i := range count {
-		list = append(list, worker{strconv.Itoa(i), jobTypes(), started, "Started", "Running"})
+		list = append(list, worker{strconv.Itoa(i), append(types, drover.JobTypeCore), since, "Started", "Running"})
 	}
 	return f.Reply(w, r, struct {
 		ServerID   string   `json:"server_id"`
@@ -49,28 +44,26 @@ func (f *face) schedulersConfig(w http.ResponseWriter, r *http.Request) error {
 	if err := f.onlyHere(r); err != nil {
 		return err
 	}
-	count, _ := f.Servers.Schedulers()
-	return f.Reply(w, r, schedulersConfig{f.Process.Self().Member.Name, count, jobTypes()})
+	count, types, _ := f.Servers.Schedulers()
+	return f.Reply(w, r, schedulersConfig{f.Process.Self().Member.Name, count, append(types, drover.JobTypeCore)})
 }
 
-// setSchedulers takes what holds already; the number is fixed when a server starts.
+// setSchedulers changes the workers until the server stops. Garbage is collected whatever their number is, so that Nomad's type
+// _core has to be among the types, as there.
 func (f *face) setSchedulers(w http.ResponseWriter, r *http.Request) error {
+	if err := f.onlyHere(r); err != nil {
+		return err
+	}
 	var b schedulersConfig
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
-	known := func(kind string) bool { return slices.Contains(jobTypes(), kind) }
-	if b.NumSchedulers < 0 || !slices.Contains(b.EnabledSchedulers, drover.JobTypeCore) ||
-		slices.ContainsFunc(b.EnabledSchedulers, func(kind string) bool { return !known(kind) }) {
+	core := slices.Index(b.EnabledSchedulers, drover.JobTypeCore)
+	if core < 0 {
 		return drover.Errorf(drover.Invalid, "Invalid request")
 	}
-	count, _ := f.Servers.Schedulers()
-	slices.Sort(b.EnabledSchedulers)
-	want := jobTypes()
-	slices.Sort(want)
-	if b.NumSchedulers != count || !slices.Equal(slices.Compact(b.EnabledSchedulers), want) {
-		return drover.Errorf(drover.NotImplemented,
-			"the scheduler workers of a running server can't be changed: set server.num_schedulers and restart it")
+	if f.Servers.SetSchedulers(b.NumSchedulers, slices.Delete(b.EnabledSchedulers, core, core+1)) != nil {
+		return drover.Errorf(drover.Invalid, "Invalid request") // as Nomad
 	}
 	return f.schedulersConfig(w, r)
 }
