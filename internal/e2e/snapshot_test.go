@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/e2e/program"
 )
 
@@ -318,4 +319,38 @@ func TestScheduledArchives(t *testing.T) {
 		require.NoError(t, err)
 		return h.Server.Message == "ok", h.Server.Message
 	})
+}
+
+// TestMachinesBoughtSinceAreAdopted: a machine that was bought after the archive was saved is found by its tags, and works on; no other is
+// bought for the same work.
+func TestMachinesBoughtSinceAreAdopted(t *testing.T) {
+	t.Parallel()
+	args := fleetAgent(t, "")
+	a := start(t, args...)
+	c, file := a.nomad(), filepath.Join(t.TempDir(), "before.snap")
+	eventually(t, "the pool", func() (bool, string) {
+		status, text := a.request("GET", "/v1/fleet/pools", "")
+		return status == 200 && len(text) > 10, text
+	})
+	a.must("operator", "snapshot", "save", file)
+	_, _, err := c.Jobs().Register(rawJob("work", "service", "/bin/sleep", "1000"), nil)
+	require.NoError(t, err)
+	allocation(t, c, "work", "running")
+	before := a.machines()
+	require.Len(t, before, 1)
+
+	a.must("operator", "snapshot", "restore", file)
+	_, _, err = c.Jobs().Register(rawJob("work", "service", "/bin/sleep", "1000"), nil) // the archive does not have it
+	require.NoError(t, err)
+	allocation(t, c, "work", "running")
+	eventually(t, "the machine of before", func() (bool, string) {
+		now := a.machines()
+		return len(now) == 1 && now[0].ProviderID == before[0].ProviderID && now[0].State == fleet.InstanceActive, fmt.Sprint(now)
+	})
+	bought, err := filepath.Glob(filepath.Join(dataOf(a), "fleet", "local", "lo-*"))
+	require.NoError(t, err)
+	require.Len(t, bought, 1)
+	_, _, err = c.Jobs().Deregister("work", true, nil)
+	require.NoError(t, err)
+	a.noMachine(t)
 }
