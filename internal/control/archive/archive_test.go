@@ -64,7 +64,7 @@ type loneLog struct {
 func (l *loneLog) Term() uint64 { return 3 }
 
 func (l *loneLog) Propose(_ context.Context, c command.Command) (uint64, any, error) {
-	if r := c.(*command.RestoreState); r.Last != l.held {
+	if r, ok := c.(*command.RestoreState); ok && r.Last != l.held {
 		return 0, nil, errors.New("who leads must not see its state replaced")
 	}
 	if l.refuse != nil {

@@ -53,6 +53,7 @@ func (a *Archives) Restore(ctx context.Context, in io.Reader, said string) (uint
 		ID: a.deps.IDs.New(), Epoch: cluster.EpochAt(a.deps.Clock.Now()), Then: a.then(s),
 	}}
 	if _, err := Read(f, out.send); err != nil {
+		out.giveUp(ctx)
 		return 0, fmt.Errorf("restoring the state: %w", err)
 	}
 	a.deps.Logger.Warn("the state was replaced by an archive's", "archive", m.ID, "saved", m.Created, "from", m.Index, "index", out.index)
@@ -185,4 +186,16 @@ func (s *sender) last() error {
 	s.next.Last = true
 	s.index, _, err = s.deps.Log.Propose(context.WithoutCancel(s.ctx), &s.next)
 	return err
+}
+
+// giveUp has the servers drop the parts that they have: they write no snapshots meanwhile. If that fails, too, they do so in time.
+func (s *sender) giveUp(ctx context.Context) {
+	if s.next.Part == 0 {
+		return
+	}
+	ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), holdFor)
+	defer cancel()
+	if _, _, err := s.deps.Log.Propose(ctx, &command.Barrier{}); err != nil {
+		s.deps.Logger.Warn("giving a restore up", "error", err)
+	}
 }

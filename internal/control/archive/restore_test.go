@@ -193,6 +193,18 @@ func TestPartsBelongTogether(t *testing.T) {
 			require.Equal(t, drover.Conflict, drover.CodeOf(err))
 		}
 	}
+	apply(t, f, log.parts[0])
+	for range 4096 {
+		apply(t, f, &command.UpdateEvals{})
+	}
+	require.True(t, f.Restoring())
+	apply(t, f, &command.UpdateEvals{})
+	require.False(t, f.Restoring(), "who sent the parts says nothing any more")
+
+	log.full = true
+	_, err = a.Restore(t.Context(), bytes.NewReader(data), "")
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	require.False(t, f.Restoring(), "who gives up says so")
 	require.Same(t, before.Job("default", "later"), f.Store().Snapshot().Job("default", "later"))
 	require.Equal(t, before.Cluster(), f.Store().Snapshot().Cluster())
 }
@@ -201,9 +213,13 @@ func TestPartsBelongTogether(t *testing.T) {
 type recording struct {
 	*loneLog
 	parts []command.Command
+	full  bool // after the first part
 }
 
 func (r *recording) Propose(ctx context.Context, c command.Command) (uint64, any, error) {
+	if part, ok := c.(*command.RestoreState); ok && r.full && part.Part > 0 {
+		return 0, nil, drover.Errorf(drover.Exhausted, "no space left under the raft log")
+	}
 	r.parts = append(r.parts, c)
 	return r.loneLog.Propose(ctx, c)
 }

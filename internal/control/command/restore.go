@@ -1,7 +1,8 @@
 package command
 
 // RestoreState replaces the whole state by a snapshot's, which comes in several of these: an entry is bounded. The parts have no
-// effect before the last one has come. They are dropped when another restore begins, or another term of office. Result: nil.
+// effect before the last one has come. They are dropped when another restore begins, or another term of office,
+// or no more come. Result: nil.
 // Errors: Conflict if parts before this one are missing; Invalid for what is no snapshot; nothing is changed then.
 type RestoreState struct {
 	ID   string // of the restore

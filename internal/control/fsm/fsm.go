@@ -73,6 +73,7 @@ func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
 	case *command.RestoreState:
 		return nil, f.restoreState(index, c)
 	}
+	f.otherEntry()
 	e := &entry{index: index, txn: f.store.Begin(index)}
 	var result any
 	var err error

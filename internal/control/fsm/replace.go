@@ -16,8 +16,22 @@ import (
 
 // parts is a snapshot that comes in several entries.
 type parts struct {
-	id   string
-	data [][]byte
+	id     string
+	data   [][]byte
+	others int // entries that came since the last part
+}
+
+// maxOthers is how many other entries may come between two parts: the server that sends them died, or gave up and could not say so.
+const maxOthers = 4096
+
+// otherEntry drops the parts that came if no more do.
+func (f *FSM) otherEntry() {
+	if f.parts == nil {
+		return
+	}
+	if f.parts.others++; f.parts.others > maxOthers {
+		f.parts = nil
+	}
 }
 
 // Restoring reports whether a restore is under way. No snapshot may be written then: it would not have the parts that came, and
@@ -37,7 +51,7 @@ func (f *FSM) restoreState(index uint64, c *command.RestoreState) error {
 		f.advance(index)
 		return drover.Errorf(drover.Conflict, "the restore was given up: another one began, or another term of office")
 	}
-	f.parts.data = append(f.parts.data, c.Data)
+	f.parts.data, f.parts.others = append(f.parts.data, c.Data), 0
 	if !c.Last {
 		f.advance(index)
 		return nil
