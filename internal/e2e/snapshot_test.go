@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +20,6 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/fleet"
@@ -231,18 +231,15 @@ func nomadsArchive(t *testing.T) []byte {
 	return out
 }
 
-// TestTheLeaderIsKilledWhileItRestores: all servers have the old state afterwards, or all have the new one, and go on.
-func TestTheLeaderIsKilledWhileItRestores(t *testing.T) {
-	t.Parallel()
+// noisyArchive has so many jobs, of which each takes an entry of the log for itself.
+func noisyArchive(t *testing.T, jobs int) []byte {
+	t.Helper()
 	old := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "old"), "")...)...)
-	for n := range 5 {
+	noise := make([]byte, 300_000)
+	for n := range jobs {
+		_, err := rand.Read(noise)
+		require.NoError(t, err)
 		job := serversJob(fmt.Sprint("archived", n))
-		noise := make([]byte, 300_000) // so that it takes several entries
-		f, err := os.Open("/dev/urandom")
-		require.NoError(t, err)
-		_, err = io.ReadFull(f, noise)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
 		job.Meta = map[string]string{"noise": fmt.Sprintf("%x", noise)}
 		_, _, err = old.nomad().Jobs().Register(job, nil)
 		require.NoError(t, err)
@@ -251,10 +248,16 @@ func TestTheLeaderIsKilledWhileItRestores(t *testing.T) {
 	require.NoError(t, err)
 	archive, err := io.ReadAll(in)
 	require.NoError(t, err)
+	return archive
+}
 
+// TestTheLeaderIsKilledWhileItRestores: all servers have the old state afterwards, or all have the new one, and go on.
+func TestTheLeaderIsKilledWhileItRestores(t *testing.T) {
+	t.Parallel()
+	archive := noisyArchive(t, 5)
 	r := startServers(t, 3, "")
 	r.agreed(3, r.list...)
-	_, _, err = r.list[0].nomad().Jobs().Register(serversJob("present"), nil)
+	_, _, err := r.list[0].nomad().Jobs().Register(serversJob("present"), nil)
 	require.NoError(t, err)
 	for _, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond} {
 		leads := r.agreed(3, r.list...)
@@ -263,7 +266,7 @@ func TestTheLeaderIsKilledWhileItRestores(t *testing.T) {
 			_, err := c.Operator().SnapshotRestore(bytes.NewReader(archive), nil)
 			answered <- err
 		}(r.list[leads].nomad())
-		time.Sleep(after) //nolint:forbidigo // wherever it falls
+		time.Sleep(after) // wherever it falls
 		r.list[leads].PullThePlug()
 		restored := <-answered == nil
 		r.list[leads] = r.start(leads, 3)
@@ -282,43 +285,6 @@ func TestTheLeaderIsKilledWhileItRestores(t *testing.T) {
 			require.NotContains(t, ids, "present")
 		}
 	}
-}
-
-// TestScheduledArchives: the leader saves by itself; a full disk is told, and takes no archive away.
-func TestScheduledArchives(t *testing.T) {
-	t.Parallel()
-	disk := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"))
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
-	block := fmt.Sprintf("server {\n  snapshots {\n    interval = \"200ms\"\n    keep = 2\n    folder = %q\n  }\n}\n", filepath.Join(disk, "saved"))
-	a := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "data"), block)...)...)
-	files := func() (names []string) {
-		names, err := filepath.Glob(filepath.Join(disk, "saved", "*.snap"))
-		require.NoError(t, err)
-		return names
-	}
-	eventually(t, "two archives", func() (bool, string) { return len(files()) == 2, fmt.Sprint(files()) })
-	ballast, err := os.Create(filepath.Join(disk, "ballast"))
-	require.NoError(t, err)
-	for err == nil {
-		_, err = ballast.Write(make([]byte, 4<<10))
-	}
-	require.NoError(t, ballast.Close())
-	eventually(t, "the problem", func() (bool, string) {
-		h, err := a.nomad().Agent().Health()
-		require.NoError(t, err)
-		return h.Server.Ok && regexp.MustCompile("no space").MatchString(h.Server.Message), h.Server.Message
-	})
-	require.Len(t, files(), 2)
-	for _, name := range files() {
-		require.Contains(t, a.must("operator", "snapshot", "inspect", name), "Index")
-	}
-	require.NoError(t, os.Remove(ballast.Name()))
-	eventually(t, "the end of the problem", func() (bool, string) {
-		h, err := a.nomad().Agent().Health()
-		require.NoError(t, err)
-		return h.Server.Message == "ok", h.Server.Message
-	})
 }
 
 // TestMachinesBoughtSinceAreAdopted: a machine that was bought after the archive was saved is found by its tags, and works on; no other is
@@ -353,4 +319,66 @@ func TestMachinesBoughtSinceAreAdopted(t *testing.T) {
 	_, _, err = c.Jobs().Deregister("work", true, nil)
 	require.NoError(t, err)
 	a.noMachine(t)
+}
+
+// TestAClusterGoesBackWithItsNodes: three servers and two nodes go back to what was saved: what was started since ends, what was ended
+// since runs again, the rest is not touched, no runner is handed out twice, and the next leader knows the same.
+func TestAClusterGoesBackWithItsNodes(t *testing.T) {
+	t.Parallel()
+	r := startServers(t, 3, "")
+	leads := r.agreed(3, r.list...)
+	r.nodesOf(2)
+	follower, other := r.list[(leads+1)%3], r.list[(leads+2)%3]
+	c := follower.nomad()
+	service := func(id string) []string {
+		_, _, err := c.Jobs().Register(rawJob(id, "service", "/bin/sh", "-c", "echo hello; sleep 1000"), nil)
+		require.NoError(t, err)
+		return running(t, c, id, 1)
+	}
+	kept := service("kept")
+	service("ended")
+	follower.putEnvironment("10", 2)
+	claimed := follower.claim(10)
+	eventually(t, "a full pool", func() (bool, string) { p := follower.pool("10"); return p.IdleRunners == 2 && p.UsedRunners == 1, "" })
+	file := filepath.Join(t.TempDir(), "backup.snap")
+	follower.must("operator", "snapshot", "save", file)
+
+	service("later")
+	_, _, err := c.Jobs().Deregister("ended", true, nil)
+	require.NoError(t, err)
+	since := map[string]bool{claimed: true, other.claim(10): true, r.list[leads].claim(10): true}
+	follower.must("operator", "snapshot", "restore", file)
+
+	running(t, c, "ended", 1)
+	reach(t, "kept", kept, r.list...)
+	for _, s := range r.list {
+		eventually(t, "the jobs", func() (bool, string) {
+			ids := jobIDs(t, s.nomad(), true)
+			return len(ids) == 3, fmt.Sprint(ids)
+		})
+	}
+	eventually(t, "a full pool", func() (bool, string) {
+		p := follower.pool("10")
+		return p.IdleRunners == 2 && p.UsedRunners == 1, fmt.Sprint(p)
+	})
+	for range 2 {
+		next := follower.claim(10)
+		require.False(t, since[next], "nobody gets a runner that was handed out")
+		since[next] = true
+	}
+	r.list[leads].PullThePlug()
+	r.agreed(3, follower, other)
+	reach(t, "kept", kept, follower, other)
+	eventually(t, "that a claim which was saved goes on", func() (bool, string) { // once another server has it
+		request := execution.Request{Spec: execution.Spec{Argv: []string{"/bin/true"}}}
+		_, err := follower.native().StartExecution(t.Context(), claimed, request)
+		return err == nil, fmt.Sprint(err)
+	})
+	for _, id := range []string{"kept", "ended"} {
+		_, _, err := c.Jobs().Deregister(id, true, nil)
+		require.NoError(t, err)
+	}
+	status, text := follower.ask("DELETE", "/execution-environments/10", nil)
+	require.Equal(t, 204, status, text)
+	nothingRuns(t, c)
 }
