@@ -1,6 +1,8 @@
 package assignment
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"log/slog"
 	"testing"
@@ -145,4 +147,22 @@ func TestOlder(t *testing.T) {
 		seen := exchange.Seen{State: history[there].index, Age: history[there].age}
 		require.Equal(t, here < there, Older(history[here].age, history[here].index, seen))
 	})
+}
+
+// After a restore the list of a lone server, which has no age, is older than what its node has; the node is told it at once.
+func TestANodeIsToldOfARestore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, "service", "n1", "a1")
+	seen := exchange.Seen{Index: b.store.Index(), State: b.store.Index()}
+	var snapshot bytes.Buffer
+	zip := gzip.NewWriter(&snapshot)
+	require.NoError(t, b.log.fsm.Snapshot(zip))
+	require.NoError(t, zip.Close())
+	index, _, err := b.log.Propose(t.Context(), &command.RestoreState{ID: "r", Data: snapshot.Bytes(), Last: true})
+	require.NoError(t, err)
+	a, err := b.Pull(t.Context(), "n1", seen, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, index, a.Index)
+	require.Len(t, a.Allocs, 1)
 }
