@@ -48,7 +48,7 @@ func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (str
 	if a.exec.cluster != nil { // at the leader only
 		return "", nil
 	}
-	return a.exec.directory.Owner(ctx, place, key), nil
+	return a.exec.directory.Owner(ctx, place, key)
 }
 
 // current waits until this server knows of an allocation what the leader knows, which who asks about it has seen. Without a leader

@@ -363,6 +363,17 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 // Has reports whether the execution runs here, or is kept.
 func (s *Service) Has(executionID string) bool { return s.find(executionID) != nil }
 
+// Finds is Has, but while executions are looked for it waits for this one. Errors: Unavailable: ctx ended before.
+func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
+	if s.find(executionID) != nil || s.awaitRecovered(ctx, executionID) != nil {
+		return true, nil
+	}
+	if ctx.Err() != nil {
+		return false, drover.Errorf(drover.Unavailable, "execution %s is looked for", executionID)
+	}
+	return false, nil
+}
+
 // find returns a running or kept execution; nil without one.
 func (s *Service) find(executionID string) *Execution {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -28,26 +29,27 @@ func (d Directory) Keeper(allocID string) string {
 	return ""
 }
 
-// Owner is the server that answers for claims of an environment, a runner or an execution; "" is the leader.
-func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) string {
+// Owner is the server that answers for claims of an environment, a runner or an execution; "" is the leader. Errors: Unavailable: it
+// cannot be said now.
+func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if key == "" {
-		return ""
+		return "", nil
 	}
 	self := d.Network.Servers.Self().ID
 	hop, relayed := httpapi.HopOf(ctx)
 	relayed = relayed && hop.Way == httpapi.FromServer
 	switch place {
 	case httpapi.AtRunner:
-		return d.Keeper(runner.AllocOf(key))
+		return d.Keeper(runner.AllocOf(key)), nil
 	case httpapi.AtClaim:
 		if relayed || d.Lessee.Warm(key) { // who was asked by another lets the claim wait, if the runner is gone meanwhile
-			return self
+			return self, nil
 		}
-		return d.holder(key, self)
+		return d.holder(key, self), nil
 	default:
 	}
 	if relayed || d.Lessee.Has(key) {
-		return self
+		return self, nil
 	}
 	return d.executionOwner(ctx, key, self)
 }
@@ -79,14 +81,15 @@ func (d Directory) holder(environmentID, self string) string {
 // askFor bounds how long other servers are asked for an execution.
 const askFor = time.Second
 
-// executionOwner asks for the server that has an execution. Of one that ended the state may know enough.
-func (d Directory) executionOwner(ctx context.Context, id, self string) string {
+// executionOwner asks for the server that has an execution. Of one that ended the state may know enough. While a server does not
+// answer nobody can say that there is no such execution: the server may have it, until its incarnation ends.
+func (d Directory) executionOwner(ctx context.Context, id, self string) (string, error) {
 	s := d.Store.Snapshot()
 	if r := s.Execution(id); r != nil {
 		if r.Execution.Running {
-			return d.Keeper(r.Execution.AllocID)
+			return d.Keeper(r.Execution.AllocID), nil
 		}
-		return self
+		return self, nil
 	}
 	type answer struct {
 		server string
@@ -109,20 +112,22 @@ func (d Directory) executionOwner(ctx context.Context, id, self string) string {
 			}
 		}()
 	}
-	unknown := false
+	var silent error
 	for ; asked > 0; asked-- {
 		select {
 		case x := <-answers:
 			if x.has {
-				return x.server
+				return x.server, nil
 			}
-			unknown = unknown || x.err != nil
+			if x.err != nil {
+				silent = x.err
+			}
 		case <-limit.Done():
-			return ""
+			silent, asked = context.Cause(limit), 1
 		}
 	}
-	if unknown {
-		return "" // who does not answer may have it: the leader takes it over then
+	if silent != nil {
+		return "", drover.Errorf(drover.Unavailable, "a server that may have execution %s does not answer: %w", id, silent)
 	}
-	return self
+	return self, nil
 }

@@ -34,7 +34,7 @@ func (l *Lessee) Answer(mux *peercall.Mux) {
 		l.AnswerGiveBack(token)
 		return struct{}{}, nil
 	})
-	peercall.Handle(mux, procHas, func(_ context.Context, _ string, id string) (bool, error) { return l.Has(id), nil })
+	peercall.Handle(mux, procHas, func(ctx context.Context, _ string, id string) (bool, error) { return l.AnswerHas(ctx, id) })
 }
 
 // Network is how the servers of a region reach each other. It is a Peers.

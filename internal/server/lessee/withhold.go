@@ -126,3 +126,12 @@ func (l *Lessee) Has(executionID string) bool {
 	life := l.life.Load()
 	return life != nil && life.Executions.Has(executionID)
 }
+
+// AnswerHas is Has for another server. Errors: Unavailable: this one may find it yet.
+func (l *Lessee) AnswerHas(ctx context.Context, executionID string) (bool, error) {
+	life := l.life.Load()
+	if life == nil {
+		return false, drover.Errorf(drover.Unavailable, "the execution service has not begun")
+	}
+	return life.Executions.Finds(ctx, executionID)
+}
