@@ -183,6 +183,7 @@ var quarantine = map[string][]string{
 	"go.etcd.io/bbolt":                                     {"drover/internal/control/raftlog", "drover/internal/node/localstate"},
 	"github.com/google/go-containerregistry/pkg/v1/remote": {"drover/internal/node/image"},
 	"github.com/hashicorp/cronexpr":                        {"drover/internal/cron"},
+	"github.com/armon/go-metrics":                          {"drover/internal/telemetry"},
 	"github.com/prometheus/client_golang/prometheus":       {"drover/internal/telemetry"},
 }
 

@@ -19,7 +19,7 @@ var accepted = map[string][]string{
 		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
 	},
 	"server": {
-		"authoritative_region", "enable_event_broker", "event_buffer_size", "job_gc_interval",
+		"enable_event_broker", "event_buffer_size", "job_gc_interval",
 		"batch_eval_gc_threshold", "csi_volume_claim_gc_threshold", "csi_volume_claim_gc_interval",
 		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "max_heartbeats_per_second",
 		"license_path", "license_env", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",

@@ -55,6 +55,14 @@ func (a *Agent) Clustered() bool {
 		a.Ports.Serf != 0 || own.Serf != "" || advertised.Serf != "")
 }
 
+// Authority is the region whose namespaces and node pools this one follows; "" if it follows none.
+func (a *Agent) Authority() string {
+	if a.Server.AuthoritativeRegion == a.Region {
+		return ""
+	}
+	return a.Server.AuthoritativeRegion
+}
+
 // SerfAddress is where the servers' gossip listens.
 func (a *Agent) SerfAddress() string { return a.address("serf", cmp.Or(a.Ports.Serf, serfPort)) }
 
@@ -124,6 +132,10 @@ func (a *Agent) clusterProblems(p *problems) {
 	}
 	most, _ := s.JoinTries()
 	p.check(most >= 0, "server.retry_max", "must not be negative, got %d", most)
+	if r := s.AuthoritativeRegion; r != "" && r != a.Region && optional.Value(s.Enabled) {
+		p.check(a.Clustered(), "server.authoritative_region",
+			"names another region, but this server speaks with no other: set server.encrypt, ports.serf or retry_join")
+	}
 	for _, address := range s.Join() {
 		host, _, err := net.SplitHostPort(address)
 		p.check(err == nil && host != "", "server.retry_join", "%q is no host or host:port", address)

@@ -17,13 +17,13 @@ import (
 const contrib = "../../contrib"
 
 // metricName finds the names of our metrics, and of the process's, in an expression.
-var metricName = regexp.MustCompile(`\b(?:drover|nomad|process|go)_[a-z0-9_]+`)
+var metricName = regexp.MustCompile(`\b(?:drover|nomad|process|go)_[a-zA-Z0-9_]+`)
 
 // TestAlertsAndDashboardNameMetricsThatAreExported asks a server with a node, a machine of its fleet and a job for each
 // metric that the files for Prometheus and Grafana name.
 func TestAlertsAndDashboardNameMetricsThatAreExported(t *testing.T) {
 	t.Parallel()
-	a := start(t, append([]string{"-client"}, fleetAgent(t, "min = 1\nbudget {\n per_day = 20\n}")...)...)
+	a := start(t, append([]string{"-client", "-serf-port", freePort(t)}, fleetAgent(t, "min = 1\nbudget {\n per_day = 20\n}")...)...)
 	_, _, err := a.nomad().Jobs().Register(rawJob("metrics", "service", "/bin/sleep", "1000"), nil)
 	require.NoError(t, err)
 	named := namedMetrics(t)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -73,7 +74,9 @@ func TestAnyServerAnswersEverything(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Equal(t, len(big), len(text))
 
-	sameAnswers(leader, follower, full, runner)
+	sameAnswers(leader, follower, full, runner, func(httpapi.Route) bool { return true })
+	throughTheNode(n, leader, full)
+	r.goesOn(follower, r.list[(leads+2)%3])
 	_, _, err = c.Jobs().Deregister("svc", true, nil)
 	require.NoError(t, err)
 	status, text = follower.ask("DELETE", "/execution-environments/10", nil)
@@ -84,7 +87,7 @@ func TestAnyServerAnswersEverything(t *testing.T) {
 }
 
 // sameAnswers compares what both say to each route's request, with what is there in the place of its parameters.
-func sameAnswers(leader, follower *agent, alloc *api.Allocation, runner string) {
+func sameAnswers(leader, follower *agent, alloc *api.Allocation, runner string, asks func(httpapi.Route) bool) {
 	t := leader.t
 	names := strings.NewReplacer("{runner}", runner, "{environment}", "10", "{rest...}", "svc", "{name}", "default", "{id...}", "none")
 	for _, route := range everyRoute() {
@@ -97,7 +100,7 @@ func sameAnswers(leader, follower *agent, alloc *api.Allocation, runner string) 
 			id = alloc.EvalID
 		}
 		path = strings.NewReplacer("{id}", id, "{action}", "allocations").Replace(names.Replace(path))
-		if route.Stream && !strings.Contains(path, "/fs/") || strings.Contains(path, "{") || !strings.HasPrefix(path, "/") {
+		if !asks(route) || route.Stream && !strings.Contains(path, "/fs/") || strings.Contains(path, "{") || !strings.HasPrefix(path, "/") {
 			continue
 		}
 		if strings.Contains(path, "/fs/") {
@@ -120,6 +123,78 @@ func sameAnswers(leader, follower *agent, alloc *api.Allocation, runner string) 
 	}
 }
 
+// throughTheNode asks an agent that is only a node: of what is not about itself it answers what a server does, with
+// executions, uploads and events.
+func throughTheNode(n, leader *agent, alloc *api.Allocation) {
+	t := n.t
+	c := n.nomad()
+	events, err := c.EventStream().Stream(t.Context(), map[api.Topic][]string{api.TopicJob: {"*"}}, 0, nil)
+	require.NoError(t, err)
+	_, _, err = c.Jobs().Register(serversJob("through-the-node"), nil)
+	require.NoError(t, err)
+	for e := range events {
+		require.NoError(t, e.Err)
+		if len(e.Events) > 0 && e.Events[0].Key == "through-the-node" {
+			break
+		}
+	}
+	require.Contains(t, logs(t, c, alloc.ID, "stdout"), "hello")
+	var out bytes.Buffer
+	code, err := c.Allocations().Exec(t.Context(), alloc, "main", false, []string{"/bin/cat"}, strings.NewReader("in"), &out, &out, nil, nil)
+	require.NoError(t, err)
+	require.Zero(t, code)
+	require.Equal(t, "in", out.String())
+	runner := n.claim(10)
+	require.Equal(t, "relayed\r\n", n.execute(runner, map[string]any{"command": "echo relayed"}, "").stdout)
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<19)
+	status, text := n.request("PUT", "/v1/runner/"+runner+"/file?path=big", string(big))
+	require.Less(t, status, 300, text)
+	status, text = n.request("GET", "/v1/runner/"+runner+"/file?path=big", "")
+	require.Equal(t, 200, status)
+	require.Equal(t, len(big), len(text))
+
+	sameAnswers(leader, n, alloc, runner, func(r httpapi.Route) bool {
+		p := r.Where.Place
+		return p != httpapi.AtHere && p != httpapi.AtMember && p != httpapi.AtNode && !strings.HasSuffix(r.Pattern, "/client/metadata")
+	})
+	_, meta, err := c.Jobs().List(&api.QueryOptions{AllowStale: true})
+	require.NoError(t, err)
+	require.True(t, meta.KnownLeader)
+	self, err := c.Agent().Self()
+	require.NoError(t, err)
+	require.Equal(t, alloc.NodeID, self.Stats["client"]["node_id"], "it answers of itself")
+	stats, err := c.Nodes().Stats("", nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, stats.CPU)
+	metadata, err := c.Nodes().Meta().Read("", nil)
+	require.NoError(t, err)
+	require.NotNil(t, metadata.Meta, "its node's, which servers have")
+	status, text = n.request("GET", "/v1/agent/checkup?server_id=leader", "")
+	require.Equal(t, 200, status, text)
+	status, text = n.request("GET", "/v1/agent/checkup", "")
+	require.Equal(t, http.StatusNotImplemented, status, text)
+}
+
+// goesOn: who waits at one server for what comes after an index goes on at another with the same index.
+func (r *region) goesOn(one, other *agent) {
+	t := r.t
+	_, meta, err := one.nomad().Jobs().List(nil)
+	require.NoError(t, err)
+	_, _, err = one.nomad().Jobs().Register(serversJob("goes-on"), nil)
+	require.NoError(t, err)
+	jobs, _, err := other.nomad().Jobs().List(&api.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: time.Minute})
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(jobs, func(j *api.JobListStub) bool { return j.ID == "goes-on" }))
+	events, err := other.nomad().EventStream().Stream(t.Context(), map[api.Topic][]string{api.TopicJob: {"*"}}, meta.LastIndex+1, nil)
+	require.NoError(t, err)
+	for e := range events {
+		require.NoError(t, e.Err)
+		if len(e.Events) > 0 && e.Events[0].Key == "goes-on" {
+			return
+		}
+	}
+}
+
 // consistency asks with the three modes.
 func (r *region) consistency(leader, follower *agent) {
 	t := r.t
@@ -138,9 +213,11 @@ func (r *region) consistency(leader, follower *agent) {
 	_, meta, err = c.Jobs().List(&api.QueryOptions{AllowStale: true})
 	require.NoError(t, err)
 	require.True(t, meta.KnownLeader)
-	for _, other := range r.list {
+	gone := 0
+	for i, other := range r.list {
 		if other != follower {
 			other.PullThePlug()
+			gone = i
 		}
 	}
 	res, err := http.Get("http://" + follower.addr + "/v1/jobs")
@@ -154,6 +231,11 @@ func (r *region) consistency(leader, follower *agent) {
 	require.NoError(t, err, "a server alone still answers stale reads")
 	require.False(t, meta.KnownLeader)
 	require.NotZero(t, meta.LastContact)
+	r.list[gone] = r.start(gone, 3)
+	eventually(t, "a majority", func() (bool, string) {
+		_, _, err := c.Jobs().List(nil)
+		return err == nil, fmt.Sprint(err)
+	})
 }
 
 func everyRoute() []httpapi.Route {

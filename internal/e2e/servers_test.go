@@ -250,6 +250,8 @@ func TestServersOverTLS(t *testing.T) {
 	m := rpcOn.FindStringSubmatch(leader.Output())
 	require.NotNil(t, m, leader.Output())
 	node := clientBlock("servers = [\"" + m[1] + "\"]")
-	start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), block+node)...)...)
+	n := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), block+node)...)...)
 	allocation(t, leader.nomad(), "hello", "complete")
+	_, _, err = n.nomad().Jobs().Info("hello", nil)
+	require.NoError(t, err, "the node asks over TLS, too")
 }

@@ -13,7 +13,7 @@ import (
 // Place is a kind of agent that can answer a request.
 type Place uint8
 
-// The places. AtLeader and AtReads wait for a leader, for a bounded time.
+// The places. AtLeader, AtReads and AtAuthority wait for a leader, for a bounded time.
 const (
 	unsaid       Place = iota // a mistake, which a test finds
 	AtHere                    // the agent that is asked, of itself; it knows no region
@@ -27,10 +27,11 @@ const (
 	AtNode                    // a server that reaches the node; "" = the agent that is asked
 	AtAllocation              // a server that reaches the allocation's node
 	AtMember                  // the server that ?server_id names, by id or name, or "leader"; "" = the agent that is asked
+	AtAuthority               // the leader of the authoritative region, whatever region is asked for
 )
 
 // Said reports whether the place is one: the zero Place is none.
-func (p Place) Said() bool { return p > unsaid && p <= AtMember }
+func (p Place) Said() bool { return p > unsaid && p <= AtAuthority }
 
 // Key finds in a request what its place depends on. Errors: Invalid.
 type Key func(r *http.Request) (string, error)
@@ -48,6 +49,7 @@ var (
 	Leader     = Where{Place: AtLeader}
 	Reads      = Where{Place: AtReads}
 	ReadsAlone = Where{Place: AtReadsAlone}
+	Authority  = Where{Place: AtAuthority}
 	Member     = Where{AtMember, QueryKey("server_id")}
 )
 

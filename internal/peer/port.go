@@ -144,7 +144,7 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 	if to == nil {
 		return p.nodes, secure, nil
 	}
-	if err := p.certified(state); err != nil {
+	if err := p.certified(state, Protocol(state.NegotiatedProtocol)); err != nil {
 		return nil, secure, err
 	}
 	return to, plain{secure}, nil
@@ -232,7 +232,7 @@ func (p *Port) greet(ctx context.Context, c net.Conn, proto Protocol, address st
 	cfg := p.cfg.TLS().Clone()
 	cfg.NextProtos = []string{string(proto)}
 	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
-	cfg.VerifyConnection = p.certified
+	cfg.VerifyConnection = func(state tls.ConnectionState) error { return p.certified(state, proto) }
 	secure := tls.Client(c, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, err

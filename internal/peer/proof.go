@@ -23,9 +23,16 @@ func ServerNames(region string) []string {
 	return []string{"server." + region + ".drover", "server." + region + ".nomad"}
 }
 
-// certified refuses whoever has no server's certificate of the authority. It verifies the chain itself: the listener also
+// isServerName reports whether the name is a server's of any region.
+func isServerName(name string) bool {
+	parts := strings.Split(name, ".")
+	return len(parts) == 3 && parts[0] == "server" && parts[1] != "" && parts[1] != "*" && (parts[2] == "drover" || parts[2] == "nomad")
+}
+
+// certified refuses whoever has no server's certificate of the authority, of this region, or of any where requests are relayed.
+// It verifies the chain itself: the listener also
 // trusts the authority of the fleet's machines, which must not speak for servers.
-func (p *Port) certified(state tls.ConnectionState) error {
+func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
 	if len(state.PeerCertificates) == 0 {
 		return drover.Errorf(drover.Unauthorized, "the peer shows no certificate")
 	}
@@ -41,7 +48,9 @@ func (p *Port) certified(state tls.ConnectionState) error {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
 	}
 	names := ServerNames(p.cfg.Region)
-	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(leaf.DNSNames, name) }) {
+	if !slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
+		return slices.Contains(names, name) || proto == Forward && isServerName(name)
+	}) {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate is for %q: a server's has the name %q", leaf.DNSNames, names[0])
 	}
 	return nil

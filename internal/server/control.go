@@ -69,7 +69,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
 			return err
 		},
-		Withhold: a.withhold,
+		Withhold: a.withhold, Samples: a.samples,
 	})
 	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
 	// Observers are called while the log is replayed, too.

@@ -3,12 +3,11 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"net/http"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	fleetface "github.com/drover-project/drover/internal/httpapi/fleet"
@@ -18,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -50,8 +50,7 @@ func (a *Agent) handler() (http.Handler, error) {
 	return a.joined.handler, a.joined.err
 }
 
-// joinFaces joins the faces. A process without server has the agent's own routes only: its node is asked through its
-// servers.
+// joinFaces joins the faces. A process without server answers of itself only, and has a server answer the rest.
 func (a *Agent) joinFaces() (http.Handler, error) {
 	guard, err := a.pageGuard()
 	if err != nil {
@@ -66,7 +65,9 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		shared.MaxBody = l.MaxBodyBytes
 	}
 	if a.control == nil {
-		return httpapi.Handler(shared, nodeFace{a}), nil
+		a.relay = a.openNodeRelay()
+		shared.Relay = a.relay
+		return httpapi.Handler(shared, a.nodeFaces(shared)...), nil
 	}
 	if a.control.servers.Clustered() {
 		a.relay = a.openRelay()
@@ -92,32 +93,26 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Clock: a.deps.Clock, Log: shared.Logger,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Checkup: a.checkup,
+			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.office, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}
 	return httpapi.Handler(shared, faces...), nil
 }
 
-// nodeFace is what a node can say of itself.
-type nodeFace struct{ *Agent }
-
-// Routes implements httpapi.Face.
-func (f nodeFace) Routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Pattern: "GET /v1/agent/health", Open: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
-			return httpapi.WriteJSON(w, r, http.StatusOK, json.RawMessage(`{"client":{"ok":true,"message":"ok"}}`))
-		}},
-		{Pattern: "GET /v1/metrics", Raw: f.metrics.ServeHTTP},
-		{Pattern: "/", Open: true, Handle: func(http.ResponseWriter, *http.Request) error {
-			return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
-		}},
+// nodeFaces are those of an agent without server: all routes, of which the relay leaves it those about itself.
+func (a *Agent) nodeFaces(shared httpapi.Config) []httpapi.Face {
+	info := nodeInfo{agentInfo{a, servers.Alone(servers.Config{}, servers.Deps{Clock: a.deps.Clock}).Operate()}}
+	return []httpapi.Face{
+		nomad.New(nomad.Config{
+			State: nomadState{store.New()}, Nodes: nodesFunc(a.workloads), Agent: info, Clock: a.deps.Clock, ID: a.deps.IDs,
+			Logger: shared.Logger, Region: a.cfg.Region, Authorize: shared.Authorize, Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
+		}),
+		poseidon.New(poseidon.Config{Version: version.Version}, poseidon.Deps{Clock: a.deps.Clock, Log: shared.Logger}),
+		native.New(native.Config{}, native.Deps{Checkup: a.checkup, Clock: a.deps.Clock, Log: shared.Logger}),
+		&fleetface.Face{Metrics: a.metrics},
 	}
-}
-
-// WriteError implements httpapi.Face.
-func (nodeFace) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
-	http.Error(w, httpapi.Message(err), httpapi.Status(err))
 }
 
 // rpcPart serves nodes that dial.
@@ -125,7 +120,8 @@ func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
 		front := remoteNodes{a.control.front, a.control.servers, a.advertised()}
-		handler, secure := a.links(link.Handler(front, front, a.remote))
+		relays := link.NewRelays()
+		handler, secure := a.links(relays.Handler(front, link.Handler(front, front, a.remote)))
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
 		programs, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"*"}}) // nodes dial any name, and no page has business here
@@ -136,6 +132,11 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		srv := &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
+		served, err := a.serveRelays(ctx, relays)
+		if err != nil {
+			return err
+		}
+		defer served()
 		switch peers := a.control.servers; {
 		case peers.Clustered():
 			if secure != nil { // Serve takes HTTP/2 only of who says that it speaks it

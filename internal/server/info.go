@@ -106,3 +106,23 @@ func (l logTail) Next(ctx context.Context) ([]byte, error) { return l.t.Next(ctx
 
 // Close implements nomadagent.LogTail.
 func (l logTail) Close() { l.t.Close() }
+
+// nodeInfo is agentInfo of an agent without server, which has none to act on.
+type nodeInfo struct{ agentInfo }
+
+// Peers implements nomadagent.Servers: they are the servers that the node was told.
+func (n nodeInfo) Peers() []string { return n.cfg.Client.ServerList() }
+
+// Leader implements nomadagent.Servers: servers know it.
+func (nodeInfo) Leader() string { return "" }
+
+// Join implements nomadagent.Servers.
+func (nodeInfo) Join(context.Context, []string) (int, error) { return 0, errNoServer() }
+
+// ForceLeave implements nomadagent.Servers.
+func (nodeInfo) ForceLeave(string, bool) error { return errNoServer() }
+
+// errNoServer refuses what only a server can do of itself.
+func errNoServer() error {
+	return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/relay"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 	"github.com/drover-project/drover/internal/server/servers"
 )
@@ -23,10 +25,45 @@ func (a *Agent) openRelay() *relay.Relay {
 	peercall.Handle(c.servers.Mux(), procReadIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) {
 		return c.log.ReadIndex(ctx)
 	})
-	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0)}, relay.Deps{
+	c.serveObjects(a.deps.Clock)
+	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0), Authority: a.cfg.Authority()}, relay.Deps{
 		Servers: &knownServers{Servers: c.servers}, Owner: a.owner, Ready: c.log.Ready, Linearize: c.linearize,
+		Node:  agentInfo{Agent: a}.LocalNode(),
 		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "relay"),
 	})
+}
+
+// openNodeRelay makes what sends requests from an agent without server to one.
+func (a *Agent) openNodeRelay() *relay.Relay {
+	return relay.NewNode(relay.Config{}, a.node.agent.NodeID(), a.node.remote.Relay, a.deps.Clock, a.deps.Log.With("part", "relay"))
+}
+
+// nodeKey is where a request's context has the id of the node that sent it on.
+type nodeKey struct{}
+
+// serveRelays serves what nodes send on until the returned function is called.
+func (a *Agent) serveRelays(ctx context.Context, relays *link.Relays) (end func(), err error) {
+	faces, err := a.handler()
+	if err != nil {
+		return nil, err
+	}
+	srv := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			node, _ := r.Context().Value(nodeKey{}).(string)
+			relay.FromNode(faces, node, func(r *http.Request) error { return a.cfg.RefuseRelayed(r.RemoteAddr) }).ServeHTTP(w, r)
+		}),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, nodeKey{}, link.RelayingNode(c))
+		},
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	var served sync.WaitGroup
+	served.Go(func() { _ = srv.Serve(relays) }) // ends with end
+	return func() {
+		_ = srv.Close()
+		served.Wait()
+	}, nil
 }
 
 // owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another that

@@ -47,6 +47,9 @@ func Run(
 	if err != nil {
 		return err
 	}
+	if err := a.samples.Libraries(); err != nil {
+		return err
+	}
 	if len(cfg.Ignored) > 0 {
 		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -43,6 +42,7 @@ type Agent struct {
 	dataDir string
 	folder  *takeover.Folder
 	metrics *telemetry.Metrics
+	samples *telemetry.Samples
 
 	control *control // nil without server
 	node    *node    // nil without client
@@ -72,6 +72,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			a.close()
 		}
 	}()
+	a.samples = a.metrics.Samples()
 	a.texts = a.openEvaluators(templateLimits, jobFileLimits)
 	if a.live, err = live.New(cfg, deps.Again, deps.Level); err != nil {
 		return a, err
@@ -109,7 +110,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}
 	if a.control != nil {
-		a.metrics.Source(nomadagent.StateMetrics(nomadState{a.control.store}))
+		a.measureServer()
 		if a.exec, err = a.openExecution(); err != nil {
 			return a, err
 		}
@@ -152,6 +153,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		if a.control.servers.Clustered() {
 			g.Ring(a.peersPart())
+			if a.cfg.Authority() != "" {
+				g.Ring(a.federationPart())
+			}
 		}
 	}
 	if a.node != nil {

@@ -53,9 +53,12 @@ type Probes struct {
 func Command(app *term.App, probes Probes) *cobra.Command {
 	o := &term.Output{}
 	var dir, scratch string
-	var quick bool
+	var quick, servers bool
 	c := term.Command(app, "doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0,
 		0, func(ctx context.Context, app *term.App, _ []string) error {
+			if servers {
+				return examineCluster(ctx, app, o)
+			}
 			list := examine(ctx, probes, dir)
 			if !quick && probes.Try != nil {
 				list = append(list, tryGuests(ctx, probes, scratch)...)
@@ -71,11 +74,17 @@ without, some things are held by weaker means. Where a docker daemon answers (DO
 of runc and of gVisor (runsc).
 If an agent answers, what its node's drivers say is shown too.
 
-Exit codes: 0 if sandboxes can run here and held, 1 if not.`, "drover doctor\ndrover doctor -quick\ndrover doctor -json")
+With -cluster it looks at the servers of the agent's region instead: who leads, how many may fail, clocks, versions, settings that
+differ, the disk under each log, entries that are missing, and certificates that end within 30 days.
+
+Exit codes: 0 if sandboxes can run here and held, 1 if not. With -cluster: 0 if all is well, 1 if something is broken, 5 if all
+works but something is weak: one more failure stops the cluster, for instance.`,
+		"drover doctor\ndrover doctor -quick\ndrover doctor -json\ndrover doctor -cluster")
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&dir, "data-dir", "/var/lib", "where data would be kept: its disk is looked at")
 	c.Flags().StringVar(&scratch, "scratch", "", "folder for the sandboxes' files while it runs (default: the system's for temporary files)")
 	c.Flags().BoolVar(&quick, "quick", false, "only look, run nothing")
+	c.Flags().BoolVar(&servers, "cluster", false, "look at the servers of the region instead of this machine")
 	return term.Remote(app, c)
 }
 

@@ -6,6 +6,7 @@ const (
 	ExitUsage    = 2
 	ExitNotFound = 3
 	ExitUnplaced = 4 // a job was registered but not all of it could be placed
+	ExitWeak     = 5 // what was examined works, but not through everything that may come
 
 	// 128 and the number of SIGPIPE, as a shell tells it.
 	ExitPipe = 141 // nobody reads what we print

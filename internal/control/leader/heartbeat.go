@@ -93,6 +93,13 @@ func (h *heartbeats) await(nodeID string, after time.Duration) {
 	}
 }
 
+// count is how many nodes have to be heard of.
+func (h *heartbeats) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.nodes)
+}
+
 // forgive gives all nodes the grace once more if we wake up late ourselves: the machine is too busy, or the process was
 // stopped, and who did not get to watch cannot say that others were silent. Their heartbeats may wait beside us.
 func (h *heartbeats) forgive(late time.Duration) {
@@ -160,6 +167,7 @@ func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
 		return
 	}
 	l.deps.Logger.Warn("nodes missed their heartbeat", "nodes", ids)
+	defer l.took("nomad.nomad.heartbeat.invalidate", now)
 	if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
 		l.deps.Logger.Error("cannot mark nodes down", "nodes", ids, "error", err)
 		for _, id := range ids {

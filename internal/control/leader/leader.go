@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -16,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // Log commits commands; *raftlog.Log satisfies it.
@@ -71,6 +73,8 @@ type Deps struct {
 	Schedule func(scheduler.Input) scheduler.Output
 	// Withhold is planner.Deps.Withhold; nil: there are no warm runners.
 	Withhold func(ctx context.Context, allocIDs []string) (giveBack func(), err error)
+	// Samples takes how long workers and the planner take; nil: nobody does.
+	Samples *telemetry.Samples
 }
 
 // Leader is an fsm.Observer all the time, and works while Run does.
@@ -82,6 +86,7 @@ type Leader struct {
 	heartbeats *heartbeats
 	periodic   *periodic
 	crew       *crew
+	plans      atomic.Pointer[planner.Planner] // of the newest term
 
 	mu  sync.Mutex // guards log
 	log Log        // nil while Run does not
@@ -131,16 +136,20 @@ func (l *Leader) Run(ctx context.Context, log Log) error {
 // ends; End is to be called after the last. Errors: those of the log, which refused the first entry; nothing has begun then.
 func (l *Leader) Begin(ctx context.Context, log Log) (loops []func(context.Context), err error) {
 	// Once the barrier is applied, the state has all entries of earlier terms.
+	began := l.deps.Clock.Now()
 	floor, _, err := log.Propose(ctx, &command.Barrier{})
 	if err != nil {
 		return nil, err
 	}
+	l.took("nomad.nomad.leader.barrier", began)
 	l.setLog(log)
 	l.broker.Enable(floor)
 	plans := planner.New(l.cfg.Plans, planner.Deps{
 		Log: log, State: func() planner.Snapshot { return l.deps.Store.Snapshot() }, Token: l.broker.Outstanding,
 		Clock: l.deps.Clock, IDs: l.deps.IDs, Logger: l.deps.Logger, Withhold: l.deps.Withhold,
+		Samples: l.deps.Samples,
 	})
+	l.plans.Store(plans)
 	l.restore()
 	loops = append(loops, func(ctx context.Context) { _ = plans.Run(ctx) }, func(ctx context.Context) { _ = l.broker.Run(ctx) })
 	for _, loop := range []func(context.Context, Log){

@@ -45,11 +45,13 @@ func (w *worker) run(ctx context.Context) {
 			stop()
 			continue
 		}
+		began := w.deps.Clock.Now()
 		e, token, err := w.broker.Dequeue(until, types...)
 		stop()
 		if err != nil {
 			continue // the schedulers were changed, or ctx ended
 		}
+		w.took("nomad.nomad.worker.dequeue_eval", began)
 		w.conclude(ctx, e, token, w.evaluate(ctx, e, token))
 	}
 }
@@ -109,7 +111,9 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 			return nil
 		}
 		out.Plan.EvalToken = token
+		began := w.deps.Clock.Now()
 		result, err := w.plans.Submit(ctx, out.Plan, append(out.NewEvals, out.Eval))
+		w.took("nomad.nomad.worker.submit_plan", began)
 		if err != nil {
 			return err
 		}
@@ -132,6 +136,7 @@ func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Sn
 		return scheduler.Output{}, err
 	}
 	defer w.crew.end()
+	defer w.took("nomad.nomad.worker.invoke_scheduler."+e.Type, w.deps.Clock.Now())
 	return w.deps.Schedule(scheduler.Input{
 		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: id.Seed(w.deps.IDs.New()), Attempt: attempt,
 	}), nil
@@ -145,6 +150,7 @@ func stillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
 
 // stateAt returns a state that has at least the entry at index.
 func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, error) {
+	defer w.took("nomad.nomad.worker.wait_for_index", w.deps.Clock.Now())
 	for {
 		changed := w.deps.Store.WatchAny()
 		if s := w.deps.Store.Snapshot(); s.Index() >= index {

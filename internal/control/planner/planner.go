@@ -5,12 +5,14 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -48,6 +50,7 @@ type Deps struct {
 	Clock    clock.Clock
 	IDs      id.Source
 	Logger   *slog.Logger
+	Samples  *telemetry.Samples // may be nil
 }
 
 // Planner checks and commits plans, one entry at a time.
@@ -78,12 +81,25 @@ func New(cfg Config, deps Deps) *Planner {
 	return &Planner{cfg: cfg, deps: deps, arrived: wake.NewSignal(), over: overlay{}, queue: minheap.New((*submission).before, nil)}
 }
 
+// Queued is how many plans wait to be checked.
+func (p *Planner) Queued() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Len()
+}
+
+// took measures what began at a time.
+func (p *Planner) took(name string, began time.Time) {
+	p.deps.Samples.Took(name, p.deps.Clock.Now().Sub(began))
+}
+
 // Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex
 // means that parts were refused: plan again on a state at least that new. The other parts are committed then, but of
 // evals only those with a WaitUntil.
 // Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
+	defer p.took("nomad.nomad.plan.submit", p.deps.Clock.Now())
 	giveBack, err := p.withhold(ctx, plan)
 	if err != nil {
 		return drover.PlanResult{}, err

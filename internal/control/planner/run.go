@@ -89,7 +89,9 @@ func (p *Planner) gather() {
 		if v == nil {
 			v = &view{Snapshot: p.deps.State(), over: p.over}
 		}
+		began := p.deps.Clock.Now()
 		s.result = check(v, s.plan)
+		p.took("nomad.nomad.plan.evaluate", began)
 		p.over.addResult(&s.result)
 		if p.next == nil {
 			p.next = &entry{command: &command.ApplyPlans{}, done: make(chan struct{})}
@@ -113,6 +115,7 @@ func (p *Planner) takeOff(ctx context.Context) bool {
 	e.command.Time = p.deps.Clock.Now().UnixNano()
 	clock.Go(p.deps.Clock, func() { // ends when the proposal is answered, at the latest when ctx ends
 		defer close(e.done)
+		defer p.took("nomad.nomad.plan.apply", p.deps.Clock.Now())
 		e.index, _, e.err = p.deps.Log.Propose(ctx, e.command)
 		if e.err == nil {
 			p.recheck(ctx, e)

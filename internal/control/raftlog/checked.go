@@ -17,6 +17,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type checkedLog struct {
 	raft.LogStore
 	health *health
+	clock  clock.Clock
 }
 
 // StoreLog implements raft.LogStore.
@@ -31,7 +32,9 @@ func (c *checkedLog) StoreLogs(logs []*raft.Log) error {
 			l.Extensions = binary.LittleEndian.AppendUint32(nil, crc32.Checksum(l.Data, castagnoli))
 		}
 	}
+	began := c.clock.Now()
 	err := c.LogStore.StoreLogs(logs)
+	c.health.writes.add(c.clock.Now().Sub(began))
 	c.health.wrote(err)
 	c.health.grew(size)
 	return err

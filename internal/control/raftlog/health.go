@@ -17,6 +17,8 @@ type health struct {
 	tooLarge wake.Signal // the log has grown beyond maxBytes since it was last told
 	maxBytes int64
 
+	writes writes
+
 	closing  chan struct{} // closed by shut
 	shutOnce sync.Once
 

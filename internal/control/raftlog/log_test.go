@@ -215,7 +215,7 @@ func TestFullDiskRefusesAndRecovers(t *testing.T) {
 	d := deps()
 	l, err := open(Config{}, d, func(_ *Config, h *health, c clock.Clock, _ *logger) (*stores, error) {
 		return &stores{
-			&checkedLog{disk, h}, &patientStable{disk, h, c}, raft.NewInmemSnapshotStore(), func() error { return nil },
+			&checkedLog{disk, h, c}, &patientStable{disk, h, c}, raft.NewInmemSnapshotStore(), func() error { return nil },
 		}, nil
 	})
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err != nil {
 		return fail(fmt.Errorf("opening the raft snapshots: %w", err))
 	}
-	var log raft.LogStore = &checkedLog{bolt, h}
+	var log raft.LogStore = &checkedLog{bolt, h, c}
 	if !cfg.alone() { // only others have the newest entries read again
 		if log, err = raft.NewLogCache(logCacheEntries, log); err != nil {
 			return fail(err)

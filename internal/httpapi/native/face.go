@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -63,6 +64,7 @@ type Deps struct {
 	// Incarnation is that of the execution service; nil: there is only one. What another answered was not remembered by
 	// this server alone, and may be outdated.
 	Incarnation func() uint64
+	Checkup     func() (cluster.Checkup, error) // of the server that is asked
 	Clock       clock.Clock
 	Log         *slog.Logger
 }

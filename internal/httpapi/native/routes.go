@@ -101,11 +101,11 @@ func (f *Face) Routes() []httpapi.Route {
 // operations is the native API's table of contents, in the order of its document. Each part of it stands beside its
 // handlers.
 func (f *Face) operations() []operation {
-	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(), []operation{
-		{
-			Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Handle: f.openAPI, Open: true},
-			summary: "This document",
-			out:     map[string]any{},
-		},
-	})
+	document := operation{
+		Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Handle: f.openAPI, Open: true},
+		summary: "This document",
+		out:     map[string]any{},
+	}
+	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
+		f.serverOperations(), []operation{document})
 }

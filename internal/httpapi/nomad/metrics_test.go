@@ -11,8 +11,13 @@ import (
 func TestStateMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.agent.metrics.Source(agent.StateMetrics(w.cfg.State))
+	leads := false
+	w.agent.metrics.Source(agent.StateMetrics(w.cfg.State, func() bool { return leads }))
 	body := w.do("GET", "/v1/metrics?format=prometheus", "").Body.String()
+	require.Contains(t, body, "drover_state_index ")
+	require.NotContains(t, body, "nomad_nomad_job_", "others lead, and say it")
+	leads = true
+	body = w.do("GET", "/v1/metrics?format=prometheus", "").Body.String()
 	require.Contains(t, body, `nomad_nomad_job_summary_running{job="web",namespace="default",task_group="g"} 1`)
 	require.Contains(t, body, "nomad_nomad_job_status_running 1\n")
 	require.Contains(t, body, `nomad_client_unallocated_disk{datacenter="dc1",node_class="big",node_id="`+nodeID+

@@ -132,7 +132,6 @@ func TestBadInputChangesNothing(t *testing.T) {
 		{"PUT", "/v1/jobs", `{"Job":{"ID":"x","Namespace":"*","TaskGroups":[]}}`, "Namespace"},
 		{"PUT", "/v1/jobs", `{"Job":{"ID":"x"},"EvalPriority":101}`, "EvalPriority"},
 		{"PUT", "/v1/jobs", `{"Job":{"ID":"x"}}`, "job validation"},
-		{"PUT", "/v1/jobs?region=mars", `{"Job":{"ID":"x"}}`, "region"},
 		{"PUT", "/v1/job/a", `{"Job":{"ID":"b"}}`, "does not match"},
 		{"PUT", "/v1/job/web/scale", `{"Count":-1,"Target":{"Group":"g"}}`, "Count"},
 		{"PUT", "/v1/job/web/scale", `{"Count":1}`, "missing task group"},

@@ -35,6 +35,11 @@ func (l *Relay) rewrite(p *httputil.ProxyRequest) {
 	out.URL.Scheme = "http"
 	out.Host = in.Host
 	out.URL.RawQuery = in.URL.RawQuery // the proxy drops what it cannot parse; that is for who answers
+	if l.local != "" && in.URL.Path == "/v1/client/metadata" && !in.URL.Query().Has("node_id") {
+		q := out.URL.Query()
+		q.Set("node_id", l.local)
+		out.URL.RawQuery = q.Encode()
+	}
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := in.Header[name]; ok { // the proxy took them away
 			out.Header[name] = v
@@ -89,22 +94,32 @@ func received(r *http.Request, way httpapi.Way, from string) *http.Request {
 	return r
 }
 
-// NewNode returns the relay of an agent without server: all goes to a server, to which dial opens a connection.
-func NewNode(cfg Config, dial func(ctx context.Context) (net.Conn, error), c clock.Clock, log *slog.Logger) *Relay {
-	l := New(cfg, Deps{Servers: anyServer{dial}, Clock: c, Log: log})
+// NewNode returns the relay of an agent without server, whose node has the id: what is not of the agent itself goes to a server,
+// to which dial opens a connection.
+func NewNode(
+	cfg Config, id string, dial func(ctx context.Context) (net.Conn, error), c clock.Clock, log *slog.Logger,
+) *Relay {
+	owner := func(_ context.Context, place httpapi.Place, key string) (string, error) {
+		if place == httpapi.AtNode {
+			return key, nil
+		}
+		return "", nil
+	}
+	l := New(cfg, Deps{Servers: anyServer{id, dial}, Owner: owner, Node: id, Clock: c, Log: log})
 	l.node = true
 	return l
 }
 
 // anyServer stands for all servers: who dials does not choose.
 type anyServer struct {
+	node string
 	dial func(ctx context.Context) (net.Conn, error)
 }
 
 var theServers = Server{ID: "servers", Name: "of the region", Address: "servers", Alive: true}
 
 // Self implements Servers: it is none.
-func (anyServer) Self() Server { return Server{ID: "node"} }
+func (s anyServer) Self() Server { return Server{ID: s.node} }
 
 // Leader implements Servers: whoever is dialled finds it.
 func (anyServer) Leader() (Server, bool) { return theServers, true }

@@ -18,8 +18,9 @@ import (
 
 // Config of a Relay. Zero values are the defaults.
 type Config struct {
-	Hold time.Duration // how long a request waits for a leader; default 5 s
-	Idle int           // connections that are kept to each server; default 64
+	Hold      time.Duration // how long a request waits for a leader; default 5 s
+	Idle      int           // connections that are kept to each server; default 64
+	Authority string        // the authoritative region; "" = each region is its own
 }
 
 // Deps of a Relay.
@@ -32,8 +33,10 @@ type Deps struct {
 	// Linearize returns once this server has all that was acknowledged anywhere before it was called, as the leader confirmed
 	// with a majority. Errors: NotLeader, Unavailable.
 	Linearize func(ctx context.Context) error
-	Clock     clock.Clock
-	Log       *slog.Logger
+	// Node is the id of the node in this process, which requests that name none mean; "" if there is none.
+	Node  string
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Relay sends requests to where they are answered. It is an httpapi.Relay.
@@ -43,6 +46,7 @@ type Relay struct {
 	owner     func(ctx context.Context, place httpapi.Place, key string) (string, error)
 	ready     func(ctx context.Context) error
 	linearize func(ctx context.Context) error
+	local     string // the node in this process
 	clock     clock.Clock
 	log       *slog.Logger
 	transport *http.Transport
@@ -54,7 +58,7 @@ type Relay struct {
 func New(cfg Config, d Deps) *Relay {
 	cfg.Hold, cfg.Idle = cmp.Or(cfg.Hold, 5*time.Second), cmp.Or(cfg.Idle, 64)
 	l := &Relay{
-		cfg: cfg, servers: d.Servers, owner: d.Owner, ready: d.Ready, linearize: d.Linearize, clock: d.Clock, log: d.Log,
+		cfg: cfg, servers: d.Servers, owner: d.Owner, ready: d.Ready, linearize: d.Linearize, local: d.Node, clock: d.Clock, log: d.Log,
 	}
 	l.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -81,7 +85,7 @@ func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Whe
 		return false, nil
 	}
 	a := &attempt{Relay: l, in: r, place: at.Place}
-	if at.Key != nil && (at.Place != httpapi.AtClaim || !l.alone()) {
+	if at.Key != nil && l.decides(at.Place) {
 		var err error
 		if a.key, err = at.Key(r); err != nil {
 			return false, err
@@ -105,9 +109,22 @@ func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Whe
 	return a.send(r.Context(), w)
 }
 
+// decides reports whether it depends on the place's key who answers. An agent without server leaves that to a server, but for what
+// is about itself.
+func (l *Relay) decides(place httpapi.Place) bool {
+	if l.node {
+		return place == httpapi.AtMember || place == httpapi.AtNode
+	}
+	return place != httpapi.AtClaim || !l.alone()
+}
+
 // decide says who answers. It may wait until ctx ends.
 func (a *attempt) decide(ctx context.Context) (target, error) {
-	if region := regionOf(a.in); !a.node && region != "" && region != a.servers.Self().Region {
+	region := regionOf(a.in)
+	if a.place == httpapi.AtAuthority && a.cfg.Authority != "" {
+		region = a.cfg.Authority
+	}
+	if !a.node && region != "" && region != a.servers.Self().Region {
 		return a.inRegion(region)
 	}
 	switch a.place {
@@ -179,7 +196,7 @@ func (l *Relay) reads(ctx context.Context, r *http.Request) (target, error) {
 		return target{}, err
 	case stale && consistent:
 		return target{}, drover.Errorf(drover.Invalid, "parameters \"stale\" and \"consistent\" exclude each other")
-	case stale:
+	case stale && !l.node: // a server answers a node's, from its own state
 		return target{here: true}, nil
 	case consistent && l.linearize != nil:
 		if err := l.linearize(ctx); err != nil {
@@ -212,11 +229,14 @@ func flag(r *http.Request, name string) (bool, error) {
 	return b, nil
 }
 
+// regionOf is the region that a request asks for, "" if it asks for none.
 func regionOf(r *http.Request) string {
-	if r.URL.RawQuery == "" {
-		return ""
+	if r.URL.RawQuery != "" {
+		if region := r.URL.Query().Get("region"); region != "" {
+			return region
+		}
 	}
-	return r.URL.Query().Get("region")
+	return r.Header.Get("X-Nomad-Region")
 }
 
 // buffers are what bodies are copied through.

@@ -251,27 +251,68 @@ func TestStoppedLeader(t *testing.T) {
 // An agent without server sends all to one, as a stranger.
 func TestNode(t *testing.T) {
 	t.Parallel()
-	_, s := three(t, nil, func() []httpapi.Route {
+	routes := func() []httpapi.Route {
 		return []httpapi.Route{
-			{Pattern: "/tell", Where: httpapi.Leader, Handle: tell}, {Pattern: "/any", Where: httpapi.Any, Handle: tell},
+			{Pattern: "/tell", Where: httpapi.Leader, Handle: tell},
+			{Pattern: "/any", Where: httpapi.Any, Handle: tell},
+			{Pattern: "/reads", Where: httpapi.Reads, Handle: tell},
+			{Pattern: "/member", Where: httpapi.Member, Handle: tell},
 		}
-	})
+	}
+	_, s := three(t, nil, routes)
 	handler := httpapi.Handler(httpapi.Config{
 		Logger: s[1].relay.log, Clock: s[1].relay.clock, Relay: s[1].relay, Authorize: httpapi.OneToken("token"),
-	}, face{s[1], []httpapi.Route{
-		{Pattern: "/tell", Where: httpapi.Leader, Handle: tell}, {Pattern: "/any", Where: httpapi.Any, Handle: tell},
-	}})
+	}, face{s[1], routes()})
 	link := listen(t, FromNode(handler, "n", nil))
-	node := NewNode(Config{Hold: 100 * time.Millisecond}, func(ctx context.Context) (net.Conn, error) {
+	node := NewNode(Config{Hold: 100 * time.Millisecond}, "n", func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", link)
 	}, s[1].relay.clock, s[1].relay.log)
 	t.Cleanup(node.Close)
-	n := &server{id: "n", http: listen(t, httpapi.Handler(httpapi.Config{Logger: node.log, Clock: node.clock, Relay: node}, face{
-		&server{}, []httpapi.Route{{Pattern: "/", Where: httpapi.Any, MaxBody: -1, Stream: true, Handle: tell}},
-	}))}
+	n := &server{id: "n"}
+	n.http = listen(t, httpapi.Handler(httpapi.Config{Logger: node.log, Clock: node.clock, Relay: node}, face{n, []httpapi.Route{
+		{Pattern: "/", Where: httpapi.Any, MaxBody: -1, Stream: true, Handle: tell},
+		{Pattern: "/reads", Where: httpapi.Reads, Handle: tell},
+		{Pattern: "/member", Where: httpapi.Member, Handle: tell},
+		{Pattern: "/node", Where: httpapi.Node(httpapi.QueryKey("node_id")), Handle: tell},
+		{Pattern: "/here", Where: httpapi.Here, Handle: tell},
+	}}))
 	got := n.ask(t, "PUT", "/tell?region=global", strings.NewReader("x"), wayHeader, "server")
 	require.Equal(t, "a", got.by, got.body)
 	require.Contains(t, got.body, "via=true/b/server")
 	require.Equal(t, "b", n.ask(t, "GET", "/any", nil, wayHeader, "server").by)
 	require.Equal(t, http.StatusUnauthorized, n.ask(t, "GET", "/any", nil, "X-Nomad-Token", "").status)
+	for path, by := range map[string]string{
+		"/reads": "a", "/reads?stale": "b", "/member": "n", "/member?server_id=c": "c", "/member?server_id=leader": "a",
+		"/node": "n", "/node?node_id=n": "n", "/here": "n",
+	} {
+		got := n.ask(t, "GET", path, nil)
+		require.Equal(t, by, got.by, "%s: %d %s", path, got.status, got.body)
+	}
+	got = n.ask(t, "GET", "/node?node_id=another", nil)
+	require.Equal(t, http.StatusNotFound, got.status, "a server was asked, which has no such route here")
+}
+
+// What regions share is written in the authoritative one, from whichever the request comes and whatever it names.
+func TestAuthority(t *testing.T) {
+	t.Parallel()
+	routes := func() []httpapi.Route {
+		return []httpapi.Route{{Pattern: "/shared", Where: httpapi.Authority, Handle: tell}, {Pattern: "/own", Where: httpapi.Any, Handle: tell}}
+	}
+	w := newWorld(t)
+	follows := func(c *Config, _ *Deps) { c.Authority, c.Hold = "global", 100*time.Millisecond }
+	w.add("a", "global", follows, routes()...)
+	b := w.add("b", "global", follows, routes()...)
+	x := w.add("x", "west", follows, routes()...)
+	w.lead("a")
+	for _, asked := range []*server{x, b} {
+		for _, query := range []string{"", "?region=west", "?region=global"} {
+			require.Equal(t, "a", asked.ask(t, "PUT", "/shared"+query, strings.NewReader("x")).by, "%s %s", asked.id, query)
+		}
+	}
+	require.Equal(t, "x", b.ask(t, "GET", "/own", nil, "X-Nomad-Region", "west").by)
+	w.die("a")
+	w.die("b")
+	got := x.ask(t, "PUT", "/shared", nil)
+	require.Equal(t, http.StatusInternalServerError, got.status)
+	require.Contains(t, got.body, "No path to region")
 }

@@ -72,7 +72,7 @@ func (l *Relay) inRegion(region string) (target, error) {
 
 // member finds a server of the own region by its id, name, name with region, or "leader".
 func (l *Relay) member(ctx context.Context, name string) (target, error) {
-	if name == "leader" {
+	if name == "leader" || l.node {
 		return l.leader(ctx)
 	}
 	self := l.servers.Self()

@@ -12,11 +12,15 @@ type usage interface {
 }
 
 // StateMetrics is a telemetry source of what is derived from the state, under Nomad's names: jobs by status, their
-// summaries, and what is allocated on each node. It costs a walk over jobs and nodes a reading.
-func StateMetrics(state answer.State) func(telemetry.Emit) {
+// summaries, and what is allocated on each node. Servers that don't lead tell the state's index only: all have the same state.
+// It costs a walk over jobs and nodes a reading.
+func StateMetrics(state answer.State, leads func() bool) func(telemetry.Emit) {
 	return func(emit telemetry.Emit) {
 		s := state.Snapshot()
 		emit("drover.state.index", float64(s.Index()))
+		if !leads() {
+			return
+		}
 		jobMetrics(emit, s)
 		for n := range s.Nodes("") {
 			nodeMetrics(emit, s, n)

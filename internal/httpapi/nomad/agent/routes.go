@@ -23,8 +23,8 @@ type face struct {
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg, newPublicKey()}
 	routes := []httpapi.Route{
-		{Pattern: "GET /v1/agent/self", Where: httpapi.Here, Handle: f.agentSelf},
-		{Pattern: "GET /v1/agent/members", Where: httpapi.Here, Handle: f.agentMembers},
+		{Pattern: "GET /v1/agent/self", Where: httpapi.Member, Handle: f.agentSelf},
+		{Pattern: "GET /v1/agent/members", Where: httpapi.Any, Handle: f.agentMembers},
 		{Pattern: "GET /v1/agent/servers", Where: httpapi.Here, Handle: f.agentServers},
 		{Pattern: "PUT,POST /v1/agent/join", Where: httpapi.Here, Handle: f.join},
 		{Pattern: "PUT,POST /v1/agent/force-leave", Where: httpapi.Here, Handle: f.forceLeave},
@@ -32,11 +32,11 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Handle: f.agentHealth, Open: true},
 		{Pattern: "GET /v1/agent/host", Where: httpapi.Member, Handle: f.agentHost},
 		{Pattern: "GET /v1/agent/monitor", Where: httpapi.Member, Handle: f.monitor, Stream: true},
-		{Pattern: "GET /v1/metrics", Where: httpapi.Here, Handle: f.metrics},
+		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Handle: f.metrics},
 		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Handle: f.leader, Open: true},
 		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Handle: f.peers, Open: true},
 		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Handle: f.jwks, Open: true},
-		{Pattern: "GET /v1/regions", Where: httpapi.Here, Handle: f.regions, Open: true},
+		{Pattern: "GET /v1/regions", Where: httpapi.Any, Handle: f.regions, Open: true},
 		{Pattern: "GET /v1/agent/schedulers", Where: httpapi.Member, Handle: f.schedulers},
 		{Pattern: "GET /v1/agent/schedulers/config", Where: httpapi.Member, Handle: f.schedulersConfig},
 		{Pattern: "PUT,POST /v1/agent/schedulers/config", Where: httpapi.Member, Handle: f.setSchedulers},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -21,9 +22,16 @@ func (f *face) peers(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, append([]string{}, f.Servers.Peers()...))
 }
 
-// regions answers GET /v1/regions: there is one.
+// regions answers GET /v1/regions: those of the servers that gossip knows, sorted.
 func (f *face) regions(w http.ResponseWriter, r *http.Request) error {
-	return f.Reply(w, r, []string{f.Region})
+	list := []string{f.Region}
+	for _, m := range f.Servers.Members() {
+		if m.Status != "left" {
+			list = append(list, m.Tags["region"])
+		}
+	}
+	slices.Sort(list)
+	return f.Reply(w, r, slices.Compact(list))
 }
 
 // join answers PUT /v1/agent/join. That nobody answered is a part of the answer, as in Nomad.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -115,10 +116,13 @@ func TestQueriesAreRead(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"region=mars", "reverse=perhaps", "per_page=-1", "per_page=2147483648", "index=-1", "wait=soon"} {
+	for _, text := range []string{"reverse=perhaps", "per_page=-1", "per_page=2147483648", "index=-1", "wait=soon"} {
 		_, err := c.ParseQuery(request(t, text))
 		require.Equal(t, drover.Invalid, drover.CodeOf(err), text)
 	}
+	_, err := c.ParseQuery(request(t, "region=mars"))
+	require.Equal(t, http.StatusInternalServerError, httpapi.Status(err), "as Nomad answers")
+	require.ErrorContains(t, err, "No path to region")
 }
 
 func TestAwaitEndsWithTheFirstOfItsReasons(t *testing.T) {

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -53,12 +54,13 @@ func (c *Cluster) ParseQuery(r *http.Request) (q Query, err error) {
 	return q, nil
 }
 
-// CheckRegion refuses a region that is not this cluster's; "" is this one. Errors: Invalid.
+// CheckRegion refuses a region that is not this cluster's; "" is this one. Errors: Nomad's.
 func (c *Cluster) CheckRegion(region string) error {
 	if region == "" || region == c.Region {
 		return nil
 	}
-	return drover.Errorf(drover.Invalid, "No path to region %q: this cluster is region %q", region, c.Region)
+	err := fmt.Errorf("No path to region %q: this cluster is region %q", region, c.Region) //nolint:staticcheck // Nomad's words
+	return &httpapi.StatusError{Status: http.StatusInternalServerError, Err: err}
 }
 
 // Namespace returns the namespace that a request asks for; "*" stands for all.

@@ -41,10 +41,10 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg}
 	return []httpapi.Route{
 		{Pattern: "GET /v1/namespaces", Where: httpapi.Reads, Handle: f.listNamespaces},
-		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Leader, Handle: f.upsertNamespace},
+		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Authority, Handle: f.upsertNamespace},
 		{Pattern: "GET /v1/namespace/{name}", Where: httpapi.Reads, Handle: f.readNamespace},
-		{Pattern: "PUT,POST /v1/namespace/{name}", Where: httpapi.Leader, Handle: f.upsertNamespace},
-		{Pattern: "DELETE /v1/namespace/{name}", Where: httpapi.Leader, Handle: f.deleteNamespace},
+		{Pattern: "PUT,POST /v1/namespace/{name}", Where: httpapi.Authority, Handle: f.upsertNamespace},
+		{Pattern: "DELETE /v1/namespace/{name}", Where: httpapi.Authority, Handle: f.deleteNamespace},
 
 		{Pattern: "GET /v1/event/stream", Where: httpapi.Reads, Handle: f.streamEvents, Stream: true},
 		{Pattern: "PUT,POST /v1/search", Where: httpapi.Reads, Handle: f.prefixSearch},

@@ -156,7 +156,7 @@ func (f *face) askedNode(id string) (exchange.Workloads, error) {
 }
 
 // nodeOrLocal completes an empty id with that of the node in this process. Errors: Invalid if this process has
-// none; NotFound if the state does not know the node.
+// none; NotFound if the state does not know another node.
 func (f *face) nodeOrLocal(id string) (string, error) {
 	if id == "" {
 		id = f.LocalNode()
@@ -164,7 +164,7 @@ func (f *face) nodeOrLocal(id string) (string, error) {
 	if id == "" {
 		return "", drover.Errorf(drover.Invalid, "this agent has no node: name one with node_id")
 	}
-	if f.State.Snapshot().Node(id) == nil {
+	if id != f.LocalNode() && f.State.Snapshot().Node(id) == nil {
 		return "", drover.Errorf(drover.NotFound, "node %q not found", id)
 	}
 	return id, nil
@@ -197,11 +197,8 @@ func (f *face) nodeGC(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// nodeAction routes /v1/node/{id}/{action}, and /v1/node/pool/{name}, which has the same form.
+// nodeAction routes /v1/node/{id}/{action}.
 func (f *face) nodeAction(w http.ResponseWriter, r *http.Request) error {
-	if r.PathValue("id") == "pool" {
-		return f.nodePool(w, r)
-	}
 	writes := map[string]httpapi.Handle{
 		"drain": f.drainNode, "eligibility": f.setEligibility, "evaluate": f.evaluateNode, "purge": f.purgeNode,
 	}
@@ -213,21 +210,8 @@ func (f *face) nodeAction(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case handle == nil:
 		return drover.Errorf(drover.NotFound, "no such node action: %q", action)
-	// Writes take PUT and POST, reads GET only; DELETE is there for node pools.
-	case write == (r.Method == http.MethodGet), r.Method == http.MethodDelete:
+	case write == (r.Method == http.MethodGet): // writes take PUT and POST, reads GET only
 		return answer.ErrMethod()
 	}
 	return handle(w, r)
-}
-
-// nodePool serves the node pool whose name stands where other paths have an action.
-func (f *face) nodePool(w http.ResponseWriter, r *http.Request) error {
-	r.SetPathValue("name", r.PathValue("action"))
-	switch r.Method {
-	case http.MethodGet:
-		return f.readNodePool(w, r)
-	case http.MethodDelete:
-		return f.deleteNodePool(w, r)
-	}
-	return f.upsertNodePool(w, r)
 }

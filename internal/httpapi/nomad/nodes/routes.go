@@ -40,15 +40,18 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /v1/client/stats", Where: onNode, Handle: f.nodeStats},
 		{Pattern: "GET,PUT,POST /v1/client/gc", Where: onNode, Handle: f.nodeGC},
-		{Pattern: "GET /v1/client/metadata", Where: onNode, Handle: f.readNodeMeta},
+		{Pattern: "GET /v1/client/metadata", Where: httpapi.Reads, Handle: f.readNodeMeta},
 		{Pattern: "PUT,POST /v1/client/metadata", Where: httpapi.Leader, Handle: f.writeNodeMeta},
 
 		{Pattern: "GET /v1/nodes", Where: httpapi.Reads, Handle: f.listNodes},
 		{Pattern: "GET /v1/node/{id}", Where: httpapi.Reads, Handle: f.readNode},
-		{Pattern: "GET,PUT,POST,DELETE /v1/node/{id}/{action}", Where: httpapi.ReadsAlone, Handle: f.nodeAction},
+		{Pattern: "GET,PUT,POST /v1/node/{id}/{action}", Where: httpapi.ReadsAlone, Handle: f.nodeAction},
+		{Pattern: "GET /v1/node/pool/{name}", Where: httpapi.Reads, Handle: f.readNodePool},
+		{Pattern: "PUT,POST /v1/node/pool/{name}", Where: httpapi.Authority, Handle: f.upsertNodePool},
+		{Pattern: "DELETE /v1/node/pool/{name}", Where: httpapi.Authority, Handle: f.deleteNodePool},
 		{Pattern: "GET /v1/node/pool/{name}/nodes", Where: httpapi.Reads, Handle: f.nodePoolNodes},
 		{Pattern: "GET /v1/node/pool/{name}/jobs", Where: httpapi.Reads, Handle: f.nodePoolJobs},
 		{Pattern: "GET /v1/node/pools", Where: httpapi.Reads, Handle: f.listNodePools},
-		{Pattern: "PUT,POST /v1/node/pools", Where: httpapi.Leader, Handle: f.upsertNodePool},
+		{Pattern: "PUT,POST /v1/node/pools", Where: httpapi.Authority, Handle: f.upsertNodePool},
 	}
 }

@@ -1,0 +1,37 @@
+package cluster
+
+import "time"
+
+// Checkup is what a server says of itself, so that Diagnose can judge the whole.
+type Checkup struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Region  string `json:"region"`
+	Version string `json:"version"` // of the program
+	Cluster string `json:"cluster"` // id of the cluster that it belongs to; "" if it is alone
+
+	Now time.Time `json:"now"` // by its clock
+
+	Leader      string        `json:"leader"`       // id of who leads, as this server sees it; "" = nobody
+	LastContact time.Duration `json:"lastContact"`  // since it heard of the leader; 0 if it leads, negative if it never did
+	LastIndex   uint64        `json:"lastIndex"`    // of its log
+	Applied     uint64        `json:"appliedIndex"` // of its state
+	Sick        string        `json:"sick"`         // why it refuses writes; "" = it does not
+
+	Writes       Writes            `json:"writes"`
+	Certificates []Certificate     `json:"certificates"`
+	Settings     map[string]string `json:"settings"` // digests of what all servers should be set to alike, by key
+}
+
+// Writes are the newest writes of the log to its disk, which are safe when they return.
+type Writes struct {
+	Count int           `json:"count"`
+	Mean  time.Duration `json:"mean"`
+	Worst time.Duration `json:"worst"`
+}
+
+// Certificate is one that the server shows or trusts.
+type Certificate struct {
+	File string    `json:"file"`
+	Ends time.Time `json:"ends"`
+}

@@ -1,0 +1,154 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// region is a state that is written without a log.
+type region struct {
+	*store.Store
+	t   *testing.T
+	fsm *fsm.FSM
+
+	mu    sync.Mutex
+	index uint64
+}
+
+func newRegion(t *testing.T) *region {
+	s := store.New()
+	return &region{Store: s, t: t, fsm: fsm.New(s, nil)}
+}
+
+func (r *region) Objects() Objects {
+	s := r.Snapshot()
+	out := Objects{Index: max(s.TableIndex(tables.Namespaces), s.TableIndex(tables.NodePools))}
+	for n := range s.Namespaces() {
+		out.Namespaces = append(out.Namespaces, n)
+	}
+	for p := range s.NodePools() {
+		out.Pools = append(out.Pools, p)
+	}
+	return out
+}
+
+func (r *region) Propose(_ context.Context, c command.Command) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	data, err := command.Encode(c)
+	require.NoError(r.t, err)
+	r.index++
+	_, err = r.fsm.Apply(r.index, data)
+	return err
+}
+
+func (r *region) write(list ...command.Command) {
+	r.t.Helper()
+	for _, c := range list {
+		require.NoError(r.t, r.Propose(r.t.Context(), c))
+	}
+}
+
+// names are those of the objects, with their descriptions.
+func (o Objects) names() (out []string) {
+	for _, n := range o.Namespaces {
+		out = append(out, n.Name+"="+n.Description)
+	}
+	for _, p := range o.Pools {
+		out = append(out, "pool "+p.Name+"="+p.Description)
+	}
+	return out
+}
+
+func namespace(name, about string) *command.UpsertNamespaces {
+	return &command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: name, Description: about, Meta: map[string]string{}}}}
+}
+
+func pool(name, about string) *command.UpsertNodePools {
+	return &command.UpsertNodePools{Pools: []*drover.NodePool{{
+		Name: name, Description: about,
+		SchedulerConfiguration: &drover.NodePoolSchedulerConfiguration{MemoryOversubscriptionEnabled: new(true)},
+	}}}
+}
+
+// A region becomes as the authoritative one is and stays so: what is made, changed or deleted there is here, and what is only
+// here goes. Nothing is written when nothing differs, and an authority that fails is asked again.
+func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		there, here := newRegion(t), newRegion(t)
+		there.write(namespace("a", "one"), pool("p", "one"), namespace("default", "changed"))
+		here.write(namespace("only-here", ""), pool("only-here", ""))
+		ctx, cancel := context.WithCancel(t.Context())
+		var down atomic.Bool
+		done := make(chan struct{})
+		go func() { // ends with ctx
+			defer close(done)
+			Run(ctx, Deps{
+				Pull: func(ctx context.Context, after uint64) (Objects, error) {
+					if down.Load() {
+						return Objects{}, errors.New("gone")
+					}
+					return Answer(ctx, there, clock.Wall{}, after), nil
+				},
+				State:   here.Objects,
+				Propose: here.Propose, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+			})
+		}()
+		same := func() { t.Helper(); synctest.Wait(); require.Equal(t, there.Objects().names(), here.Objects().names()) }
+		same()
+		there.write(namespace("a", "two"), namespace("b", ""))
+		same()
+		there.write(&command.DeleteNamespaces{Names: []string{"a"}}, &command.DeleteNodePools{Names: []string{"p"}})
+		same()
+		down.Store(true)
+		there.write(namespace("c", "")) // the pull that is under way still answers
+		same()
+		there.write(namespace("d", ""))
+		time.Sleep(mostPull + 2*mostWait) // in the bubble's time
+		require.NotEqual(t, there.Objects().names(), here.Objects().names())
+		down.Store(false)
+		time.Sleep(2 * mostWait)
+		same()
+		before := here.index
+		time.Sleep(10 * mostPull)
+		synctest.Wait()
+		require.Equal(t, before, here.index, "nothing differs, so nothing is written")
+		cancel()
+		<-done
+	})
+}
+
+// A namespace that has work here stays until that is gone, and holds nothing else up.
+func TestADeletionThatIsRefusedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	there, here := newRegion(t), newRegion(t)
+	here.write(namespace("a", ""), namespace("b", ""))
+	job := &drover.Job{ID: "j", Namespace: "a", Type: drover.JobTypeBatch, Status: drover.JobStatusRunning}
+	here.write(&command.RegisterJob{Job: job})
+	var refused int
+	for _, c := range Differences(here.Objects(), there.Objects()) {
+		if here.Propose(t.Context(), c) != nil {
+			refused++
+		}
+	}
+	require.Equal(t, 1, refused)
+	require.Contains(t, here.Objects().names(), "a=")
+	require.NotContains(t, here.Objects().names(), "b=")
+	require.Len(t, Differences(here.Objects(), there.Objects()), 1)
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/internal/version"
+)
+
+// checkup is what this server says of itself. Errors: NotImplemented of an agent that is no server.
+func (a *Agent) checkup() (cluster.Checkup, error) {
+	if a.control == nil {
+		return cluster.Checkup{}, drover.Errorf(drover.NotImplemented, "this agent is a node only: name a server with server_id")
+	}
+	c := a.control
+	self, stats, disk := c.servers.Member(), c.log.Stats(), c.log.Writes()
+	leader, _ := c.servers.Leader()
+	out := cluster.Checkup{
+		ID: self.ID, Name: self.FullName(), Region: self.Region, Version: version.Version, Now: a.deps.Clock.Now(),
+		Leader: leader.ID, LastContact: c.log.LastContact(), LastIndex: stats.LastIndex, Applied: stats.AppliedIndex, Sick: stats.Sick,
+		Writes: cluster.Writes(disk), Certificates: a.certificates(), Settings: a.cfg.Alike(),
+	}
+	if state := c.store.Snapshot().Cluster(); state != nil {
+		out.Cluster = state.ID
+	}
+	return out, nil
+}
+
+// certificates are those that the agent shows and trusts, as they are in their files now.
+func (a *Agent) certificates() []cluster.Certificate {
+	out := []cluster.Certificate{}
+	t := a.cfg.TLS
+	if t == nil {
+		return out
+	}
+	if pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err == nil { // what cannot be read is told where it is used
+		out = append(out, cluster.Certificate{File: t.CertFile, Ends: pair.Leaf.NotAfter})
+	}
+	text, _ := os.ReadFile(t.CAFile) // as above
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			out = append(out, cluster.Certificate{File: t.CAFile, Ends: cert.NotAfter})
+		}
+	}
+	return out
+}
