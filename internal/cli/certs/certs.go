@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,12 +69,16 @@ func describe(c *x509.Certificate, now time.Time) about {
 	return out
 }
 
-// save writes a certificate and its key to new files, the key readable by its owner only. Errors: Conflict if one is there.
+// save writes a certificate and its key to new files, the key readable by its owner only, and makes their folder. Errors: Conflict if
+// one is there.
 func save(file string, cert []byte, keyFile string, key []byte) error {
 	for _, name := range []string{file, keyFile} {
 		if _, err := os.Lstat(name); err == nil {
 			return drover.Errorf(drover.Conflict, "the file %s is there already: remove it, or work in another folder", name)
 		}
+	}
+	if err := os.MkdirAll(filepath.Dir(keyFile), 0o700); err != nil {
+		return fmt.Errorf("making the folder: %w", err)
 	}
 	if err := create(keyFile, key, 0o600); err != nil {
 		return err

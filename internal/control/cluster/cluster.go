@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,16 +118,21 @@ func (c *Cluster) Run(ctx context.Context) error {
 	return nil
 }
 
-// join tries the configured servers until one answers.
+// join tries the configured servers until another one than this server itself, which may be among them, answers.
 func (c *Cluster) join(ctx context.Context) error {
 	if len(c.cfg.RetryJoin) == 0 {
 		return nil
 	}
 	for tries := 1; ; tries++ {
 		n, err := c.deps.Gossip.Join(ctx, c.cfg.RetryJoin)
-		if n > 0 {
+		if n > 0 && slices.ContainsFunc(c.deps.Gossip.List(), func(m members.Member) bool {
+			return m.ID != c.deps.Gossip.Self().ID && m.Status == members.Alive
+		}) {
 			c.deps.Logger.Info("joined", "servers", n)
 			return nil
+		}
+		if err == nil {
+			err = drover.Errorf(drover.Unavailable, "only this server itself answers")
 		}
 		if c.cfg.RetryMax > 0 && tries >= c.cfg.RetryMax && ctx.Err() == nil {
 			return drover.Errorf(drover.Unavailable, "server_join: no server answered in %d tries: %w", tries, err)

@@ -349,6 +349,9 @@ func TestNobodyToJoin(t *testing.T) {
 	lonely := New(Config{RetryJoin: []string{"127.0.0.1:1"}, RetryInterval: time.Millisecond, RetryMax: 2}, a.deps)
 	err := lonely.join(t.Context())
 	require.ErrorContains(t, err, "server_join: no server answered in 2 tries")
+
+	lonely.cfg.RetryJoin = []string{a.gossip.Address()} // all servers may have the same list: each is in it
+	require.ErrorContains(t, lonely.join(t.Context()), "only this server itself answers")
 }
 
 // A leader that stops hands over to a server that takes writes; who does not lead has nothing to hand over.
