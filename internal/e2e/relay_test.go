@@ -169,6 +169,17 @@ func throughTheNode(n, leader *agent, alloc *api.Allocation) {
 	metadata, err := c.Nodes().Meta().Read("", nil)
 	require.NoError(t, err)
 	require.NotNil(t, metadata.Meta, "its node's, which servers have")
+	for _, path := range []string{"self", "host"} {
+		status, text = leader.request("GET", "/v1/agent/"+path+"?node_id="+alloc.NodeID, "")
+		require.Equal(t, 200, status, text)
+	}
+	status, text = leader.request("GET", "/v1/metrics?node_id="+alloc.NodeID, "")
+	require.Equal(t, 200, status, text)
+	require.Contains(t, text, "nomad.client.allocated.cpu", "the node's own")
+	status, text = leader.request("GET", "/v1/agent/host?node_id=nope", "")
+	require.Equal(t, http.StatusServiceUnavailable, status, text)
+	status, text = n.request("GET", "/v1/agent/host?node_id=nope", "")
+	require.Equal(t, http.StatusServiceUnavailable, status, text)
 	status, text = n.request("GET", "/v1/agent/checkup?server_id=leader", "")
 	require.Equal(t, 200, status, text)
 	status, text = n.request("GET", "/v1/agent/checkup", "")

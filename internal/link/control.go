@@ -112,6 +112,7 @@ type Control struct {
 	push      *connect.Client[nodeRequest, empty]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
+	faces     http.Handler           // of the node's agent, for control; nil: it is not asked
 	token     atomic.Pointer[string] // in place of the identity's, if it is set
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type DialConfig struct {
 	Names []string
 	// Token returns what the node shows to the server to join. It is asked before each attempt, as it may be a new one each time.
 	Token func(ctx context.Context, server string) (string, error)
+	Faces http.Handler // what control asks the node's agent itself; may be nil
 	Clock clock.Clock
 	Log   *slog.Logger
 }

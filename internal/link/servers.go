@@ -48,6 +48,7 @@ func (d *Dialed) newServer(address string) *server {
 	s.life, s.forget = context.WithCancel(context.Background()) //nolint:forbidigo // as long as the server is known
 	s.clients[0], s.clients[1] = newHTTPClient(d.cfg.TLS, d.cfg.Names, lasting), newHTTPClient(d.cfg.TLS, d.cfg.Names, brisk)
 	s.lasting, s.brisk = NewControl(s.clients[0], scheme+address, d.cfg.Identity), NewControl(s.clients[1], scheme+address, d.cfg.Identity)
+	s.lasting.faces = d.cfg.Faces
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,8 +35,23 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 	if ready != nil {
 		ready(s.ResponseHeader().Get(serverHeader))
 	}
-	serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken))
+	serveWorkloads(ctx, conn, c.tunnelled(w, conn.broken))
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
+}
+
+// tunnelled is what control reaches through the tunnel: the workloads, and what the node's agent says of itself.
+func (c *Control) tunnelled(w exchange.Workloads, broken func() bool) http.Handler {
+	workloads := workloadsHandler(w, broken)
+	if c.faces == nil {
+		return workloads
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, nodePath) {
+			workloads.ServeHTTP(rw, r)
+			return
+		}
+		c.faces.ServeHTTP(rw, r)
+	})
 }
 
 // Nodes knows the workloads of the nodes whose tunnels end here.
@@ -65,7 +81,8 @@ func (n *Nodes) server() string {
 // remoteNode is a node at the other end of a tunnel.
 type remoteNode struct {
 	*workloadsClient
-	conn net.Conn
+	conn  net.Conn
+	agent http.RoundTripper
 }
 
 // Workloads returns the node's workloads. Errors: Unavailable when it has no tunnel here.
@@ -87,6 +104,17 @@ func (n *Nodes) node(nodeID string) (*remoteNode, error) {
 	return r, nil
 }
 
+// Agent returns what reaches the faces of the node's agent. Errors: Unavailable when it has no tunnel here.
+func (n *Nodes) Agent(nodeID string) (http.RoundTripper, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, ok := n.conns[nodeID]
+	if !ok {
+		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected to this server", nodeID)
+	}
+	return r.agent, nil
+}
+
 // serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one.
 func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk]) error {
 	gone := make(chan struct{})
@@ -96,7 +124,7 @@ func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[
 	if err != nil {
 		return drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)
 	}
-	node := &remoteNode{newWorkloadsClient(&http.Client{Transport: cc}), conn}
+	node := &remoteNode{newWorkloadsClient(&http.Client{Transport: cc}), conn, cc}
 	n.mu.Lock()
 	old := n.conns[nodeID]
 	n.conns[nodeID] = node

@@ -80,7 +80,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Agent:    agentInfo{a, a.control.servers.Operate()},
 			ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
-			LastContact: a.control.log.LastContact,
+			LastContact: a.control.log.LastContact, NodeAgent: a.remote.Agent,
 			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/peer"
@@ -28,8 +31,21 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 		Servers: known, Kept: kept, TLS: secure.Dialling(), Names: peer.ServerNames(a.cfg.Region),
 		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
 		Token:    func(ctx context.Context, server string) (string, error) { return nodeToken(ctx, a.cfg.Client, server) },
-		Clock:    a.deps.Clock, Log: a.deps.Log,
+		Faces:    http.HandlerFunc(a.answerServers), Clock: a.deps.Clock, Log: a.deps.Log,
 	}), nil
+}
+
+// answerServers answers what a server asks this agent of itself, through the tunnel of its node.
+func (a *Agent) answerServers(w http.ResponseWriter, r *http.Request) {
+	faces, err := a.handler()
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/v1/agent/") && r.URL.Path != "/v1/metrics":
+		http.Error(w, "only the agent itself is asked through its node's tunnel", http.StatusNotFound)
+	default:
+		relay.FromPeer(faces).ServeHTTP(w, r)
+	}
 }
 
 // tunnels lets the other servers reach the node of this process, which asks its own server what to do.

@@ -49,6 +49,8 @@ type Config struct {
 	DisableExec bool
 	// Pprof serves /v1/agent/pprof and /debug/pprof.
 	Pprof bool
+	// NodeAgent reaches the agent of another node; nil = it is not asked.
+	NodeAgent func(nodeID string) (http.RoundTripper, error)
 	// Heartbeat is how often an event stream without events says {}; default 10 s.
 	Heartbeat time.Duration
 }

@@ -26,7 +26,7 @@ func (f *Face) Routes() []httpapi.Route {
 		evaluations.Routes(c, f.Intake),
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode}),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
-		agent.Routes(c, agent.Config{Process: f.Agent, Servers: f.Agent, Pprof: f.Pprof}),
+		agent.Routes(c, agent.Config{Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Pprof: f.Pprof}),
 		refusedRoutes(),
 	)
 }

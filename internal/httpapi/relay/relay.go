@@ -139,6 +139,9 @@ func (a *attempt) decide(ctx context.Context) (target, error) {
 			return a.reads(ctx, a.in)
 		}
 	case httpapi.AtMember:
+		if node := a.in.URL.Query().Get("node_id"); a.node && node != "" && node != a.servers.Self().ID {
+			return a.leader(ctx) // which reaches that node
+		}
 		if a.key == "" {
 			return target{here: true}, nil
 		}

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"net/http"
+	"strings"
+
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
@@ -10,6 +13,8 @@ type Config struct {
 	Process Process
 	Servers Servers
 	Pprof   bool // serves /v1/agent/pprof
+	// NodeAgent reaches the agent of another node; may be nil.
+	NodeAgent func(nodeID string) (http.RoundTripper, error)
 }
 
 // face answers the group's requests.
@@ -53,6 +58,11 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	}
 	if cfg.Pprof {
 		routes = append(routes, f.pprofRoutes()...)
+	}
+	for i := range routes {
+		if routes[i].Where.Place == httpapi.AtMember && strings.HasPrefix(routes[i].Pattern, "GET ") {
+			routes[i] = f.ofAnyNode(routes[i])
+		}
 	}
 	return routes
 }

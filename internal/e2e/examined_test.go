@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/e2e/program"
+)
+
+// command runs a command of the program against the agent, and returns its exit code and what it said.
+func (a *agent) command(args ...string) (int, string) {
+	c := exec.Command(program.Binary, args...)
+	c.Env = append(os.Environ(), "DROVER_ADDR=http://"+a.addr)
+	out, err := c.CombinedOutput()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode(), string(out)
+	}
+	require.NoError(a.t, err, string(out))
+	return 0, string(out)
+}
+
+// TestAClusterIsExamined: the doctor finds nothing wrong with three servers, and says what is when one is down; an archive is
+// collected from those that answer.
+func TestAClusterIsExamined(t *testing.T) {
+	t.Parallel()
+	r := startServers(t, 3, "enable_debug = true\nserver {\n  join_token = \"a-secret-of-theirs\"\n}\n")
+	leads := r.agreed(3, r.list...)
+	follower, down := r.list[(leads+1)%3], r.list[(leads+2)%3]
+	eventually(t, "a cluster that is well", func() (bool, string) {
+		code, out := follower.command("doctor", "-cluster")
+		require.NotEqual(t, 2, code, out)
+		return code == 0 && strings.Contains(out, "3 of 3 voters answer: 1 can fail."), out // the disk may be slow for a while
+	})
+	down.PullThePlug()
+	code, out := follower.command("doctor", "-cluster")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "2 of 3 voters answer: one more failure stops the cluster")
+	require.Contains(t, out, "it does not answer")
+	archive := filepath.Join(t.TempDir(), "debug.tar.gz")
+	code, out = follower.command("operator", "debug", "-duration", "1s", "-interval", "1s", "-output", archive)
+	require.Equal(t, 0, code, out)
+	files := archived(t, archive)
+	whole := ""
+	for name, text := range files {
+		_, name, _ = strings.Cut(name, "/")
+		whole += name + "\n" + text + "\n"
+	}
+	for i, a := range r.list {
+		of := "server/s" + string(rune('0'+i)) + ".global/"
+		for _, name := range []string{"self.json", "checkup.json", "goroutine.txt", "heap.prof", "profile.prof", "metrics-0000.json"} {
+			require.Equal(t, a != down, strings.Contains(whole, of+name+"\n"), "%s%s", of, name)
+		}
+	}
+	require.Contains(t, whole, "nomad.raft.boltdb.storeLogs")
+	require.Contains(t, whole, `"Path": "server/`, "what is missing is said")
+	require.NotContains(t, whole, "a-secret-of-theirs")
+}
+
+func archived(t *testing.T, path string) map[string]string {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	out, in := map[string]string{}, tar.NewReader(zip)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		require.NoError(t, err)
+		text, err := io.ReadAll(in)
+		require.NoError(t, err)
+		out[h.Name] = string(text)
+	}
+}
