@@ -45,6 +45,7 @@ func TestShapes(t *testing.T) {
 		require.Error(t, err)
 		known := err.Error() != "unknown kind" || kind == recMeta || kind == recEnd
 		require.Equal(t, known, listed, "record kind %d: records of this test list all kinds", kind)
+		require.Equal(t, known, shareNames[kind] != "", "record kind %d: who surveys a snapshot is told what it is", kind)
 	}
 	roots := map[string]any{}
 	for kind, value := range records {

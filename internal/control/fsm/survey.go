@@ -27,7 +27,7 @@ var shareNames = map[recordKind]string{
 	recOldJob: "job versions of allocations", recAlloc: "allocations", recEnd: "end", recScaling: "scaling events",
 	recFleetIdentity: "fleet identity", recFleetPool: "fleet pools", recFleetInstance: "fleet machines", recFleetCost: "fleet costs",
 	recPlaced: "allocations", recJobSubmission: "job submissions", recFleetMemory: "fleet memory", recCluster: "cluster",
-	recExecution: "executions", recLessee: "lessees",
+	recExecution: "executions", recLessee: "lessees", recAutopilot: "autopilot",
 }
 
 // Survey reads a snapshot to its end mark and says what it consists of, in the order of the snapshot. It does not decode what the
