@@ -20,15 +20,12 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	cfg := a.cfg
 	n := &drover.Node{
 		ID: a.identity.ID, SecretID: a.identity.Secret, Datacenter: cfg.Datacenter, Name: cfg.Name, HTTPAddr: cfg.HTTPAddr,
-		Attributes: host.Attributes, Meta: maps.Clone(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,
+		Attributes: host.Attributes, Meta: metadata(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,
 		Links: map[string]string{}, Drivers: map[string]*drover.DriverInfo{}, HostVolumes: cfg.HostVolumes,
 		HostNetworks: map[string]*drover.HostNetworkInfo{}, NodeMaxAllocs: cfg.MaxAllocs,
 		Status: drover.NodeStatusInit, SchedulingEligibility: drover.NodeEligible,
 	}
 	fill(&n.Name, host.Hostname)
-	if n.Meta == nil {
-		n.Meta = map[string]string{}
-	}
 	a.size(n, host)
 	version := cfg.Version
 	// It is the version of Nomad whose API this node speaks. Jobs compare it in constraints.
@@ -91,6 +88,13 @@ func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 	}
 	n.Resources = &drover.Resources{CPU: int(cpu), MemoryMB: int(memory), DiskMB: int(disk), Networks: n.NodeResources.Networks}
 	n.Reserved = &drover.Resources{CPU: int(cfg.Reserved.CPU), MemoryMB: int(cfg.Reserved.MemoryMB), DiskMB: int(cfg.Reserved.DiskMB)}
+}
+
+// metadata returns the node's metadata: what the configuration says, and the keys that every node of Nomad has, which job files refer to.
+func metadata(configured map[string]string) map[string]string {
+	out := map[string]string{"connect.log_level": "info", "connect.proxy_concurrency": "1"}
+	maps.Copy(out, configured)
+	return out
 }
 
 // class hashes what makes nodes equal for constraints: everything that is not unique.

@@ -63,7 +63,9 @@ func TestTasksSeeMetaSetAtRuntime(t *testing.T) {
 		b.control.assign(one)
 		sleep(time.Second)
 		require.Equal(t, "r2", b.world.Running("t1").Spec.Env["RACK"])
-		require.Equal(t, map[string]string{"rack": "r1", "old": "x"}, b.agent.Node().Meta, "it registers with its own")
+		require.Equal(t, map[string]string{
+			"rack": "r1", "old": "x", "connect.log_level": "info", "connect.proxy_concurrency": "1",
+		}, b.agent.Node().Meta, "it registers with its own, and with what every node of Nomad has")
 		require.NotContains(t, b.agent.nodeForTasks().Meta, "old")
 	})
 }
