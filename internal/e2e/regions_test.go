@@ -21,7 +21,8 @@ func TestRegions(t *testing.T) {
 	}
 	global := start(t, append([]string{"-server", "-node", "g0", "-serf-port", port}, config(t, filepath.Join(dir, "g"), of("global"))...)...)
 	west := start(t, append([]string{
-		"-server", "-bootstrap-expect", "1", "-node", "w0", "-serf-port", freePort(t), "-retry-join", "127.0.0.1:" + port, "-retry-interval", "1s",
+		"-server", "-bootstrap-expect", "1", "-node", "w0", "-serf-port", freePort(t), "-retry-join", "127.0.0.1:" + port,
+		"-retry-interval", "1s",
 	}, config(t, filepath.Join(dir, "w"), of("west"))...)...)
 	for _, a := range []*agent{global, west} {
 		eventually(t, "both regions", func() (bool, string) {
