@@ -95,6 +95,7 @@ func (l *Log) open(deps Deps, o opener) error {
 	if err != nil {
 		return l.startError(err, s, logger)
 	}
+	transport.raft.Store(l.raft)
 	only, err := l.onlyVoter()
 	if err == nil && only {
 		transport.elect()

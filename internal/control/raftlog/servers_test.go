@@ -3,9 +3,11 @@ package raftlog
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
@@ -59,6 +61,48 @@ func TestALoneServerIsJoined(t *testing.T) {
 	require.Equal(t, []string{"s0 voter", "s2 leader voter"}, roles(t, logs[2]))
 	require.NoError(t, logs[2].Transfer(t.Context(), ""))
 	require.NoError(t, logs[0].WaitLeader(t.Context()))
+}
+
+// TestAnEmptyServerDoesNotVoteForAnother: a server that lost its disk comes back under a new id, where the log still lists the former.
+// It would vote a second time in terms in which that one had voted.
+func TestAnEmptyServerDoesNotVoteForAnother(t *testing.T) {
+	t.Parallel()
+	logs, fsms := cluster(t, 3)
+	require.NoError(t, logs[0].AddVoter(t.Context(), "s1", logs[1].Address()))
+	require.NoError(t, logs[0].AddVoter(t.Context(), "s2", logs[2].Address()))
+	last, _, err := logs[0].Propose(t.Context(), register("before"))
+	require.NoError(t, err)
+	awaitIndex(t, fsms, last)
+	vote := func(l *Log) (granted bool) {
+		answers := make(chan raft.RPCResponse, 1)
+		asked := raft.RPC{Command: &raft.RequestVoteRequest{Term: 1}, RespChan: answers}
+		if l.transport.abstains(asked) {
+			return (<-answers).Response.(*raft.RequestVoteResponse).Granted
+		}
+		return true // raft itself decides
+	}
+	require.True(t, vote(logs[2]))
+
+	address := logs[2].Address()
+	require.NoError(t, logs[2].Close())
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	d := deps()
+	empty, err := Open(Config{ID: "new", Network: tcp{listener}, Join: true, DataDir: t.TempDir()}, d)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, empty.Close()) })
+	require.False(t, vote(empty), "it knows nothing yet")
+	last, _, err = logs[0].Propose(t.Context(), register("after"))
+	require.NoError(t, err)
+	awaitIndex(t, []*fsm.FSM{d.FSM}, last) // the leader takes it for s2
+	require.False(t, vote(empty), "the log lists another")
+
+	require.NoError(t, logs[0].RemoveServer(t.Context(), "s2"))
+	require.NoError(t, logs[0].AddNonvoter(t.Context(), "new", address))
+	last, _, err = logs[0].Propose(t.Context(), register("known"))
+	require.NoError(t, err)
+	awaitIndex(t, []*fsm.FSM{d.FSM}, last)
+	require.True(t, vote(empty))
 }
 
 // roles are the servers as "id [leader] [voter]", in the order of the configuration.

@@ -3,6 +3,8 @@ package raftlog
 import (
 	"fmt"
 	"net"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -20,6 +22,8 @@ type wire interface {
 // transport is how servers reach each other.
 type transport struct {
 	wire
+	raft     atomic.Pointer[raft.Raft] // nil until it is there
+	id       raft.ServerID
 	requests chan raft.RPC // of others, and what elect asks of itself
 	done     chan struct{} // closed by close
 	close    func() error
@@ -35,7 +39,7 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 	if cfg.alone() {
 		_, t := raft.NewInmemTransport(aloneAddress)
 		t.Connect(aloneAddress, t)
-		return merged(t, t.Close), nil
+		return merged(t, cfg.ID, t.Close), nil
 	}
 	var advertise net.Addr
 	if cfg.Advertise != "" {
@@ -50,20 +54,24 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout, MsgpackUseNewTimeFormat: true,
 		MaxRPCsInFlight: 1, // with more, version 1.7.3 can wait for ever for its own pipeline when the leader changes
 	})
-	return merged(t, func() error {
+	return merged(t, cfg.ID, func() error {
 		t.CloseStreams()
 		return t.Close()
 	}), nil
 }
 
 // merged returns the transport with a queue of requests to which elect can add.
-func merged(t wire, closing func() error) *transport {
-	out, ended := &transport{wire: t, requests: make(chan raft.RPC), done: make(chan struct{})}, make(chan struct{})
+func merged(t wire, id string, closing func() error) *transport {
+	out := &transport{wire: t, id: raft.ServerID(id), requests: make(chan raft.RPC), done: make(chan struct{})}
+	ended := make(chan struct{})
 	go func() { // ends when the transport is closed
 		defer close(ended)
 		for {
 			select {
 			case r := <-t.Consumer():
+				if out.abstains(r) {
+					continue
+				}
 				select {
 				case out.requests <- r:
 				case <-out.done:
@@ -80,6 +88,32 @@ func merged(t wire, closing func() error) *transport {
 		return closing()
 	}
 	return out
+}
+
+// abstains answers a request for a vote with no, if this server's own log does not list it. An empty server can stand where a listed one
+// was: others take it for that one by its address, and it does not know for whom that one has voted in the same term.
+func (t *transport) abstains(r raft.RPC) bool {
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
+	var no any
+	switch asked := r.Command.(type) {
+	case *raft.RequestVoteRequest:
+		no = &raft.RequestVoteResponse{RPCHeader: header, Term: asked.Term}
+	case *raft.RequestPreVoteRequest:
+		no = &raft.RequestPreVoteResponse{RPCHeader: header, Term: asked.Term}
+	default:
+		return false
+	}
+	if t.listed() {
+		return false
+	}
+	r.Respond(no, nil)
+	return true
+}
+
+// listed reports whether the newest configuration in this server's log has this server.
+func (t *transport) listed() bool {
+	r := t.raft.Load()
+	return r != nil && slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == t.id })
 }
 
 // Consumer implements raft.Transport.
