@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -59,6 +60,13 @@ func forceLeaveCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// listedMember is what is shown of a server.
+type listedMember struct {
+	Name, Addr, Status string
+	Port               uint16
+	Tags               map[string]string
+}
+
 // membersCommand lists the servers. The leader is asked for separately; without one, as
 // during an election, no member is marked.
 func membersCommand(app *term.App) *cobra.Command {
@@ -66,11 +74,7 @@ func membersCommand(app *term.App) *cobra.Command {
 	c := term.NomadCommand(app, "members", "List the servers", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			ServerRegion, ServerDC string
-			Members                []struct {
-				Name, Addr, Status string
-				Port               uint16
-				Tags               map[string]string
-			}
+			Members                []listedMember
 		}
 		if _, err := c.Get(ctx, "/v1/agent/members", nil, &r); err != nil {
 			return err
@@ -82,6 +86,7 @@ func membersCommand(app *term.App) *cobra.Command {
 		if done, err := o.Data(app.Out, r.Members); done {
 			return err
 		}
+		slices.SortFunc(r.Members, func(a, b listedMember) int { return cmp.Compare(a.Name, b.Name) })
 		var rows [][]string
 		for _, m := range r.Members {
 			at := fmt.Sprintf("%s:%d", m.Addr, m.Port)

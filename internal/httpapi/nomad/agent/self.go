@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -15,13 +16,18 @@ func (f *face) agentSelf(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, f.Process.Self())
 }
 
-// agentMembers answers GET /v1/agent/members.
+// agentMembers answers GET /v1/agent/members: the agent that is asked comes first, then the others by name.
 func (f *face) agentMembers(w http.ResponseWriter, r *http.Request) error {
 	self := f.Process.Self().Member
+	list := slices.Clone(f.Servers.Members())
+	if at := slices.IndexFunc(list, func(m Member) bool { return m.Name == self.Name }); at > 0 {
+		asked := list[at]
+		list = slices.Insert(slices.Delete(list, at, at+1), 0, asked)
+	}
 	return f.Reply(w, r, struct {
 		ServerName, ServerRegion, ServerDC string
 		Members                            []Member
-	}{self.Name, f.Region, self.Tags["dc"], f.Servers.Members()})
+	}{self.Name, f.Region, self.Tags["dc"], list})
 }
 
 // agentServers answers GET /v1/agent/servers with the addresses that nodes dial.
