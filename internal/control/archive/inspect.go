@@ -3,6 +3,7 @@ package archive
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -18,7 +19,7 @@ func Inspect(r io.Reader) (out cluster.ArchiveContent, err error) {
 	out.Archive, err = Read(r, func(m cluster.Archive, state io.Reader) error {
 		index, shares, err := fsm.Survey(state)
 		if err != nil {
-			return err
+			return fmt.Errorf("reading the archive's state: %w", err)
 		}
 		for _, s := range shares {
 			out.Tables = append(out.Tables, cluster.ArchiveTable(s))
@@ -41,7 +42,7 @@ func decode(r io.Reader) (cluster.Archive, *store.Snapshot, error) {
 	scratch := fsm.New(store.New(), nil)
 	m, err := Read(r, func(m cluster.Archive, state io.Reader) error {
 		if err := scratch.Restore(state); err != nil {
-			return err
+			return fmt.Errorf("reading the archive's state: %w", err)
 		}
 		return sameIndex(m, scratch.Store().Index())
 	})
