@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // The methods of this file are those of runner.Service and executor.Service that faces use, of the services that there are.
@@ -69,9 +71,22 @@ func (l *Lessee) AwaitRollout(ctx context.Context, environmentID string, wait ti
 	return do(ctx, l, func(x *Life) error { return x.Runners.AwaitRollout(ctx, environmentID, wait) })
 }
 
-// Claim hands out a warm runner.
+// Claim hands out a warm runner. While the service may not, or another begins, it waits as long as a request waits for a leader.
 func (l *Lessee) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
-	return ask(ctx, l, func(x *Life) (execution.Runner, error) { return x.Runners.Claim(ctx, r) })
+	ends := l.deps.Clock.Now().Add(patience)
+	for {
+		changed := l.changed.C()
+		life, err := l.able(ctx, ends.Sub(l.deps.Clock.Now()))
+		if err != nil {
+			return execution.Runner{}, err
+		}
+		got, err := life.Runners.Claim(ctx, r)
+		left := ends.Sub(l.deps.Clock.Now())
+		if drover.CodeOf(err) != drover.NotLeader || left <= 0 {
+			return got, err
+		}
+		clock.Await(ctx, l.deps.Clock, left, changed) // the service ended, or ceased to hold what it has
+	}
 }
 
 // Runner returns a claimed runner.
@@ -143,9 +158,13 @@ func (l *Lessee) List(ctx context.Context, runnerID string) ([]execution.Executi
 	return ask(ctx, l, func(x *Life) ([]execution.Execution, error) { return x.Executions.List(ctx, runnerID) })
 }
 
-// RunOnce claims a runner, runs a command in it and releases it.
+// RunOnce claims a runner, runs a command in it and releases it. It waits as Claim does until the service may hand out.
 func (l *Lessee) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
-	return ask(ctx, l, func(x *Life) (execution.RunResult, error) { return x.Executions.RunOnce(ctx, r) })
+	life, err := l.able(ctx, patience)
+	if err != nil {
+		return execution.RunResult{}, err
+	}
+	return life.Executions.RunOnce(ctx, r)
 }
 
 // Shell returns the argv that runs a command in a runner's shell.

@@ -271,10 +271,19 @@ func (l *Lessee) renew(ctx context.Context, lease uint64) {
 		}
 		cancel()
 		if err == nil {
-			l.until.Store(&until)
+			l.heardOf(until)
 		} else if ctx.Err() == nil {
 			l.deps.Log.Debug("the leader is not reached: soon nothing is handed out", "error", err)
 		}
+	}
+}
+
+// heardOf lets this server hand out until then.
+func (l *Lessee) heardOf(until time.Time) {
+	held := l.holds()
+	l.until.Store(&until)
+	if !held {
+		l.changed.Send()
 	}
 }
 
@@ -345,11 +354,26 @@ func (l *Lessee) now(ctx context.Context) (*Life, error) {
 	if life := l.life.Load(); life != nil {
 		return life, nil
 	}
+	return l.within(ctx, patience, func(*Life) bool { return true })
+}
+
+// able is now, once the service may hand out: one that has just begun has not heard of the leader yet, and neither has one of a
+// server whose leader has just gone.
+func (l *Lessee) able(ctx context.Context, patience time.Duration) (*Life, error) {
+	may := func(life *Life) bool { return life.lease == 0 || l.holds() }
+	if life := l.life.Load(); life != nil && may(life) {
+		return life, nil
+	}
+	return l.within(ctx, patience, may)
+}
+
+// within waits for a service that is good. Errors: those of now.
+func (l *Lessee) within(ctx context.Context, patience time.Duration, good func(*Life) bool) (*Life, error) {
 	timer := l.deps.Clock.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		changed := l.changed.C()
-		if life := l.life.Load(); life != nil {
+		if life := l.life.Load(); life != nil && good(life) {
 			return life, nil
 		}
 		select {

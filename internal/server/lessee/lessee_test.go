@@ -310,10 +310,10 @@ func TestAServerThatIsCutOff(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.cut.Store(true)
 		time.Sleep(leases.Lasts)
-		_, err = b.Claim(t.Context(), atOnce)
-		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
 		require.False(t, b.Warm("python"))
 		require.Len(t, r.list(), 2, "and only then its leases end")
+		_, err = b.Claim(t.Context(), atOnce)
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
 		time.Sleep(leases.Ends - leases.Lasts + leases.Renew)
 		require.Len(t, r.list(), 1)
 		require.True(t, r.Snapshot().Allocation(unused.ID).Terminal(), "b may have handed it out")
@@ -345,6 +345,44 @@ func TestAServerThatIsCutOff(t *testing.T) {
 		synctest.Wait()
 		_, err = b.Claim(t.Context(), atOnce)
 		require.NoError(t, err)
+		b.end()
+		a.end()
+	})
+}
+
+// A claim waits for a leader as other requests do, also at a server that has just begun and has not been answered yet.
+func TestAClaimWaitsForTheLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		b.end()
+		r.mu.Lock()
+		r.leader = nil // nobody answers
+		r.mu.Unlock()
+		r.changed.Send()
+		b = r.run("b")
+		r.mu.Lock()
+		r.leader = nil
+		r.mu.Unlock()
+		time.Sleep(time.Minute)
+		r.add("b")
+		claimed := make(chan error, 1)
+		go func() { // ends with the claim
+			_, err := b.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
+			claimed <- err
+		}()
+		synctest.Wait()
+		r.mu.Lock()
+		r.leader = a
+		r.mu.Unlock()
+		r.changed.Send()
+		require.NoError(t, <-claimed)
+		_, err := b.RunOnce(t.Context(), execution.RunRequest{Environment: "nothing", Request: execution.Request{
+			Spec: execution.Spec{Argv: []string{"/bin/true"}},
+		}})
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "it may hand out, and knows no such environment")
 		b.end()
 		a.end()
 	})

@@ -68,7 +68,10 @@ func (i identity) Cluster() (string, <-chan struct{}) {
 		return i.cfg.Self.Cluster, changed
 	}
 	if i.cfg.Folder != "" {
-		if err := keep(i.cfg.Folder, clusterFile, c.ID); err != nil {
+		i.keeping.Lock() // several wait for the id
+		err := keep(i.cfg.Folder, clusterFile, c.ID)
+		i.keeping.Unlock()
+		if err != nil {
 			i.deps.Logger.Warn("keeping the cluster's id", "error", err)
 		}
 	}

@@ -73,6 +73,8 @@ type Servers struct {
 	unobserve func()
 	since     time.Time // it runs
 
+	keeping sync.Mutex // held while the cluster's id is written
+
 	dialled struct { // what ForNodes remembers
 		mu      sync.Mutex // guards what follows
 		changed <-chan struct{}
