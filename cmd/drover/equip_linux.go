@@ -14,11 +14,12 @@ import (
 	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 	"github.com/drover-project/drover/internal/server"
+	"github.com/drover-project/drover/internal/server/texts"
 	"github.com/drover-project/drover/internal/sysmon"
 )
 
 // evaluate serves, and does not return, in a child process that evaluates what users wrote for an agent.
-func evaluate() { evaluator.Child(server.Texts()) }
+func evaluate() { evaluator.Child(texts.Funcs()) }
 
 // parts gives the command line what runs on this machine itself.
 func parts() cli.Parts {

@@ -78,7 +78,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives},
 			Agent:    agentInfo{a, a.control.servers.Operate()},
-			ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
+			ParseHCL: a.texts.ParseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			LastContact: a.control.log.LastContact, NodeAgent: a.remote.Agent,
 			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),

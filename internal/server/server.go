@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/live"
+	"github.com/drover-project/drover/internal/server/texts"
 	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -48,7 +49,7 @@ type Agent struct {
 	node    *node    // nil without client
 	exec    *executionService
 	fleet   *fleetPlane // nil without server
-	texts   evaluators
+	texts   texts.Evaluators
 	live    *live.Settings
 	remote  *link.Nodes
 
@@ -73,7 +74,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}()
 	a.samples = a.metrics.Samples()
-	a.texts = a.openEvaluators(templateLimits, jobFileLimits)
+	a.texts = texts.Open(texts.DefaultLimits(), deps.Clock, deps.Log.With("part", "evaluator"))
 	if a.live, err = live.New(cfg, deps.Again, deps.Level); err != nil {
 		return a, err
 	}
@@ -144,7 +145,9 @@ func (a *Agent) DataDir() string { return a.dataDir }
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.close()
 	var g lifecycle.Group
-	g.Ring(a.texts.part(a))
+	g.Ring(lifecycle.Part{Name: "evaluators", Run: func(ctx context.Context) error {
+		return a.texts.Run(ctx, a.node != nil, a.control != nil)
+	}})
 	if a.control != nil {
 		g.Ring(a.control.logPart())
 		g.Ring(a.control.parts(a.cfg.Server.SchedulerConfig)...)

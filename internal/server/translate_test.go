@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,26 +12,6 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
-
-func TestDockerConfig(t *testing.T) {
-	t.Parallel()
-	c := dockerConfig(config.PluginConfig{})
-	require.False(t, c.AllowVolumes)
-	require.Zero(t, c.ImageDelay, "the driver's default")
-	c = dockerConfig(config.PluginConfig{
-		Endpoint: "tcp://d:2376", AllowPrivileged: new(true), PullActivityTimeout: "2m",
-		GC:      &config.PluginGC{Image: new(false), ImageDelay: "1h"},
-		Volumes: &config.PluginVolumes{Enabled: new(true), SELinuxLabel: "z"},
-		Auth:    &config.PluginAuth{Config: "/auth.json", Helper: "ecr"},
-		TLS:     &config.PluginTLS{Cert: "c", Key: "k", CA: "a"},
-	})
-	require.Equal(t, "tcp://d:2376", c.Endpoint)
-	require.True(t, c.AllowPrivileged)
-	require.True(t, c.AllowVolumes, "Nomad's block allows what allow_host_mounts does")
-	require.Equal(t, 2*time.Minute, c.PullQuiet)
-	require.EqualValues(t, forever, c.ImageDelay, "images stay, whatever the delay")
-	require.Equal(t, []string{"/auth.json", "ecr", "c", "k", "a", "z"}, []string{c.AuthConfig, c.AuthHelper, c.Cert, c.Key, c.CA, c.SELinux})
-}
 
 func TestTheAuthorityOfMachines(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package server
+package texts
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	evaluator.Child(Texts())
+	evaluator.Child(Funcs())
 	os.Exit(m.Run())
 }
 
@@ -28,12 +28,13 @@ func jobText(expr string) string {
 	return "job \"x\" {\n  meta {\n    a = " + expr + "\n  }\n  group \"g\" {\n    task \"t\" {\n      driver = \"d\"\n    }\n  }\n}\n"
 }
 
-func openTexts(t testing.TB, limits evaluator.Limits) evaluators {
+func openTexts(t testing.TB, jobFiles evaluator.Limits) Evaluators {
 	t.Helper()
 	sharetest.Take(t) // children compute as long as their limits allow
-	e := (&Agent{deps: Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}}).openEvaluators(templateLimits, limits)
-	t.Cleanup(e.templates.Close)
-	t.Cleanup(e.jobFiles.Close)
+	limits := DefaultLimits()
+	limits.JobFiles = jobFiles
+	e := Open(limits, clock.Wall{}, slog.New(slog.DiscardHandler))
+	t.Cleanup(e.close)
 	return e
 }
 
@@ -41,7 +42,7 @@ func openTexts(t testing.TB, limits evaluator.Limits) evaluators {
 // agent's own memory stays what it was.
 func TestGreedyJobFilesAreContained(t *testing.T) {
 	t.Parallel()
-	limits := jobFileLimits
+	limits := DefaultLimits().JobFiles
 	limits.CPU, limits.Wall = time.Second, time.Minute // else each takes five
 	e := openTexts(t, limits)
 	many := `join("", [for x in range(1000) : "a"])`
@@ -58,10 +59,10 @@ func TestGreedyJobFilesAreContained(t *testing.T) {
 		`length([for i in range(1000) : bcrypt("x", 12)])`: "takes longer than 1s of processor time to evaluate",
 		`length(` + squared + `"${` + many + `}"]])`:       "the job file ",
 	} {
-		_, err := e.parseHCL(t.Context(), jobText(text), "", false)
+		_, err := e.ParseHCL(t.Context(), jobText(text), "", false)
 		require.ErrorContains(t, err, says, text)
 		require.NotEqual(t, drover.Internal, drover.CodeOf(err), text)
-		got, err := e.parseHCL(t.Context(), jobText(`"fine"`), "", false)
+		got, err := e.ParseHCL(t.Context(), jobText(`"fine"`), "", false)
 		require.NoError(t, err)
 		require.Contains(t, string(got), `"fine"`)
 	}
@@ -77,8 +78,8 @@ func TestGreedyJobFilesAreContained(t *testing.T) {
 // What the child answers is what a call would give.
 func TestJobFilesAreParsedInAChild(t *testing.T) {
 	t.Parallel()
-	e := openTexts(t, jobFileLimits)
-	got, err := e.parseHCL(t.Context(), jobText("var.a")+"variable \"a\" {}\n", `a = "given"`, true)
+	e := openTexts(t, DefaultLimits().JobFiles)
+	got, err := e.ParseHCL(t.Context(), jobText("var.a")+"variable \"a\" {}\n", `a = "given"`, true)
 	require.NoError(t, err)
 	var job drover.Job
 	require.NoError(t, json.Unmarshal(got, &job))
@@ -88,7 +89,7 @@ func TestJobFilesAreParsedInAChild(t *testing.T) {
 	wanted, err := json.Marshal(want)
 	require.NoError(t, err)
 	require.JSONEq(t, string(wanted), string(got))
-	_, err = e.parseHCL(t.Context(), "job", "", false)
+	_, err = e.ParseHCL(t.Context(), "job", "", false)
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	require.ErrorContains(t, err, "job.hcl:1")
 }
@@ -96,18 +97,18 @@ func TestJobFilesAreParsedInAChild(t *testing.T) {
 // Who goes away takes the work along.
 func TestLeftJobFilesAreNotParsed(t *testing.T) {
 	t.Parallel()
-	e := openTexts(t, jobFileLimits)
+	e := openTexts(t, DefaultLimits().JobFiles)
 	ctx, cancel := context.WithCancel(t.Context())
 	timer := clock.Wall{}.AfterFunc(200*time.Millisecond, cancel)
 	defer timer.Stop()
-	_, err := e.parseHCL(ctx, jobText(`length([for i in range(1000) : bcrypt("x", 12)])`), "", false)
+	_, err := e.ParseHCL(ctx, jobText(`length([for i in range(1000) : bcrypt("x", 12)])`), "", false)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 // The largest job files that are taken are parsed within the limits.
 func TestLargeJobFilesAreParsed(t *testing.T) {
 	t.Parallel()
-	limits := jobFileLimits
+	limits := DefaultLimits().JobFiles
 	limits.CPU, limits.Wall = time.Minute, 5*time.Minute // this is about memory; the race detector takes its time
 	e := openTexts(t, limits)
 	for name, text := range map[string]string{
@@ -115,7 +116,7 @@ func TestLargeJobFilesAreParsed(t *testing.T) {
 		"a list": jobText("length([" + strings.Repeat("1,", 50_000) + "1])"),
 	} {
 		require.Less(t, len(text), 1<<20, name)
-		_, err := e.parseHCL(t.Context(), text, "", true)
+		_, err := e.ParseHCL(t.Context(), text, "", true)
 		require.NoError(t, err, name)
 	}
 }
@@ -131,7 +132,7 @@ func groups(n int) string {
 
 func BenchmarkParseJobFile(b *testing.B) {
 	full := "job \"x\" {\n" + groups(3) + "}\n"
-	e := openTexts(b, jobFileLimits)
+	e := openTexts(b, DefaultLimits().JobFiles)
 	b.Run("here", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := parseJobFile(evaluator.Pack(full, "", "")); err != nil {
@@ -141,7 +142,7 @@ func BenchmarkParseJobFile(b *testing.B) {
 	})
 	b.Run("child", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := e.parseHCL(b.Context(), full, "", false); err != nil {
+			if _, err := e.ParseHCL(b.Context(), full, "", false); err != nil {
 				b.Fatal(err)
 			}
 		}

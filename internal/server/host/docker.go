@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"github.com/drover-project/drover/internal/config"

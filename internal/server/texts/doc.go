@@ -1,0 +1,6 @@
+// Package texts is where an agent evaluates what users wrote: templates of tasks on nodes, and job files on servers. Both run in
+// child processes with limits (internal/evaluator), so that a text which asks for too much harms nobody but itself.
+//
+// What a template means is node/rendering's, and what a job file means is jobspec's; this package only joins the two to the pools of
+// children. Run owns the children that are kept ready; it ends with its context.
+package texts
