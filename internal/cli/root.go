@@ -91,8 +91,7 @@ drover agent -dev -demo
 drover doctor
 drover job init && drover job run example.nomad.hcl
 drover env put scratch -image host && drover run scratch -- uname -a`)
-	// The line "drover [command]" is dropped: groups say COMMAND in their own line of usage.
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
+	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})

@@ -10,11 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/sharetest"
 )
@@ -34,14 +36,47 @@ func withBinary(run func() int) int {
 	}
 	defer os.RemoveAll(dir) // only litter would be left
 	binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", binary, "github.com/drover-project/drover/cmd/drover")
+	build := exec.Command("go", "build", "-ldflags=-dumpdep", "-o", binary, "github.com/drover-project/drover/cmd/drover")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	out, err := build.StderrPipe()
+	if err == nil {
+		err = build.Start()
+	}
+	if err == nil {
+		byName = callsMethodsByName(out)
+		err = build.Wait()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "building drover:", err)
 		return 1
 	}
 	return run()
+}
+
+// byName are the functions of the binary that call methods by names which the linker does not know.
+var byName []string
+
+// callsMethodsByName reads what the linker says of who refers to whom, and passes on what else the build says.
+func callsMethodsByName(out io.Reader) (list []string) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		from, _, edge := strings.Cut(lines.Text(), " -> ")
+		switch name, marked := strings.CutSuffix(from, " <ReflectMethod>"); {
+		case marked && !slices.Contains(list, name):
+			list = append(list, name)
+		case !edge:
+			fmt.Fprintln(os.Stderr, lines.Text())
+		}
+	}
+	return list
+}
+
+// One function that calls methods by name, such as text/template's executor, has the linker keep all exported methods of all types:
+// 6 MB of the binary's 38. docs/performance.md says how its size is made up.
+func TestNothingCallsMethodsByName(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, byName, "these keep all exported methods in the binary; templates are executed by datadog-agent/pkg/template/text")
 }
 
 // TestScripts runs testdata/script, each file against a dev agent of its own.

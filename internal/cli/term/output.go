@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/template"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 	"github.com/spf13/pflag"
 
 	"github.com/drover-project/drover"
 )
 
-// Output is how a command shows what it found: a table for people, or JSON or a template for programs.
+// Output is how a command shows what it found: a table for people, or JSON or a template for programs. Templates read fields; they
+// cannot call methods of Go's types.
 type Output struct {
 	JSON     bool
 	Template string

@@ -1,8 +1,9 @@
 package rendering
 
 import (
-	"text/template"
 	"text/template/parse"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/drover-project/drover"
 )

@@ -3,7 +3,8 @@ package rendering
 import (
 	"bytes"
 	"fmt"
-	"text/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/evaluator"
