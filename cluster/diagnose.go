@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -240,6 +241,10 @@ func (d *diagnosis) server(s Seen) {
 	before := len(d.findings)
 	if c.Sick != "" {
 		d.say("log", Broken, s.Name, "%s", c.Sick)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Refused)) {
+		d.say("peers", Broken, s.Name, "it sends server %s no entries of the log: %s. Start the right server there, or take that one out: "+
+			"drover operator raft remove-peer -peer-id=%s", d.nameOf(id), c.Refused[id], id)
 	}
 	switch w := c.Writes; {
 	case w.Mean > badWrite:

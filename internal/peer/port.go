@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -20,15 +21,29 @@ type Protocol string
 
 // The protocols. Their numbers rise when servers of before and after cannot understand each other.
 const (
-	Raft    Protocol = "drover-raft/1"    // the replicated log
-	Forward Protocol = "drover-forward/1" // HTTP/1.1: requests that another server has to answer, and calls between servers
+	Raft    Protocol = "drover-raft/2"    // the replicated log
+	Forward Protocol = "drover-forward/2" // HTTP/1.1: requests that another server has to answer, and calls between servers
 )
 
 var protocols = []Protocol{Raft, Forward}
 
+// older are the protocols as programs of before spoke them, which read version 1 of the log: nobody says whom it means.
+var older = map[Protocol]Protocol{Raft: "drover-raft/1", Forward: "drover-forward/1"}
+
+// newer returns the protocol that the name stands for; "" for none.
+func newer(name string) (proto Protocol, named bool) {
+	for _, proto := range protocols {
+		if name == string(proto) || name == string(older[proto]) {
+			return proto, name == string(proto)
+		}
+	}
+	return "", false
+}
+
 // Config says how peers prove themselves.
 type Config struct {
-	Region string
+	// Self is who this server is. It is asked for each connection.
+	Self func() Identity
 	// TLS is the newest configuration, which is mutual; nil is clear text. RootCAs is the authority of servers' certificates.
 	TLS func() *tls.Config
 	// Accept is how who dials is accepted, if more than servers and their nodes may come; nil: as TLS says.
@@ -130,28 +145,23 @@ func (p *Port) sort(raw net.Conn) {
 }
 
 // identify returns the listener that the connection belongs to. Errors: Unauthorized for who claims to be a server and is
-// none; those of the connection.
+// none; Conflict for one that means another server, or may not speak with this one; those of the connection.
 func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 	if p.cfg.TLS == nil {
 		return p.identifyClear(c)
 	}
 	secure := tls.Server(c, p.accepting())
-	if err := secure.HandshakeContext(p.ctx); err != nil {
+	if err := secure.HandshakeContext(context.WithoutCancel(p.ctx)); err != nil { // sort closes the connection, and the reason is told
 		return nil, c, err
 	}
 	state := secure.ConnectionState()
-	to := p.peers[Protocol(state.NegotiatedProtocol)]
-	if to == nil {
+	proto, named := newer(state.NegotiatedProtocol)
+	if proto == "" {
 		return p.nodes, secure, nil
 	}
-	if err := p.certified(state, Protocol(state.NegotiatedProtocol)); err != nil {
-		return nil, secure, err
-	}
-	return to, plain{secure}, nil
+	buffered := newPeeked(secure) // it also hides from net/http that this is TLS: it would serve none with another protocol's name
+	return p.peers[proto], buffered, p.admit(buffered, proto, named, p.certified(state, proto))
 }
-
-// plain is a connection of which net/http does not see that it is TLS: it would serve none with another protocol's name.
-type plain struct{ net.Conn }
 
 // accepting returns the configuration with all that can be spoken on the port.
 func (p *Port) accepting() *tls.Config {
@@ -160,7 +170,11 @@ func (p *Port) accepting() *tls.Config {
 		cfg = p.cfg.TLS()
 	}
 	out := cfg.Clone()
-	out.NextProtos = []string{string(Raft), string(Forward), "h2"}
+	out.NextProtos = nil
+	for _, proto := range protocols {
+		out.NextProtos = append(out.NextProtos, string(proto), string(older[proto]))
+	}
+	out.NextProtos = append(out.NextProtos, "h2")
 	if choose := cfg.GetConfigForClient; choose != nil {
 		out.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 			chosen, err := choose(h)
@@ -176,7 +190,7 @@ func (p *Port) accepting() *tls.Config {
 }
 
 func (p *Port) identifyClear(c net.Conn) (*listener, net.Conn, error) {
-	buffered := &peeked{Conn: c, r: bufio.NewReaderSize(c, 1024)}
+	buffered := newPeeked(c)
 	first, err := buffered.r.Peek(1)
 	if err != nil {
 		return nil, c, err
@@ -188,59 +202,98 @@ func (p *Port) identifyClear(c net.Conn) (*listener, net.Conn, error) {
 	if err != nil {
 		return nil, c, err
 	}
-	proto := Protocol(strings.TrimSuffix(string(line), "\n"))
-	to := p.peers[proto]
-	if to == nil {
-		return nil, c, drover.Errorf(drover.Invalid, "who dialled speaks %q, which this version does not know", proto)
+	name := strings.TrimSuffix(string(line), "\n")
+	proto, named := newer(name)
+	if proto == "" {
+		return nil, c, drover.Errorf(drover.Invalid, "who dialled speaks %q, which this version does not know", name)
 	}
-	return to, buffered, p.prove(p.ctx, buffered, proto, "", false)
+	if err := p.prove(p.ctx, buffered, Protocol(name), "", false); err != nil {
+		return nil, c, err
+	}
+	return p.peers[proto], buffered, p.admit(buffered, proto, named, nil)
 }
 
-// Dial connects to another server to speak the protocol. Errors: Unauthorized if it does not prove that it is a server, or
-// does not take us for one; Unavailable.
-func (p *Port) Dial(ctx context.Context, proto Protocol, address string) (net.Conn, error) {
+// Dial connects to another server, the one that is meant, to speak the protocol. Where nothing is known of who is meant, any will do.
+// Errors: Unauthorized if it does not prove that it is a server, or does not take us
+// for one; Unavailable, with a *Refused in it if it is not who is meant.
+func (p *Port) Dial(ctx context.Context, proto Protocol, address string, means Identity) (net.Conn, error) {
 	ctx, cancel := p.cfg.Clock.WithTimeout(ctx, handshake)
 	defer cancel()
+	c, err := p.dial(ctx, proto, address, means)
+	if errors.Is(err, errSilent) && p.speaksOlder(proto) {
+		c, err = p.dial(ctx, older[proto], address, means)
+	}
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.Is(err, errSilent) || err != nil && strings.HasSuffix(err.Error(), noSuchProtocol):
+		err = fmt.Errorf("%w; its program may be an older one, which does not speak %s", err, proto)
+	}
+	if code := drover.CodeOf(err); code != drover.Unauthorized {
+		err = drover.Errorf(drover.Unavailable, "%w", err)
+	}
+	return nil, fmt.Errorf("speaking with server %s: %w", address, err)
+}
+
+// noSuchProtocol ends TLS's error for a server that speaks none of the protocols that it was offered. It has no type of its own.
+const noSuchProtocol = "tls: no application protocol"
+
+// speaksOlder reports whether this server may speak the protocol of before. In a log whose entries those programs do not read none of
+// them has a part.
+func (p *Port) speaksOlder(proto Protocol) bool { return proto != Raft || p.cfg.Self().Writes <= 1 }
+
+// dial is Dial of the protocol with this name.
+func (p *Port) dial(ctx context.Context, name Protocol, address string, means Identity) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, drover.Errorf(drover.Unavailable, "dialling server %s: %w", address, err)
+		return nil, drover.Errorf(drover.Unavailable, "%w", err)
 	}
 	unwatch := context.AfterFunc(ctx, func() { _ = c.Close() })
-	out, err := p.greet(ctx, c, proto, address)
+	out, err := p.greet(ctx, c, name, address, means)
 	if !unwatch() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		_ = c.Close()
-		if drover.CodeOf(err) == drover.Unauthorized {
-			return nil, err
-		}
-		return nil, drover.Errorf(drover.Unavailable, "speaking with server %s: %w", address, err)
+		return nil, err
 	}
 	return out, nil
 }
 
-func (p *Port) greet(ctx context.Context, c net.Conn, proto Protocol, address string) (net.Conn, error) {
+// greet says who we are and whom we mean, once both sides have proved that they are servers.
+func (p *Port) greet(ctx context.Context, c net.Conn, name Protocol, address string, means Identity) (*peeked, error) {
+	proto, named := newer(string(name))
 	if p.cfg.TLS == nil {
-		if _, err := c.Write([]byte(greeting(proto))); err != nil {
+		if _, err := c.Write([]byte(greeting(name))); err != nil {
 			return nil, err
 		}
-		buffered := &peeked{Conn: c, r: bufio.NewReaderSize(c, 1024)}
-		return buffered, p.prove(ctx, buffered, proto, address, true)
+		out := newPeeked(c)
+		if err := p.prove(ctx, out, name, address, true); err != nil || !named {
+			return out, err
+		}
+		return out, p.introduce(out, address, means)
 	}
 	cfg := p.cfg.TLS().Clone()
 	cfg.NextProtos = []string{string(proto)}
+	if p.speaksOlder(proto) {
+		cfg.NextProtos = append(cfg.NextProtos, string(older[proto]))
+	}
 	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
 	cfg.VerifyConnection = func(state tls.ConnectionState) error { return p.certified(state, proto) }
 	secure := tls.Client(c, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}
-	if got := secure.ConnectionState().NegotiatedProtocol; got != string(proto) {
+	got, named := newer(secure.ConnectionState().NegotiatedProtocol)
+	if got != proto {
 		return nil, drover.Errorf(drover.Unavailable, "%s does not speak %s", address, proto)
 	}
-	return secure, nil
+	out := newPeeked(secure)
+	if !named {
+		return out, nil
+	}
+	return out, p.introduce(out, address, means)
 }
 
 // greeting is what a server says first in clear text.
@@ -251,6 +304,8 @@ type peeked struct {
 	net.Conn
 	r *bufio.Reader
 }
+
+func newPeeked(c net.Conn) *peeked { return &peeked{Conn: c, r: bufio.NewReaderSize(c, mostSaid)} }
 
 // Read implements net.Conn.
 func (c *peeked) Read(b []byte) (int, error) {

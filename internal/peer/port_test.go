@@ -88,7 +88,7 @@ func (l *logged) String() string {
 func split(t *testing.T, change func(*Config)) (*Port, *logged) {
 	t.Helper()
 	out := &logged{}
-	cfg := Config{Region: "global", Clock: clock.Wall{}, Log: slog.New(slog.NewTextHandler(out, nil))}
+	cfg := Config{Self: self(Identity{Region: "global"}), Clock: clock.Wall{}, Log: slog.New(slog.NewTextHandler(out, nil))}
 	change(&cfg)
 	in, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -96,6 +96,9 @@ func split(t *testing.T, change func(*Config)) (*Port, *logged) {
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p, out
 }
+
+// self is who a port says that it is.
+func self(i Identity) func() Identity { return func() Identity { return i } }
 
 func secret(list ...string) func(*Config) {
 	return func(c *Config) { c.Secrets = func(context.Context, string) []string { return list } }
@@ -150,7 +153,7 @@ func TestOnePort(t *testing.T) {
 			echo(t, p.Listener(Raft), "raft ")
 			echo(t, p.Listener(Forward), "forward ")
 			for proto, want := range map[Protocol]string{Raft: "raft ", Forward: "forward "} {
-				c, err := other.Dial(t.Context(), proto, p.Addr().String())
+				c, err := other.Dial(t.Context(), proto, p.Addr().String(), Identity{})
 				require.NoError(t, err)
 				says(t, c, want)
 			}
@@ -184,23 +187,25 @@ func TestOnlyServersSpeakAsServers(t *testing.T) {
 		want           string // of the dialler's error; "" = it learns it when it reads
 		logged         string
 	}{
-		"another secret":     {secret("a"), secret("b"), "gave no proof", "another secret"},
-		"a removed secret":   {secret("new"), secret("old", "new"), "gave no proof", "another secret"},
-		"no secret":          {secret("a"), secret(), "server.encrypt", ""},
-		"secret of neither":  {secret(), secret("b"), "gave no proof", "server.encrypt"},
-		"node's certificate": {server, secure(ca.tls(t, in, "client.global.drover")), "", `a server's has the name \"server.global.drover\"`},
-		"another region":     {server, secure(ca.tls(t, in, "server.far.drover")), "", "a server's has the name"},
-		"machine's":          {secure(bothTrusted), secure(believes), "", "unknown authority"},
-		"foreign":            {server, secure(foreign.tls(t, in, "server.global.drover")), "unknown authority", ""},
-		"ended":              {server, secure(ca.tls(t, time.Now().Add(-time.Hour), "server.global.drover")), "", "expired"},
-		"rogue listener":     {secure(ca.tls(t, in, "client.global.drover")), server, "a server's has the name", ""},
-		"clear to tls":       {server, secret("a"), "", ""},
+		"another secret":    {secret("a"), secret("b"), "another secret", "another secret"},
+		"a removed secret":  {secret("new"), secret("old", "new"), "another secret", "another secret"},
+		"no secret":         {secret("a"), secret(), "server.encrypt", ""},
+		"secret of neither": {secret(), secret("b"), "gave no proof", "server.encrypt"},
+		"node's certificate": {
+			server, secure(ca.tls(t, in, "client.global.drover")), "a server's has the name", `a server's has the name \"server.global.drover\"`,
+		},
+		"another region": {server, secure(ca.tls(t, in, "server.far.drover")), "a server's has the name", "a server's has the name"},
+		"machine's":      {secure(bothTrusted), secure(believes), "", "unknown authority"},
+		"foreign":        {server, secure(foreign.tls(t, in, "server.global.drover")), "unknown authority", ""},
+		"ended":          {server, secure(ca.tls(t, time.Now().Add(-time.Hour), "server.global.drover")), "", "expired"},
+		"rogue listener": {secure(ca.tls(t, in, "client.global.drover")), server, "a server's has the name", ""},
+		"clear to tls":   {server, secret("a"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, out := split(t, c.listens)
 			d, _ := split(t, c.dials)
-			conn, err := d.Dial(t.Context(), Raft, p.Addr().String())
+			conn, err := d.Dial(t.Context(), Raft, p.Addr().String(), Identity{})
 			if err == nil {
 				_, err = conn.Read(make([]byte, 1))
 				require.NoError(t, conn.Close())
@@ -220,7 +225,7 @@ func TestWhatNobodySpeaks(t *testing.T) {
 	p, out := split(t, secret("a"))
 	for range 3 {
 		for text, want := range map[string]string{
-			"drover-raft/9\n": "drover-raft/9", "d" + string(bytes.Repeat([]byte("x"), 2000)): "buffer full",
+			"drover-raft/9\n": "drover-raft/9", "d" + string(bytes.Repeat([]byte("x"), 2*mostSaid)): "buffer full",
 		} {
 			c, err := net.Dial("tcp", p.Addr().String())
 			require.NoError(t, err)
@@ -248,7 +253,7 @@ func TestClosing(t *testing.T) {
 	half, err := net.Dial("tcp", p.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = half.Close() })
-	_, err = half.Write([]byte("drover-raft/1\n"))
+	_, err = half.Write([]byte("drover-raft/2\n"))
 	require.NoError(t, err)
 	_, err = io.ReadFull(half, make([]byte, nonceBytes))
 	require.NoError(t, err, "it waits for our proof")
@@ -259,7 +264,7 @@ func TestClosing(t *testing.T) {
 	_, err = half.Read(make([]byte, 1))
 	require.Error(t, err)
 	d, _ := split(t, secret("a"))
-	_, err = d.Dial(t.Context(), Raft, p.Addr().String())
+	_, err = d.Dial(t.Context(), Raft, p.Addr().String(), Identity{})
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 }
 
@@ -273,7 +278,7 @@ func TestAnySecretThatIsKnown(t *testing.T) {
 			p, _ := split(t, of[0])
 			echo(t, p.Listener(Raft), "raft ")
 			d, _ := split(t, of[1])
-			c, err := d.Dial(t.Context(), Raft, p.Addr().String())
+			c, err := d.Dial(t.Context(), Raft, p.Addr().String(), Identity{})
 			require.NoError(t, err)
 			says(t, c, "raft ")
 		})
@@ -310,7 +315,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	before, _ := split(t, secure(old.tls(t, in, "server.global.drover")))
 	after, _ := split(t, secure(next.tls(t, in, "server.global.drover")))
 	dial := func(from *Port) error {
-		c, err := from.Dial(t.Context(), Raft, p.Addr().String())
+		c, err := from.Dial(t.Context(), Raft, p.Addr().String(), Identity{})
 		if err == nil {
 			_, err = c.Write([]byte("PRI *"))
 			require.NoError(t, err)

@@ -47,7 +47,7 @@ func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
 	if err != nil {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
 	}
-	names := ServerNames(p.cfg.Region)
+	names := ServerNames(p.cfg.Self().Region)
 	if !slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
 		return slices.Contains(names, name) || proto == Forward && isServerName(name)
 	}) {
@@ -71,10 +71,15 @@ func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address st
 	}
 	mine, theirs := make([]byte, nonceBytes), make([]byte, nonceBytes)
 	_, _ = rand.Read(mine) // it never fails
-	if _, err := c.Write(mine); err != nil {
-		return err
+	_, err := c.Write(mine)
+	n := 0
+	if err == nil {
+		n, err = io.ReadFull(c, theirs)
 	}
-	if _, err := io.ReadFull(c, theirs); err != nil {
+	switch {
+	case err != nil && n == 0 && dialled && ctx.Err() == nil:
+		return errSilent
+	case err != nil:
 		return noProof(err)
 	}
 	dialler, listener := mine, theirs
@@ -89,7 +94,7 @@ func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address st
 		return m.Sum(nil)
 	}
 	say := func(side, secret string) error { _, err := c.Write(mac(side, secret)); return err }
-	hear := func(side string, secrets ...string) (proved string, err error) {
+	check := func(side string, secrets ...string) (proved string, err error) {
 		got := make([]byte, sha256.Size)
 		if _, err := io.ReadFull(c, got); err != nil {
 			return "", noProof(err)
@@ -105,15 +110,22 @@ func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address st
 		if err := say("dialler", secrets[0]); err != nil {
 			return err
 		}
-		_, err := hear("listener", secrets[0])
+		_, err := check("listener", secrets[0])
 		return err
 	}
-	proved, err := hear("dialler", secrets...)
+	proved, err := check("dialler", secrets...)
+	if drover.CodeOf(err) == drover.Unauthorized {
+		_, _ = c.Write(make([]byte, sha256.Size)) // no proof, so that who dialled hears that it has another secret
+	}
 	if err != nil {
 		return err
 	}
 	return say("listener", proved)
 }
+
+// errSilent says that a listener closed the connection without a word: so do programs of before when they are told of a newer
+// protocol.
+var errSilent = noProof(errors.New("it closed the connection without a word"))
 
 func noProof(err error) error {
 	return drover.Errorf(drover.Unauthorized, "the peer gave no proof that it is a server: %w", err)

@@ -22,7 +22,7 @@ func (a *Agent) checkup() (cluster.Checkup, error) {
 	out := cluster.Checkup{
 		ID: self.ID, Name: self.FullName(), Region: self.Region, Version: version.Version, Now: a.deps.Clock.Now(),
 		Leader: leader.ID, LastContact: c.log.LastContact(), LastIndex: stats.LastIndex, Applied: stats.AppliedIndex, Sick: stats.Sick,
-		Writes: cluster.Writes(disk), Certificates: a.certificates(), Settings: a.cfg.Alike(),
+		Refused: c.servers.Refused(), Writes: cluster.Writes(disk), Certificates: a.certificates(), Settings: a.cfg.Alike(),
 	}
 	if state := c.store.Snapshot().Cluster(); state != nil {
 		out.Cluster = state.ID

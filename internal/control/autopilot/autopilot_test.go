@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // network is raftlog.Network over TCP, without a proof of who is who.
 type network struct{ net.Listener }
 
-func (network) Dial(ctx context.Context, address string) (net.Conn, error) {
+func (network) Dial(ctx context.Context, _, address string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", address)
 }

@@ -105,8 +105,8 @@ type network struct {
 	port *peer.Port
 }
 
-func (n network) Dial(ctx context.Context, address string) (net.Conn, error) {
-	return n.port.Dial(ctx, peer.Raft, address)
+func (n network) Dial(ctx context.Context, id, address string) (net.Conn, error) {
+	return n.port.Dial(ctx, peer.Raft, address, peer.Identity{Server: id})
 }
 
 func newWorld(t *testing.T) *world {
@@ -120,7 +120,8 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 	discard := slog.New(slog.DiscardHandler)
 	s := &one{name: name}
 	s.port = peer.Split(in, peer.Config{
-		Region: "global", Clock: clock.Wall{}, Log: discard, Secrets: func(context.Context, string) []string { return []string{"secret"} },
+		Self:  func() peer.Identity { return peer.Identity{Server: "id-" + name, Region: "global"} },
+		Clock: clock.Wall{}, Log: discard, Secrets: func(context.Context, string) []string { return []string{"secret"} },
 	})
 	s.log, err = raftlog.Open(raftlog.Config{ID: "id-" + name, Network: network{s.port.Listener(peer.Raft), s.port}, Join: true},
 		raftlog.Deps{FSM: fsm.New(store.New(), nil), Log: discard, Clock: clock.Wall{}})

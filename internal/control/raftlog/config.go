@@ -29,7 +29,8 @@ type Config struct {
 // Network is how servers reach each other. They prove to each other who they are before it hands a connection over.
 type Network interface {
 	net.Listener
-	Dial(ctx context.Context, address string) (net.Conn, error)
+	// Dial connects to the server with the id. It fails if another server is at the address.
+	Dial(ctx context.Context, id, address string) (net.Conn, error)
 }
 
 // Peer is a server of the cluster.

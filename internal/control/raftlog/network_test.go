@@ -11,7 +11,7 @@ import (
 // tcp is a Network without proof of who is who.
 type tcp struct{ net.Listener }
 
-func (tcp) Dial(ctx context.Context, address string) (net.Conn, error) {
+func (tcp) Dial(ctx context.Context, _, address string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", address)
 }

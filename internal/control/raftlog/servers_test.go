@@ -105,6 +105,50 @@ func TestAnEmptyServerDoesNotVoteForAnother(t *testing.T) {
 	require.True(t, vote(empty))
 }
 
+// asking is a Network that dials no other server than those whose ids it knows, by their addresses.
+type asking struct {
+	tcp
+	known map[string]string // ids by address
+}
+
+func (a asking) Dial(ctx context.Context, id, address string) (net.Conn, error) {
+	if a.known[address] != id {
+		return nil, drover.Errorf(drover.Unavailable, "server %q is not at %s", id, address)
+	}
+	return a.tcp.Dial(ctx, id, address)
+}
+
+// TestWhoIsDialled: the network is told which server is meant, also when another one had its address before: what is sent to the one
+// never reaches the other.
+func TestWhoIsDialled(t *testing.T) {
+	t.Parallel()
+	first, _ := network(t).(tcp)
+	logs, known := make([]*Log, 3), map[string]string{}
+	for i := range logs {
+		n, _ := network(t).(tcp)
+		if i == 0 {
+			n = first
+		}
+		l, err := Open(Config{ID: fmt.Sprintf("s%d", i), Network: asking{n, known}, Join: i > 0}, deps())
+		require.NoError(t, err)
+		logs[i] = l
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+	}
+	for _, l := range logs[:2] {
+		known[l.Address()] = l.ID()
+	}
+	require.NoError(t, logs[0].WaitLeader(t.Context()))
+	require.NoError(t, logs[0].AddVoter(t.Context(), "s1", logs[1].Address()), "it takes its entry")
+	require.NoError(t, logs[0].AddNonvoter(t.Context(), "else", logs[2].Address()))
+	for range 3 {
+		_, _, err := logs[0].Propose(t.Context(), register("j"))
+		require.NoError(t, err)
+	}
+	require.Zero(t, logs[2].Stats().LastIndex, "it is s2, and another one is meant")
+	require.NoError(t, logs[0].Transfer(t.Context(), "s1"))
+	require.NoError(t, logs[1].WaitLeader(t.Context()))
+}
+
 // roles are the servers as "id [leader] [voter]", in the order of the configuration.
 func roles(t *testing.T, l *Log) (out []string) {
 	t.Helper()

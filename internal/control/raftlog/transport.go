@@ -54,7 +54,7 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout, MsgpackUseNewTimeFormat: true,
 		MaxRPCsInFlight: 1, // with more, version 1.7.3 can wait for ever for its own pipeline when the leader changes
 	})
-	return merged(t, cfg.ID, func() error {
+	return merged(named{t}, cfg.ID, func() error {
 		t.CloseStreams()
 		return t.Close()
 	}), nil

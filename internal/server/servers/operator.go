@@ -45,8 +45,13 @@ func MemberOf(m members.Member) agent.Member {
 
 // Members implements agent.Servers.
 func (o Operator) Members() (out []agent.Member) {
+	refused := o.servers.Refused()
 	for _, m := range o.servers.Members() {
-		out = append(out, MemberOf(m))
+		one := MemberOf(m)
+		if why := refused[m.ID]; why != "" {
+			one.Tags["refused"] = why
+		}
+		out = append(out, one)
 	}
 	return out
 }

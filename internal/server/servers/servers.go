@@ -75,6 +75,9 @@ type Servers struct {
 
 	keeping sync.Mutex // held while the cluster's id is written
 
+	kept     string   // id of the cluster that this server belonged to when it was started; "" if to none
+	refusals refusals // by servers of the log
+
 	dialled struct { // what ForNodes remembers
 		mu      sync.Mutex // guards what follows
 		changed <-chan struct{}
@@ -107,8 +110,11 @@ func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	}
 	cfg.Self.Protocol = reads
 	s := &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), secret: rand.Text()}
+	if s.kept, err = read(cfg.Folder, clusterFile); err != nil {
+		return nil, err
+	}
 	s.port = peer.Split(in, peer.Config{
-		Region: cfg.Self.Region, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
+		Self: s.identity, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
 	})
 	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)
 	peercall.Handle(s.mux, procStatus, s.answerStatus)
@@ -142,17 +148,20 @@ func (s *Servers) Network() raftlog.Network {
 	if s.port == nil {
 		return nil
 	}
-	return network{s.port.Listener(peer.Raft), s.port}
+	return network{s.port.Listener(peer.Raft), s}
 }
 
 type network struct {
 	net.Listener
-	port *peer.Port
+	servers *Servers
 }
 
 // Dial implements raftlog.Network.
-func (n network) Dial(ctx context.Context, address string) (net.Conn, error) {
-	return n.port.Dial(ctx, peer.Raft, address)
+func (n network) Dial(ctx context.Context, id, address string) (net.Conn, error) {
+	self := n.servers.identity()
+	c, err := n.servers.port.Dial(ctx, peer.Raft, address, peer.Identity{Server: id, Region: self.Region, Cluster: self.Cluster})
+	n.servers.refusals.note(id, err)
+	return c, err
 }
 
 // Clustered reports whether there are other servers, or can be.
@@ -170,12 +179,13 @@ func (s *Servers) Mux() *peercall.Mux { return s.mux }
 // Client calls other servers; nil for a server that is alone.
 func (s *Servers) Client() *peercall.Client { return s.client }
 
-// Dial opens a connection to the server with the rpc address, for HTTP/1.1. Errors: Unavailable, Unauthorized.
+// Dial opens a connection to the server with the rpc address, for HTTP/1.1: to that which gossip or the log knows there. Errors:
+// Unavailable, also if another one is there; Unauthorized.
 func (s *Servers) Dial(ctx context.Context, address string) (net.Conn, error) {
 	if s.port == nil {
 		return nil, drover.Errorf(drover.Unavailable, "this server is alone")
 	}
-	return s.port.Dial(ctx, peer.Forward, address)
+	return s.port.Dial(ctx, peer.Forward, address, s.at(address))
 }
 
 // Open begins to gossip, over the log that was opened with Network. Errors: Unavailable if the port is taken; Invalid.
