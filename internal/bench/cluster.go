@@ -25,6 +25,7 @@ type planes struct {
 	jobsWanted int
 	nodeCount  int
 	allocs     int
+	profiles   string
 }
 
 // clusterCommand returns "drover bench cluster".
@@ -51,6 +52,7 @@ func clusterCommand(app *term.App) *cobra.Command {
 	c.Flags().IntVar(&m.jobsWanted, "jobs", 0, "how many jobs are registered; default 5,000, 500 with -quick")
 	c.Flags().IntVar(&m.nodeCount, "nodes", 0, "how many nodes are simulated; default 1,000, 100 with -quick")
 	c.Flags().IntVar(&m.allocs, "allocs", 0, "how many allocations they get; default ten a node")
+	c.Flags().StringVar(&m.profiles, "profiles", "", "a folder for profiles of the servers and of simulated nodes")
 	return c
 }
 
@@ -106,7 +108,9 @@ func (m *planes) onPlane(ctx context.Context, servers int, node string, part fun
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := cluster.Start(ctx, cluster.Config{Binary: self, Dir: dir, Servers: servers, Node: node, Clock: clock.Wall{}})
+	p, err := cluster.Start(ctx, cluster.Config{
+		Binary: self, Dir: dir, Servers: servers, Node: node, Debug: m.profiles != "", Clock: clock.Wall{},
+	})
 	if err != nil {
 		return err
 	}

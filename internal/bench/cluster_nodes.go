@@ -2,8 +2,8 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -27,7 +27,12 @@ func nodesCommand(app *term.App) *cobra.Command {
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			go func() { _, _ = io.Copy(io.Discard, app.In); cancel() }() // ends with the bench that has the other end
+			go func() { // ends with the bench that has the other end
+				defer cancel()
+				if err := cluster.Obey(app.In); err != nil {
+					fmt.Fprintln(app.Err, "profiles of simulated nodes:", err)
+				}
+			}()
 			cluster.RunNodes(ctx, clock.Wall{}, args[2:], first, count, func() { fmt.Fprintln(app.Out, "registered") })
 			return nil
 		},
@@ -41,32 +46,42 @@ func (m *planes) manyNodes(ctx context.Context) error {
 		m.prefix = fmt.Sprintf("%d nodes: ", m.nodeCount)
 		defer func() { m.prefix = "" }()
 		m.api = newAPI(p.Servers[0].URL)
-		empty, begin := serversMB(p), m.now()
+		leads, err := p.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		empty, begin, before := serversMB(p), m.now(), rolesOf(p, leads, nil)
 		nodes, err := p.StartNodes(ctx, m.nodeCount)
 		if err != nil {
 			return err
 		}
 		defer nodes.Close()
 		m.report("registered", m.now().Sub(begin).Seconds(), "s", "≤ 60", "")
+		m.reportRoles("registration", rolesOf(p, leads, nodes).since(before), m.nodeCount)
 		m.report("memory of the servers a node", (serversMB(p)-empty)*1e3/float64(m.nodeCount), "kB", "", "")
 		simulated := 0.0
 		for _, c := range nodes.Processes {
 			simulated += memoryMB(c.Process.Pid, "VmRSS")
 		}
 		m.report("memory of a simulated node", simulated*1e3/float64(m.nodeCount), "kB", "", "")
-		if err := m.manyAllocs(ctx); err != nil {
+		if err := m.manyAllocs(ctx, p, leads, nodes); err != nil {
 			return err
 		}
-		idle := m.idleServers(ctx, p) * 1e3 / float64(m.nodeCount)
-		m.report("CPU of the servers when nothing happens, a thousand nodes", idle, "% of a core", "", "")
+		if err := m.idleServers(ctx, p, leads, nodes); err != nil {
+			return err
+		}
 		m.report("peak memory of a server", peakMB(p), "MB", "", "")
 		return m.survivors(ctx, p)
 	})
 }
 
 // manyAllocs runs one job of many allocations.
-func (m *planes) manyAllocs(ctx context.Context) error {
-	begin := m.now()
+func (m *planes) manyAllocs(ctx context.Context, p *cluster.Plane, leads int, nodes *cluster.Nodes) error {
+	profiled, err := m.profile(ctx, p, nodes, "job")
+	if err != nil {
+		return err
+	}
+	begin, before := m.now(), rolesOf(p, leads, nodes)
 	job := benchJob("many", drover.JobTypeBatch, "mock_driver", m.allocs, map[string]any{"run_for": "24h"})
 	if err := m.register(ctx, job); err != nil {
 		return err
@@ -78,7 +93,73 @@ func (m *planes) manyAllocs(ctx context.Context) error {
 	m.report(fmt.Sprintf("one job of %d allocations, placed and reported running", m.allocs), took.Seconds(), "s", "", "")
 	m.report("allocations placed and reported running", float64(m.allocs)/took.Seconds(), "a second", "≥ 5,000",
 		"Nomad about 1,500 on a large cluster")
-	return nil
+	m.reportRoles("allocation", rolesOf(p, leads, nodes).since(before), m.allocs)
+	return profiled()
+}
+
+// roles is the CPU time that each part of a plane has used, in seconds. That of the servers is the product's; simulated nodes
+// cost other than real ones.
+type roles struct{ leader, followers, nodes float64 }
+
+// rolesOf reads the times until now. nodes may be nil.
+func rolesOf(p *cluster.Plane, leads int, nodes *cluster.Nodes) (r roles) {
+	for i, a := range p.Servers {
+		if i == leads {
+			r.leader += cpuSeconds(a.Process.Process.Pid)
+		} else {
+			r.followers += cpuSeconds(a.Process.Process.Pid)
+		}
+	}
+	if nodes != nil {
+		for _, c := range nodes.Processes {
+			r.nodes += cpuSeconds(c.Process.Pid)
+		}
+	}
+	return r
+}
+
+func (r roles) since(before roles) roles {
+	return roles{r.leader - before.leader, r.followers - before.followers, r.nodes - before.nodes}
+}
+
+// reportRoles tells what each of n things cost. The figures hold however busy the machine is with other things.
+func (m *planes) reportRoles(what string, spent roles, n int) {
+	each := 1e6 / float64(n)
+	m.report("CPU of the leader, each "+what, spent.leader*each, "µs", "", "")
+	m.report("CPU of the followers together, each "+what, spent.followers*each, "µs", "", "")
+	m.report("CPU of the simulated nodes, each "+what, spent.nodes*each, "µs", "", "")
+}
+
+// profileSeconds is how long a profile of the servers is.
+const profileSeconds = 10
+
+// profile begins profiles of what follows, if they are wanted; the function that it returns waits for them.
+func (m *planes) profile(ctx context.Context, p *cluster.Plane, nodes *cluster.Nodes, name string) (wait func() error, err error) {
+	if m.profiles == "" {
+		return func() error { return nil }, nil
+	}
+	if err := nodes.Profile(m.profiles, name); err != nil {
+		return nil, err
+	}
+	servers := p.Profile(ctx, m.profiles, name, profileSeconds)
+	return func() error { return errors.Join(nodes.Profiled(), servers()) }, nil
+}
+
+// idleServers tells what nodes cost when nothing happens.
+func (m *planes) idleServers(ctx context.Context, p *cluster.Plane, leads int, nodes *cluster.Nodes) error {
+	clock.Sleep(ctx, clock.Wall{}, m.while(5*time.Second)) // what just started calms down
+	profiled, err := m.profile(ctx, p, nodes, "idle")
+	if err != nil {
+		return err
+	}
+	before, begin := rolesOf(p, leads, nodes), m.now()
+	clock.Sleep(ctx, clock.Wall{}, m.while(20*time.Second))
+	spent := rolesOf(p, leads, nodes).since(before)
+	share := 100 * 1e3 / float64(m.nodeCount) / m.now().Sub(begin).Seconds()
+	m.report("CPU of the servers when nothing happens, a thousand nodes", (spent.leader+spent.followers)*share, "% of a core", "", "")
+	m.report("CPU of the leader when nothing happens, a thousand nodes", spent.leader*share, "% of a core", "", "")
+	m.report("CPU of the nodes when nothing happens, a thousand nodes", spent.nodes*share, "% of a core", "", "")
+	return profiled()
 }
 
 // survivors kills the leader, waits a while, and counts those that are still ready.
@@ -110,20 +191,6 @@ func (m *planes) while(full time.Duration) time.Duration {
 		return full / 10
 	}
 	return full
-}
-
-// idleServers is the CPU of all servers, in percent of a core.
-func (m *planes) idleServers(ctx context.Context, p *cluster.Plane) float64 {
-	sum := func() (t float64) {
-		for _, a := range p.Servers {
-			t += cpuSeconds(a.Process.Process.Pid)
-		}
-		return t
-	}
-	clock.Sleep(ctx, clock.Wall{}, m.while(5*time.Second)) // what just started calms down
-	before, begin := sum(), m.now()
-	clock.Sleep(ctx, clock.Wall{}, m.while(20*time.Second))
-	return 100 * (sum() - before) / m.now().Sub(begin).Seconds()
 }
 
 // serversMB is the memory of all servers.

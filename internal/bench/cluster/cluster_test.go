@@ -1,7 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,3 +51,21 @@ func TestSimulatedNodesHaveRoom(t *testing.T) {
 	require.Positive(t, n.NodeResources.Cpu.CpuShares)
 	require.Equal(t, drover.DefaultNodePool, n.NodePool)
 }
+
+// A process of simulated nodes keeps profiles as it is told, until the bench is gone.
+func TestProfilesOnRequest(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "job-nodes0")
+	var told bytes.Buffer
+	n := &Nodes{inputs: []io.WriteCloser{keptOpen{&told}}}
+	require.NoError(t, n.Profile(filepath.Dir(name), "job"))
+	require.NoError(t, n.Profiled())
+	require.NoError(t, Obey(&told))
+	info, err := os.Stat(name + ".cpu.prof")
+	require.NoError(t, err)
+	require.Positive(t, info.Size())
+	require.Error(t, Obey(strings.NewReader("profile "+filepath.Join(name, "no", "folder"))))
+}
+
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }

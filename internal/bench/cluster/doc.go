@@ -2,5 +2,5 @@
 // node beside them, or with thousands that are simulated. It asks them through their API, as everybody does.
 //
 // Its goroutines: the one that reads an agent's output ends with the agent; those that write while a leader is killed end
-// with that measurement; those of simulated nodes when the nodes are closed.
+// with that measurement; those of simulated nodes when the nodes are closed; those that fetch a profile with the profile.
 package cluster

@@ -49,7 +49,7 @@ const perProcess = 2500
 // Nodes are processes that simulate nodes.
 type Nodes struct {
 	Processes []*exec.Cmd
-	inputs    []io.Closer // each ends when its input does
+	inputs    []io.WriteCloser // each ends when its input does
 }
 
 // NodesCommand is the hidden command that RunNodes is for: it gets the first number, the count and the servers.

@@ -24,6 +24,7 @@ type Config struct {
 	Dir     string // of all that is kept
 	Servers int    // 1, 3 or 5
 	Node    string // configuration of a node that is started too; "" is none
+	Debug   bool   // servers answer for profiles
 	Clock   clock.Clock
 }
 
@@ -75,7 +76,7 @@ func (p *Plane) start(ctx context.Context) error {
 		}
 	}
 	for i := range cfg.Servers {
-		a, err := p.agent(fmt.Sprint("s", i), serverText(i, gossip, rpc[i]))
+		a, err := p.agent(fmt.Sprint("s", i), fmt.Sprintf("enable_debug = %t\n", cfg.Debug)+serverText(i, gossip, rpc[i]))
 		if err != nil {
 			return err
 		}
