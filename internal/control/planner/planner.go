@@ -33,7 +33,7 @@ type Log interface {
 // Config bounds the entries. The zero value of a field means its default.
 type Config struct {
 	MaxPlans  int // plans in one entry; default 512
-	MaxAllocs int // allocations in one entry, unless one plan alone has more; default 5,000
+	MaxAllocs int // allocations in one entry, but for a node or an all-or-nothing plan that has more alone; default 5,000
 }
 
 // Deps is what a Planner needs.
@@ -95,7 +95,7 @@ func (p *Planner) took(name string, began time.Time) {
 
 // Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex
 // means that parts were refused: plan again on a state at least that new. The other parts are committed then, but of
-// evals only those with a WaitUntil.
+// evals only those with a WaitUntil. A plan of more than Config.MaxAllocs is committed in parts, one after the other.
 // Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
@@ -105,6 +105,20 @@ func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover
 		return drover.PlanResult{}, err
 	}
 	defer giveBack()
+	var result whole
+	parts := split(plan, p.cfg.MaxAllocs)
+	for i, part := range parts {
+		r, err := p.submit(ctx, part, result.evals(evals, i == len(parts)-1))
+		if err != nil {
+			return drover.PlanResult{}, err
+		}
+		result.add(r)
+	}
+	return result.PlanResult, nil
+}
+
+// submit has a part of a plan checked and committed, with evals.
+func (p *Planner) submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
 	s := &submission{plan: plan, evals: evals, done: make(chan struct{})}
 	if err := p.enqueue(s); err != nil {
 		return drover.PlanResult{}, err
