@@ -22,8 +22,14 @@ type timing struct {
 // lasting bears a peer that does not answer for a while, brisk does not.
 var (
 	lasting = timing{idle: 15 * time.Second, ping: 10 * time.Second, dial: 10 * time.Second}
-	brisk   = timing{idle: 500 * time.Millisecond, ping: time.Second, dial: 1500 * time.Millisecond, unused: 30 * time.Second}
+	brisk   = timing{dial: 1500 * time.Millisecond}
 )
+
+// HTTP2 is for a server whose nodes dial: it closes the connection of a node that is gone, with its tunnel. Nodes ping when nothing
+// else is to be said, so that the server itself has to ask only those that have fallen silent.
+func HTTP2() *http.HTTP2Config {
+	return &http.HTTP2Config{SendPingTimeout: lasting.idle + lasting.ping, PingTimeout: lasting.ping}
+}
 
 // NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.
 func NewHTTPClient(tlsConfig *tls.Config) *http.Client { return newHTTPClient(tlsConfig, nil, lasting) }

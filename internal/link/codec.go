@@ -1,36 +1,60 @@
 package link
 
 import (
-	"bytes"
 	"reflect"
+	"sync"
 
+	"connectrpc.com/connect"
 	"github.com/hashicorp/go-msgpack/v2/codec"
 )
 
-// msgpack is a connect.Codec for any Go value. Field names are Go's own: json tags are not looked at.
-type msgpack struct{ handle *codec.MsgpackHandle }
+// msgpack is a connect.Codec for any Go value. Field names are Go's own, unless a codec tag says otherwise: json tags are not
+// looked at.
+type msgpack struct{}
 
-// newMsgpack is the codec of the link. Fields go by their Go names unless a codec tag says otherwise.
-func newMsgpack() msgpack {
+// handle is the link's dialect of msgpack. There is one, as it learns the types that it is used for.
+var handle = func() *codec.MsgpackHandle {
 	h := &codec.MsgpackHandle{}
 	h.RawToString = true
 	h.WriteExt = true
 	h.MapType = reflect.TypeFor[map[string]any]()
 	h.TypeInfos = codec.NewTypeInfos([]string{"codec"})
-	return msgpack{h}
-}
+	return h
+}()
+
+// What both sides of a call agree on. Nothing is compressed: what a node is asked and told is small, and compressing it took
+// longer than anything else that was done with it. Peers of before ask for gzip, and understand what is sent without.
+var (
+	clientOptions  = connect.WithClientOptions(connect.WithCodec(msgpack{}), connect.WithAcceptCompression("gzip", nil, nil))
+	handlerOptions = connect.WithHandlerOptions(connect.WithCodec(msgpack{}), connect.WithCompression("gzip", nil, nil))
+)
 
 // Name is the codec's name in content types.
 func (msgpack) Name() string { return "msgpack" }
 
+// encoders and decoders are used again: they are larger than what most messages have to say.
+var (
+	encoders = sync.Pool{New: func() any { return codec.NewEncoderBytes(new([]byte), handle) }}
+	decoders = sync.Pool{New: func() any { return codec.NewDecoderBytes(nil, handle) }}
+)
+
 // Marshal encodes v.
 func (m msgpack) Marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	err := codec.NewEncoder(&buf, m.handle).Encode(v)
-	return buf.Bytes(), err
+	var out []byte
+	e := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // it has no others
+	e.ResetBytes(&out)
+	err := e.Encode(v)
+	e.ResetBytes(new([]byte))
+	encoders.Put(e)
+	return out, err
 }
 
-// Unmarshal decodes into v. The bytes may be kept by v.
+// Unmarshal decodes into v, which keeps nothing of the bytes.
 func (m msgpack) Unmarshal(data []byte, v any) error {
-	return codec.NewDecoderBytes(data, m.handle).Decode(v)
+	d := decoders.Get().(*codec.Decoder) //nolint:forcetypeassert // it has no others
+	d.ResetBytes(data)
+	err := d.Decode(v)
+	d.ResetBytes(nil)
+	decoders.Put(d)
+	return err
 }

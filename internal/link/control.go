@@ -32,7 +32,7 @@ type Authenticator interface {
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
 func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handler {
 	mux := http.NewServeMux()
-	opts := connect.WithCodec(newMsgpack())
+	opts := handlerOptions
 	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*exchange.Registration, error) {
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
@@ -56,12 +56,16 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		reply, err := c.Heartbeat(ctx, r.NodeID)
 		return &reply, err
 	})
-	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Assignment, error) {
+	var encoded jobs
+	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*pullReply, error) {
 		if err := checked(ctx, h, r); err != nil {
 			return nil, err
 		}
-		reply, err := c.Pull(ctx, r.NodeID, exchange.Seen{Index: r.Since, State: r.State, Age: r.Age}, r.MaxWait)
-		return &reply, err
+		a, err := c.Pull(ctx, r.NodeID, exchange.Seen{Index: r.Since, State: r.State, Age: r.Age}, r.MaxWait)
+		if err != nil {
+			return nil, err
+		}
+		return encoded.reply(a, r.Apart)
 	})
 	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
 		if err := checked(ctx, h, r); err != nil {
@@ -92,7 +96,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 
 // unary mounts one procedure with the error translation.
 func unary[Req, Res any](
-	mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, http.Header, *Req) (*Res, error),
+	mux *http.ServeMux, procedure string, opts connect.HandlerOption, f func(context.Context, http.Header, *Req) (*Res, error),
 ) {
 	handle := func(ctx context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) {
 		res, err := f(ctx, r.Header(), r.Msg)
@@ -108,7 +112,7 @@ func unary[Req, Res any](
 type Control struct {
 	register  *connect.Client[registerRequest, exchange.Registration]
 	heartbeat *connect.Client[nodeRequest, exchange.Registration]
-	pull      *connect.Client[nodeRequest, exchange.Assignment]
+	pull      *connect.Client[nodeRequest, pullReply]
 	push      *connect.Client[nodeRequest, empty]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
@@ -126,11 +130,11 @@ type Identity struct {
 // NewControl returns a client for control at base, e.g. "http://10.0.0.1:4647". The http client must speak HTTP/2
 // (NewHTTPClient makes one).
 func NewControl(hc *http.Client, base string, identity Identity) *Control {
-	opts := connect.WithCodec(newMsgpack())
+	opts := clientOptions
 	return &Control{
 		register:  connect.NewClient[registerRequest, exchange.Registration](hc, base+procRegister, opts),
 		heartbeat: connect.NewClient[nodeRequest, exchange.Registration](hc, base+procHeartbeat, opts),
-		pull:      connect.NewClient[nodeRequest, exchange.Assignment](hc, base+procPull, opts),
+		pull:      connect.NewClient[nodeRequest, pullReply](hc, base+procPull, opts),
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
@@ -149,8 +153,12 @@ func (c *Control) Heartbeat(ctx context.Context, nodeID string) (exchange.Regist
 
 // Pull waits for changes of what control wants.
 func (c *Control) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
-	r := nodeRequest{NodeID: nodeID, Since: seen.Index, State: seen.State, Age: seen.Age, MaxWait: maxWait}
-	return call(ctx, c.pull, c.who(), &r)
+	r := nodeRequest{NodeID: nodeID, Since: seen.Index, State: seen.State, Age: seen.Age, MaxWait: maxWait, Apart: true}
+	reply, err := call(ctx, c.pull, c.who(), &r)
+	if err != nil {
+		return exchange.Assignment{}, err
+	}
+	return reply.assignment()
 }
 
 // Push reports what the node observes.

@@ -50,12 +50,13 @@ type Dialed struct {
 	main   *server         // nil until the first call
 	moved  context.Context //nolint:containedctx // ends when calls have to be made otherwise
 	move   context.CancelFunc
-	opened bool // open is closed
+	opened bool          // open is closed
+	pace   time.Duration // between pings of the main server
 }
 
 // Dial makes the node's side of the link. It connects when Run or a call does.
 func Dial(cfg DialConfig) *Dialed {
-	d := &Dialed{cfg: cfg, open: make(chan struct{})}
+	d := &Dialed{cfg: cfg, open: make(chan struct{}), pace: leastPace}
 	d.moved, d.move = context.WithCancel(context.Background()) //nolint:forbidigo // until the first move
 	known := addresses(cfg.Servers)
 	for _, s := range d.kept() {
@@ -72,6 +73,7 @@ func Dial(cfg DialConfig) *Dialed {
 func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
 	var keepers sync.WaitGroup
 	defer keepers.Wait()
+	keepers.Go(func() { d.watch(ctx) }) // ends with ctx
 	for ctx.Err() == nil {
 		changed := d.changed.C()
 		for _, s := range d.begin() {
@@ -89,7 +91,7 @@ func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
 func (d *Dialed) keep(ctx context.Context, w exchange.Workloads, s *server) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer s.close()
+	defer s.line.close()
 	unwatch := context.AfterFunc(s.life, cancel) //nolint:contextcheck // it watches the server
 	defer unwatch()
 	wait := leastWait
@@ -97,8 +99,8 @@ func (d *Dialed) keep(ctx context.Context, w exchange.Workloads, s *server) {
 	for ctx.Err() == nil {
 		token, err := d.cfg.Token(ctx, s.address)
 		if err == nil {
-			s.setToken(token)
-			err = s.lasting.ServeWorkloads(ctx, w, func(serverID string) {
+			s.control.SetJoinToken(token)
+			err = s.control.ServeWorkloads(ctx, w, func(serverID string) {
 				wait, said.last = leastWait, ""
 				d.stands(s, serverID)
 			})

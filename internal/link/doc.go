@@ -4,10 +4,10 @@
 //
 // Messages are plain Go structs in msgpack, so there is no second set of types.
 //
-// A node has a tunnel to each server and asks one of them (Dialed); where a server has none, a pipe leads through the tunnel of
-// another one (Piped).
+// A node has one connection with each server (line), with a tunnel, and asks one of them (Dialed) for as long as that gives signs of
+// life; where a server has no tunnel, a pipe leads through that of another one (Piped).
 //
 // It knows no plane, and decides nothing but which server is asked: it carries package exchange's interfaces. A tunnel owns its
 // connection's goroutines, which end when it closes, as those of a pipe; a session's ends with the stream. Dialed.Run owns those
-// that keep the tunnels.
+// that keep the tunnels and watch the main server.
 package link

@@ -23,7 +23,7 @@ const EnrollPath = procEnroll
 // request, both in PEM. Errors: certify's.
 func EnrollHandler(certify func(ctx context.Context, who Identity, csr []byte) ([]byte, error)) http.Handler {
 	mux := http.NewServeMux()
-	unary(mux, procEnroll, connect.WithCodec(newMsgpack()), func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
+	unary(mux, procEnroll, handlerOptions, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
 		cert, err := certify(ctx, r.Identity, r.CSR)
 		return &enrollReply{cert}, err
 	})
@@ -32,7 +32,7 @@ func EnrollHandler(certify func(ctx context.Context, who Identity, csr []byte) (
 
 // Enroll asks the server at base for a certificate. Errors: Unauthorized, Invalid, Unavailable.
 func Enroll(ctx context.Context, hc *http.Client, base string, who Identity, csr []byte) ([]byte, error) {
-	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, connect.WithCodec(newMsgpack()))
+	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, clientOptions)
 	reply, err := call(ctx, client, Identity{}, &enrollRequest{who, csr})
 	return reply.Certificate, err
 }

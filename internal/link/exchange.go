@@ -28,6 +28,9 @@ func (d *Dialed) Heartbeat(ctx context.Context, nodeID string) (exchange.Registr
 // registered learns from the answer which servers there are.
 func (d *Dialed) registered(r exchange.Registration, err error) (exchange.Registration, error) {
 	if err == nil {
+		d.mu.Lock()
+		d.pace = pace(r.TTL)
+		d.mu.Unlock()
 		d.Learn(r.Servers)
 		d.prefer()
 	}

@@ -151,7 +151,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 // Whatever a program writes and however it ends, the frame that arrives is the frame that was sent.
 func TestFramesAreEncodedWhole(t *testing.T) {
 	t.Parallel()
-	codec := newMsgpack()
+	codec := msgpack{}
 	rapid.Check(t, func(t *rapid.T) {
 		sent := execution.Frame{
 			Stream: execution.Stream(rapid.IntRange(0, 2).Draw(t, "stream")), Offset: rapid.Int64().Draw(t, "offset"),

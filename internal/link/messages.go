@@ -52,6 +52,19 @@ type nodeRequest struct {
 	Age     string // and age
 	MaxWait time.Duration
 	Updates []exchange.AllocUpdate
+	Apart   bool // a Pull may be answered with jobs that stand apart
+}
+
+// pullReply is an exchange.Assignment on its way. Nodes of before know no Jobs: their allocations carry their jobs, as those of
+// servers of before do.
+type pullReply struct {
+	Index  uint64
+	State  uint64
+	Age    string
+	Allocs []*drover.Allocation // without what Jobs has, and what is for people only
+	Meta   map[string]*string
+	Jobs   [][]byte // encoded
+	JobOf  []int    // the place of each allocation's job in Jobs; -1 = it has none
 }
 
 // chunk is a piece of a byte stream; the first of a FileRead also has the file's info.

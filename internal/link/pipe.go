@@ -31,7 +31,7 @@ const PipePath = "/drover/node/"
 const pipeProtocol = "drover-pipe"
 
 // pipeHandler serves w over each pipe that comes.
-func pipeHandler(w exchange.Workloads, opts connect.Option) http.Handler {
+func pipeHandler(w exchange.Workloads, opts connect.HandlerOption) http.Handler {
 	return connect.NewBidiStreamHandler(procPipe, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		if err := s.Send(&chunk{}); err != nil { // says: accepted
 			return err
@@ -41,14 +41,14 @@ func pipeHandler(w exchange.Workloads, opts connect.Option) http.Handler {
 		conn := newStreamConn(s.Receive, s.Send, cancel)
 		defer func() { _ = conn.Close() }()
 		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken))
+		serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken), lasting)
 		return nil
 	}, opts)
 }
 
-// serveWorkloads serves control over a connection until that breaks.
-func serveWorkloads(ctx context.Context, conn net.Conn, handler http.Handler) {
-	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
+// serveWorkloads serves control over a connection until that breaks, or the peer does not answer pings.
+func serveWorkloads(ctx context.Context, conn net.Conn, handler http.Handler, at timing) {
+	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: at.idle, PingTimeout: at.ping, MaxConcurrentStreams: 100_000}
 	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
 	server.ServeConn(conn, &http2.ServeConnOpts{Context: base, Handler: handler})
 }
@@ -87,7 +87,7 @@ func pipeHere(w http.ResponseWriter, r *http.Request, own exchange.Workloads) er
 		return err
 	}
 	conn := &watched{Conn: c}
-	serveWorkloads(r.Context(), conn, workloadsHandler(own, conn.broke.Load))
+	serveWorkloads(r.Context(), conn, workloadsHandler(own, conn.broke.Load), lasting)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
 		return nil, err
 	}
 	t := &http2.Transport{
-		AllowHTTP: true, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, IdleConnTimeout: time.Minute,
+		AllowHTTP: true, ReadIdleTimeout: lasting.idle, PingTimeout: lasting.ping, IdleConnTimeout: time.Minute,
 		StrictMaxConcurrentStreams: true,
 	}
 	if p.open, err = t.NewClientConn(piped); err != nil {

@@ -66,12 +66,12 @@ func (d *Dialed) relayTo(ctx context.Context, to *server) (net.Conn, error) {
 	if d.cfg.TLS != nil {
 		scheme = "https://"
 	}
-	client := connect.NewClient[chunk, chunk](hc, scheme+to.address+procRelay, connect.WithCodec(newMsgpack()))
+	client := connect.NewClient[chunk, chunk](hc, scheme+to.address+procRelay, clientOptions)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := func() { cancel(); hc.CloseIdleConnections() }
 	opening := context.AfterFunc(ctx, cancel)
 	s := client.CallBidiStream(life)
-	to.lasting.who().set(s.RequestHeader())
+	to.control.who().set(s.RequestHeader())
 	err := s.Send(nil)
 	if err == nil {
 		_, err = s.Receive()
@@ -151,7 +151,7 @@ func (r *Relays) Handler(auth Authenticator, next http.Handler) http.Handler {
 			return err
 		}
 		return r.serve(ctx, node, s)
-	}, connect.WithCodec(newMsgpack())))
+	}, handlerOptions))
 	return mux
 }
 

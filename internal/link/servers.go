@@ -8,7 +8,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"io/fs"
-	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -22,10 +21,10 @@ type server struct {
 	life    context.Context //nolint:containedctx // ends when the server is forgotten
 	forget  context.CancelFunc
 
-	// Two connections: a tunnel bears a server that is slow for a while, as people's sessions go over it. What the node has to
-	// do is asked over one that breaks as soon as the server does not answer, if there is another server.
-	lasting, brisk *Control
-	clients        [2]*http.Client
+	// The tunnel bears a server that is slow for a while, as people's sessions go over it. So does the line; but who does not
+	// answer in time is not the main server any longer (watch).
+	control *Control
+	line    *line
 
 	id     string    // that it said when the tunnel was opened; guarded by Dialed.mu, as what follows
 	begun  bool      // the tunnel is kept
@@ -44,23 +43,19 @@ func (d *Dialed) newServer(address string) *server {
 	if d.cfg.TLS != nil {
 		scheme = "https://"
 	}
-	s := &server{address: address}
+	s := &server{address: address, line: newLine(address, d.cfg.TLS, d.cfg.Names, d.patience)}
 	s.life, s.forget = context.WithCancel(context.Background()) //nolint:forbidigo // as long as the server is known
-	s.clients[0], s.clients[1] = newHTTPClient(d.cfg.TLS, d.cfg.Names, lasting), newHTTPClient(d.cfg.TLS, d.cfg.Names, brisk)
-	s.lasting, s.brisk = NewControl(s.clients[0], scheme+address, d.cfg.Identity), NewControl(s.clients[1], scheme+address, d.cfg.Identity)
-	s.lasting.faces = d.cfg.Faces
+	s.control = NewControl(s.line.client(), scheme+address, d.cfg.Identity)
+	s.control.faces = d.cfg.Faces
 	return s
 }
 
-func (s *server) setToken(token string) {
-	s.lasting.SetJoinToken(token)
-	s.brisk.SetJoinToken(token)
-}
-
-func (s *server) close() {
-	for _, c := range s.clients {
-		c.CloseIdleConnections()
+// patience is how long a server may take to accept a connection: not for long if there is another one.
+func (d *Dialed) patience() time.Duration {
+	if d.count() > 1 {
+		return brisk.dial
 	}
+	return lasting.dial
 }
 
 // addresses are the servers that are configured.
@@ -80,7 +75,6 @@ func has(list []exchange.Server, s exchange.Server) bool {
 func (d *Dialed) put(wanted []exchange.Server) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	alone := len(d.list) == 1
 	d.list = slices.DeleteFunc(d.list, func(s *server) bool {
 		if has(wanted, exchange.Server{Address: s.address}) {
 			return false
@@ -105,9 +99,6 @@ func (d *Dialed) put(wanted []exchange.Server) (changed bool) {
 		return h.Sum64()
 	}
 	slices.SortFunc(d.list, func(a, b *server) int { return cmp.Compare(weight(a), weight(b)) })
-	if alone && len(d.list) > 1 {
-		d.moveLocked() // to the brisk connection
-	}
 	return changed
 }
 
@@ -194,10 +185,7 @@ func (d *Dialed) mainServer() (s *server, c *Control, moved context.Context) {
 	if d.main == nil {
 		d.main = d.nextLocked(-1)
 	}
-	if len(d.list) == 1 {
-		return d.main, d.main.lasting, d.moved
-	}
-	return d.main, d.main.brisk, d.moved
+	return d.main, d.main.control, d.moved
 }
 
 // nextLocked returns the first server behind that place that can be expected to answer, or else just the first.
@@ -242,7 +230,6 @@ func (d *Dialed) leave(s *server, why error) {
 	to := d.main.address
 	d.moveLocked()
 	d.mu.Unlock()
-	s.clients[1].CloseIdleConnections()
 	d.cfg.Log.Info("speaking with another server", "from", s.address, "to", to, "why", why)
 }
 

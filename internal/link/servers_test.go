@@ -66,6 +66,8 @@ type proxy struct {
 	to     string
 	paused chan struct{}
 	conns  sync.WaitGroup
+
+	accepted atomic.Int32
 }
 
 func (p *proxy) run() {
@@ -74,6 +76,7 @@ func (p *proxy) run() {
 		if err != nil {
 			return
 		}
+		p.accepted.Add(1)
 		up, err := net.Dial("tcp", p.to)
 		if err != nil {
 			_ = c.Close()

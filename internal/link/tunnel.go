@@ -35,7 +35,7 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 	if ready != nil {
 		ready(s.ResponseHeader().Get(serverHeader))
 	}
-	serveWorkloads(ctx, conn, c.tunnelled(w, conn.broken))
+	serveWorkloads(ctx, conn, c.tunnelled(w, conn.broken), timing{}) // the line finds out that the server is gone
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
 }
 
@@ -119,7 +119,7 @@ func (n *Nodes) Agent(nodeID string) (http.RoundTripper, error) {
 func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk]) error {
 	gone := make(chan struct{})
 	conn := newStreamConn(s.Receive, s.Send, sync.OnceFunc(func() { close(gone) }))
-	t := &http2.Transport{AllowHTTP: true, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, StrictMaxConcurrentStreams: true}
+	t := &http2.Transport{AllowHTTP: true, StrictMaxConcurrentStreams: true} // HTTP2 finds out that the node is gone
 	cc, err := t.NewClientConn(conn)
 	if err != nil {
 		return drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)

@@ -16,13 +16,13 @@ import (
 // workloadsClient is exchange.Workloads of a node in another process.
 type workloadsClient struct {
 	http *http.Client
-	opts connect.Option
+	opts connect.ClientOption
 }
 
 const nodeBase = "http://node"
 
 func newWorkloadsClient(hc *http.Client) *workloadsClient {
-	return &workloadsClient{hc, connect.WithCodec(newMsgpack())}
+	return &workloadsClient{hc, clientOptions}
 }
 
 func nodeCall[Res any](ctx context.Context, c *workloadsClient, procedure string, t target) (Res, error) {

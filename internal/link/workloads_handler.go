@@ -18,7 +18,7 @@ const chunkSize = 64 << 10
 // workloadsHandler serves a node's workloads to control. broken reports whether control is not connected any more.
 func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	mux := http.NewServeMux()
-	opts := connect.WithCodec(newMsgpack())
+	opts := handlerOptions
 	on := func(procedure string, f func(ctx context.Context, t *target) error) {
 		unary(mux, procedure, opts, func(ctx context.Context, _ http.Header, t *target) (*empty, error) { return &empty{}, f(ctx, t) })
 	}
@@ -109,7 +109,7 @@ func serveLogs(ctx context.Context, w exchange.AllocFolder, r exchange.LogReques
 
 // streamed mounts a procedure that answers with a stream, with the error translation.
 func streamed[Req, Res any](
-	mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, *Req, *connect.ServerStream[Res]) error,
+	mux *http.ServeMux, procedure string, opts connect.HandlerOption, f func(context.Context, *Req, *connect.ServerStream[Res]) error,
 ) {
 	handle := func(ctx context.Context, r *connect.Request[Req], s *connect.ServerStream[Res]) error {
 		return toWire(f(ctx, r.Msg, s))
@@ -119,7 +119,7 @@ func streamed[Req, Res any](
 
 // download mounts a procedure that answers with what open opens.
 func download(
-	mux *http.ServeMux, procedure string, opts connect.Option,
+	mux *http.ServeMux, procedure string, opts connect.HandlerOption,
 	open func(context.Context, *target) (*execution.FileInfo, io.ReadCloser, error),
 ) {
 	streamed(mux, procedure, opts, func(ctx context.Context, t *target, s *connect.ServerStream[chunk]) error {
@@ -150,7 +150,7 @@ func download(
 }
 
 // upload is a procedure that takes a head, and then bytes for accept.
-func upload(procedure string, opts connect.Option, accept func(context.Context, *writePart, io.Reader) error) http.Handler {
+func upload(procedure string, opts connect.HandlerOption, accept func(context.Context, *writePart, io.Reader) error) http.Handler {
 	handle := func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[empty], error) {
 		if !s.Receive() {
 			return nil, toWire(drover.Errorf(drover.Invalid, "link: no head: %v", s.Err()))

@@ -129,7 +129,9 @@ func (a *Agent) rpcPart() lifecycle.Part {
 			return err
 		}
 		handler = programs.Handler(handler, a.deps.Log.With("part", "rpc"), a.deps.Clock)
-		srv := &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
+		srv := &http.Server{
+			Handler: handler, Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second,
+		}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
 		served, err := a.serveRelays(ctx, relays)

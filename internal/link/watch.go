@@ -1,0 +1,52 @@
+package link
+
+import (
+	"context"
+	"time"
+
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// How often a node asks its main server for a sign of life while nothing else comes from it, and how long that may take. Up to
+// some 1,600 nodes, who stands still is left within two seconds. With more of them the pace goes down as that of their heartbeats
+// does, so that all nodes together do not ask more often; a server that is killed closes its connections, and is left at once.
+const (
+	leastPace  = 400 * time.Millisecond
+	mostPace   = 5 * time.Second
+	paceOfTTL  = 40 // pings within the time between two heartbeats
+	pingWithin = time.Second
+)
+
+// pace is how often a node pings that is to send a heartbeat within the time.
+func pace(ttl time.Duration) time.Duration { return min(max(ttl/paceOfTTL, leastPace), mostPace) }
+
+// watch leaves the main server when it does not answer any more, if there is another one, until ctx ends. Whatever comes from the
+// server is a sign of life, so that a busy line carries no pings.
+func (d *Dialed) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		s, moved, every := d.watched()
+		heard := uint64(0)
+		if s != nil {
+			heard = s.line.heard.Load()
+		}
+		if !clock.Await(ctx, d.cfg.Clock, every, moved.Done()) {
+			return
+		}
+		if s == nil || moved.Err() != nil || s.line.heard.Load() != heard {
+			continue
+		}
+		if err := s.line.ping(ctx, pingWithin); err != nil {
+			d.leave(s, err)
+		}
+	}
+}
+
+// watched returns the main server, nil if there is none that could be left, and when to look again at the latest.
+func (d *Dialed) watched() (s *server, moved context.Context, every time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.list) > 1 {
+		s = d.main
+	}
+	return s, d.moved, d.pace
+}
