@@ -136,6 +136,9 @@ func (l fleetLog) IsLeader() bool { return l.log.IsLeader() }
 // Follow implements keeper.Log.
 func (l fleetLog) Follow(ctx context.Context, lead func(context.Context)) { l.log.Follow(ctx, lead) }
 
+// Barrier implements keeper.Log.
+func (l fleetLog) Barrier(ctx context.Context) error { return l.log.Barrier(ctx) }
+
 // InitFleet implements keeper.Log.
 func (l fleetLog) InitFleet(ctx context.Context, identity fleet.Identity) error {
 	return l.propose(ctx, &command.InitFleet{Identity: identity})

@@ -44,7 +44,7 @@ func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *clo
 	}, pool.Deps{
 		Clock: k.deps.Clock, Log: k.deps.Logger.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Decided: func(took time.Duration) { k.deps.Meters.Decided(cfg.Name, took) },
-		Demand:  rows, Nodes: rows, Intents: rows,
+		Demand:  rows, Nodes: rows, Intents: rows, Leads: k.deps.Log.Barrier,
 	})
 	return c
 }

@@ -40,6 +40,8 @@ type Log interface {
 	// Follow calls lead whenever this server leads, with a context that ends with the term of office. It returns when ctx
 	// ends, and never calls lead twice at once.
 	Follow(ctx context.Context, lead func(ctx context.Context))
+	// Barrier returns once this server surely led at some moment of the call. Errors: NotLeader, Unavailable.
+	Barrier(ctx context.Context) error
 	InitFleet(ctx context.Context, identity fleet.Identity) error
 	DeletePools(ctx context.Context, names []string) error
 	Update(ctx context.Context, u Update) error

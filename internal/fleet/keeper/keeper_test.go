@@ -138,6 +138,7 @@ func (w *world) Follow(ctx context.Context, lead func(context.Context)) {
 	<-ctx.Done()
 }
 
+func (w *world) Barrier(context.Context) error { return nil }
 func (w *world) InitFleet(_ context.Context, who fleet.Identity) error {
 	return w.write(func() { w.identity = &who })
 }
@@ -352,8 +353,7 @@ func TestIntentsComeBackAsTheyWere(t *testing.T) {
 	rows := intents{k, "sim"}
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	require.NoError(t, rows.Record(t.Context(), []fleet.Durable{{
-		ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at,
-		Bought: "work waits",
+		ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at, Bought: "work waits",
 	}}))
 	require.Equal(t, fleet.InstanceCreating, w.rows["i1"].State)
 	w.rows["other"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "other", Provider: "another"}}

@@ -12,8 +12,9 @@ import (
 
 // Why a machine goes, beside the scaler's reasons.
 const (
-	WhyKilled     = "killed" // by an operator
-	whyUnrecorded = "unrecorded"
+	WhyKilled     = "killed"     // by an operator
+	whyUnrecorded = "unrecorded" // its intent is not in the log, and never will be
+	whyUnsure     = "unsure"     // its intent may come into the log yet
 )
 
 // Restore tells the core at its start which machines the raft log has: their creates may or may not have happened.
@@ -37,9 +38,9 @@ func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
 		}
 		restored(i, log)
 		become(i, fleet.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
-		// Other reasons to destroy are decided anew after the restart; only an operator's order must not be forgotten.
-		if log.State == fleet.InstanceDestroying && log.Why == WhyKilled {
-			become(i, fleet.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
+		// Who led before may ask the cloud to destroy it yet, so it gets no work any more, whatever waits by now.
+		if log.State == fleet.InstanceDestroying {
+			become(i, fleet.InstanceDestroying, now, cmp.Or(log.Why, WhyKilled), cmp.Or(log.Reason, "it was ordered before the restart"))
 		}
 		c.add(i, p).unanswered = log.ProviderID == ""
 	}
@@ -48,9 +49,16 @@ func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
 // Recorded tells that the intents of an EffectRecord are in the log, or why not.
 func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
 	if err != nil {
+		// The row of an intent that came into the log after all says that it is gone, so that no other leader asks for it.
+		why := whyUnsure
+		switch drover.CodeOf(err) {
+		case drover.NotLeader, drover.Exhausted:
+			why = whyUnrecorded
+		default:
+		}
 		for _, in := range eff.Intents {
 			if e := c.table[in.ID]; e != nil {
-				c.end(now, e, whyUnrecorded, "its intent could not be recorded: "+err.Error())
+				c.end(now, e, why, "its intent could not be recorded: "+err.Error())
 			}
 		}
 		c.beliefs.Unrecorded(now, err)

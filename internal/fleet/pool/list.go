@@ -183,13 +183,18 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 		}
 	}
 	delete(c.gone, m.Intent)
-	if log, known := c.before[i.ID]; known {
+	log, known := c.before[i.ID]
+	if known {
 		restored(i, &log)
 		delete(c.before, i.ID)
 	}
 	e := c.add(i, p)
 	c.confirm(now, e, m)
 	c.note(now, e, "adopted", i.Reason)
+	if known && log.State == fleet.InstanceDestroying { // who led before may do it yet
+		become(i, fleet.InstanceDestroying, now, log.Why, log.Reason)
+		c.callDestroy(now, e)
+	}
 	return e
 }
 

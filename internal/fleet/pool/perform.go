@@ -11,9 +11,13 @@ import (
 func (l *loop) perform(e Effect) {
 	ctx, cancel := l.deps.Clock.WithTimeout(l.ctx, callTimeout)
 	defer cancel()
+	if err := l.leads(ctx, e.Kind); err != nil {
+		l.withhold(e, err)
+		return
+	}
 	switch e.Kind {
 	case EffectRecord:
-		err := l.deps.Intents.Record(ctx, e.Intents)
+		err := l.written(func() error { return l.deps.Intents.Record(ctx, e.Intents) })
 		l.tell(func(now time.Time, c *Core) { c.Recorded(now, &e, err) })
 	case EffectForget: // the update that follows says that it is gone
 	case EffectCreate:
@@ -43,6 +47,46 @@ func (l *loop) perform(e Effect) {
 		l.steer(e, func() error { return l.deps.Nodes.Cordon(ctx, e.NodeID) })
 	case EffectUndrain:
 		l.steer(e, func() error { return l.deps.Nodes.Undrain(ctx, e.NodeID) })
+	}
+}
+
+// leads returns once this server surely leads, if what is to be done needs that. A server that was stopped and goes on would
+// else do what it decided before, though another one leads by now. It may be stopped right behind this, too: then the
+// intent's key keeps a create from making a second machine, and a destroy is in the log. Errors: it does not lead.
+func (l *loop) leads(ctx context.Context, kind EffectKind) error {
+	switch kind {
+	case EffectRecord, EffectList, EffectForget: // the log refuses the record itself; the others change nothing
+		return nil
+	default:
+	}
+	if at := l.led.Load(); l.deps.Leads == nil || at != nil && l.deps.Clock.Now().Sub(*at) < surelyLeads {
+		return nil
+	}
+	return l.written(func() error { return l.deps.Leads(ctx) })
+}
+
+// written does what only a leader can, and notes when this server led.
+func (l *loop) written(do func() error) error {
+	began := l.deps.Clock.Now()
+	err := do()
+	if err == nil {
+		l.led.Store(&began)
+	}
+	return err
+}
+
+// withhold tells the core that an effect was not begun, as this server may not lead any more.
+func (l *loop) withhold(e Effect, why error) {
+	l.deps.Log.Warn("nothing is done about machines by a server that may not lead", "what", e.Kind, "instance", e.Instance, "error", why)
+	err := &provider.Error{Kind: provider.Transient, Message: "this server may not lead any more: " + why.Error()}
+	switch e.Kind {
+	case EffectCreate:
+		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, nil, err) })
+	case EffectDestroy:
+		l.tell(func(now time.Time, c *Core) { c.Destroyed(now, e.Instance, err) })
+	case EffectTag:
+		l.tell(func(now time.Time, c *Core) { c.Tagged(now, err) })
+	default: // the core steers again
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -48,7 +49,10 @@ type Deps struct {
 	Demand   Demand
 	Nodes    Nodes
 	Intents  Intents
-	Decided  func(took time.Duration) // told of each decision; nil = nobody is
+	// Leads returns once this server surely leads: nobody else does at some moment of the call. nil = it always does.
+	// Errors: it does not, or nobody knows.
+	Leads   func(ctx context.Context) error
+	Decided func(took time.Duration) // told of each decision; nil = nobody is
 }
 
 // The loop's periods.
@@ -57,6 +61,8 @@ const (
 	resync      = 10 * time.Second      // between looks at all nodes
 	chargeEvery = 10 * time.Second      // between entries of the ledger; rarer in big fleets
 	callTimeout = time.Minute
+	surelyLeads = 300 * time.Millisecond // after a moment at which this server surely led: servers elect another later
+	tellAgain   = time.Second            // from an update that the log refused to the next one
 )
 
 // Pool is the loop around a Core: it runs on the leading server only.
@@ -157,10 +163,13 @@ type loop struct {
 	answers chan func(time.Time, *Core)
 	demand  map[string]<-chan struct{}
 	nodes   <-chan struct{}
-	look    time.Duration  // how long the last look at all nodes took
-	telling bool           // an update of the log is under way
-	waiting []chan<- error // for the next one; a place each
-	charged time.Time      // when the ledger was brought up to date
+	look    time.Duration             // how long the last look at all nodes took
+	telling bool                      // an update of the log is under way
+	tellAt  time.Time                 // not before; zero = at once
+	waiting []chan<- error            // for the next one; a place each
+	doomed  []Effect                  // destroys that the log does not know yet
+	charged time.Time                 // when the ledger was brought up to date
+	led     atomic.Pointer[time.Time] // when this server last surely led
 }
 
 // run handles one event after the other until ctx ends, and returns ctx's cause. It alone touches the core. Whatever
@@ -249,26 +258,41 @@ func (l *loop) decide(now time.Time) (next time.Time) {
 	}
 	for list := l.core.Effects(); len(list) > 0; list = l.core.Effects() {
 		for _, e := range list {
-			l.calls.Go(func() { l.perform(e) }) // ends with its call, at the latest with ctx
+			if e.Kind == EffectDestroy {
+				l.doomed = append(l.doomed, e)
+				continue
+			}
+			l.begin(e)
 		}
 	}
 	l.record(now)
+	if l.tellAt.After(now) && l.tellAt.Before(next) {
+		next = l.tellAt
+	}
 	return next
 }
 
-// record tells the log what changed, one call at a time.
+// begin does the effects, each in a goroutine.
+func (l *loop) begin(list ...Effect) {
+	for _, e := range list {
+		l.calls.Go(func() { l.perform(e) }) // ends with its call, at the latest with ctx
+	}
+}
+
+// record tells the log what changed, one call at a time. What is destroyed the log knows before the cloud is asked: so
+// whoever leads next goes on with it, and gives no work to a machine that an order under way may end.
 func (l *loop) record(now time.Time) {
 	every := chargeEvery * time.Duration(min(1+l.core.Totals(now).Machines/100, 30)) // five minutes at most
 	if now.Sub(l.charged) >= every {
 		l.core.Charge(now)
 		l.charged = now
 	}
-	if l.telling {
+	if l.telling || now.Before(l.tellAt) {
 		return
 	}
 	// Whoever waits in Recorded gets the answer of this update, which contains all that the core knew when they asked.
-	u, waiting := l.core.TakeUpdate(now), l.waiting
-	l.waiting = nil
+	u, waiting, doomed := l.core.TakeUpdate(now), l.waiting, l.doomed
+	l.waiting, l.doomed = nil, nil
 	answer := func(err error) {
 		for _, done := range waiting {
 			done <- err
@@ -276,19 +300,24 @@ func (l *loop) record(now time.Time) {
 	}
 	if u.Empty() {
 		answer(nil)
+		l.begin(doomed...) // the log knows it from an earlier try
 		return
 	}
 	l.telling = true
 	l.calls.Go(func() { // ends with its call, at the latest with ctx
 		ctx, cancel := l.deps.Clock.WithTimeout(l.ctx, callTimeout)
 		defer cancel()
-		err := l.deps.Intents.Update(ctx, u)
+		err := l.written(func() error { return l.deps.Intents.Update(ctx, u) })
 		answer(err)
-		l.tell(func(_ time.Time, c *Core) {
+		if err == nil {
+			l.begin(doomed...)
+		}
+		l.tell(func(now time.Time, c *Core) {
 			l.telling = false
 			if err != nil {
 				l.deps.Log.Warn("recording the fleet's machines", "error", err)
 				c.RestoreUpdate(u)
+				l.doomed, l.tellAt = append(doomed, l.doomed...), now.Add(tellAgain)
 			}
 		})
 	})

@@ -55,6 +55,7 @@ type world struct {
 	data     func(policy *fleet.Policy, intent string) string // of machines; nil = pool.UserData
 	changed  chan struct{}
 	log      pool.Intents // nil = the world itself
+	leads    func() error // nil = it leads; called with mu
 }
 
 func newWorld(cfg sim.Config) *world {
@@ -144,6 +145,15 @@ func (w *world) Update(_ context.Context, u pool.Update) error {
 	return nil
 }
 
+func (w *world) isLeader(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leads == nil {
+		return nil
+	}
+	return w.leads()
+}
+
 // charged is what the log was told that all machines cost.
 func (w *world) charged() float64 {
 	w.mu.Lock()
@@ -173,7 +183,7 @@ func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 	},
 		pool.Deps{
 			Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w,
-			Intents: cmp.Or[pool.Intents](w.log, w),
+			Intents: cmp.Or[pool.Intents](w.log, w), Leads: w.isLeader,
 		})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup

@@ -79,7 +79,7 @@ func TestABatchOfWhichAMachineIsGone(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]provider.Kind{
 		(provider.Batch{ID: "x", Size: 2}).Intent(1): provider.Ambiguous,
-		"alone": provider.Config,
+		"alone": provider.NotFound,
 	} {
 		c := ec2test.New(t)
 		c.Fail("RunInstances", ec2test.Fault{Code: "IdempotentInstanceTerminated"})

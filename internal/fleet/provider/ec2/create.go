@@ -91,7 +91,7 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 // are there a list tells.
 func unsure(err error, several bool) error {
 	var e *provider.Error
-	if several && errors.As(err, &e) && e.Kind == provider.Config && strings.Contains(e.Message, "IdempotentInstanceTerminated") {
+	if several && errors.As(err, &e) && strings.Contains(e.Message, "IdempotentInstanceTerminated") {
 		e.Kind = provider.Ambiguous
 	}
 	return err

@@ -90,8 +90,10 @@ var meanings = map[string]meaning{ // a constant
 	"Unavailable":          {provider.Ambiguous, ""},
 	"Server.InternalError": {provider.Ambiguous, ""},
 
-	"IdempotentInstanceTerminated": {provider.Config, ""},
-	"IdempotentParameterMismatch":  {provider.Config, ""}, // an intent was used for two different requests: a mistake of ours
+	"IdempotentInstanceTerminated": {provider.NotFound, ""}, // the intent's machine was there
+	// The intent was used before, with other parameters: by the leader before, whose configuration says something else, or
+	// who knew other servers. Its machine is there, or comes: lists tell.
+	"IdempotentParameterMismatch": {provider.Ambiguous, ""},
 }
 
 // config are prefixes of codes that say that the request can't work as it is.

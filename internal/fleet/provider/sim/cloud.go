@@ -30,6 +30,7 @@ type Cloud struct {
 	billed   float64 // of machines that ended
 	rate     float64 // per hour, of those that run
 	running  int
+	made     int                   // machines that there ever were
 	Calls    map[provider.Call]int // how many of each kind were made
 }
 
@@ -255,6 +256,7 @@ func (c *Cloud) make(now time.Time, s *supply, req *provider.Request, in provide
 	c.used[o.QuotaGroup] += o.QuotaUnits
 	c.rate += m.price
 	c.running++
+	c.made++
 	c.fate(now, m)
 	return m
 }
@@ -374,6 +376,9 @@ func (c *Cloud) Cost(now time.Time) float64 {
 
 // Running returns how many machines are billed now, and what they cost an hour.
 func (c *Cloud) Running() (machines int, perHour float64) { return c.running, c.rate }
+
+// Made returns how many machines there ever were.
+func (c *Cloud) Made() int { return c.made }
 
 // Used returns the units in use of a quota group.
 func (c *Cloud) Used(group string) int64 { return c.used[group] }
