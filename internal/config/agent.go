@@ -107,7 +107,8 @@ type Server struct {
 	AuthoritativeRegion string `hcl:"authoritative_region,optional"`
 	// how long a new leader waits for nodes before it calls them lost; duration; default 5m
 	FailoverHeartbeatTTL string `hcl:"failover_heartbeat_ttl,optional"`
-	// how long a request waits for a leader, before it is answered with "No cluster leader"; duration; default 5s
+	// how long a request waits for a leader, before it is answered with "No cluster leader"; for a server to take over a runner from
+	// one that is gone it waits twice as long; duration; default 5s
 	RPCHold string `hcl:"rpc_hold_timeout,optional"`
 	// evaluations that are computed at once; default: the number of cores
 	NumSchedulers *int `hcl:"num_schedulers,optional"`

@@ -223,7 +223,11 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 		e.route.Raw(w, r)
 		return nil
 	}
-	return e.route.Handle(w, r)
+	err := e.route.Handle(w, r)
+	if err != nil {
+		refuse(w, r, e.route.Where, err)
+	}
+	return err
 }
 
 // bodyLimit is the most bytes of a body; negative means no bound.

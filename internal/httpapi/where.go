@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/drover-project/drover"
 )
 
 // Place is a kind of agent that can answer a request.
@@ -155,6 +157,19 @@ const (
 	FromRegion Way = "region" // of another region: the request may go on within this one
 	FromNode   Way = "node"   // an agent without server: the request may go on
 )
+
+// RefusedHeader is "true" in an answer to a server that sent a request on, if that was not carried out because another server is
+// the one to ask.
+const RefusedHeader = "Drover-Relay-Refused"
+
+// refuse says so of an error that means it. Runners and executions go from server to server while requests are on their way.
+func refuse(w http.ResponseWriter, r *http.Request, at Where, err error) {
+	hop, relayed := HopOf(r.Context())
+	moves := at.Place == AtRunner || at.Place == AtExecution || at.Place == AtClaim
+	if relayed && hop.Way == FromServer && moves && drover.CodeOf(err) == drover.NotLeader {
+		w.Header().Set(RefusedHeader, "true")
+	}
+}
 
 type hopKey struct{}
 

@@ -72,7 +72,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		ld.Record = func(lease uint64) runner.Intake { return poolIntake{c.intake, lease} }
 		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
 		ld.Changed = func() <-chan struct{} { return c.store.Watch(tables.Lessees, "") }
-		ld.Intake = c.intake
+		ld.Intake, ld.Reach, ld.Keeps = c.intake, c.reach, x.directory.Keeps
 	}
 	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 		deps := deps

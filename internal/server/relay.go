@@ -127,6 +127,11 @@ func (c *control) linearize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return c.reach(ctx, index)
+}
+
+// reach waits until this server's state has the index. Errors: ctx's.
+func (c *control) reach(ctx context.Context, index uint64) error {
 	for {
 		changed := c.store.WatchAny()
 		if c.store.Snapshot().Index() >= index {

@@ -15,11 +15,13 @@ type Begun struct{ Incarnation, Former uint64 }
 
 // EndIncarnation takes the incarnation's leases away. Claimed runners go to the heir. What is unclaimed may have been handed
 // out without a record of it, and is stopped; if Returned, the server itself says that it was not, and others get it. An
-// unknown incarnation is ended already: what is still leased to it is dealt with in the same way. Result: nil.
+// unknown incarnation is ended already: what is still leased to it is dealt with in the same way. If Claimed, only the claimed
+// runners go, and the incarnation does not end: its server may come back and say what else it handed out. Result: nil.
 type EndIncarnation struct {
 	Incarnation uint64
 	Heir        uint64 // an incarnation; if it has ended too it is the oldest live one
 	Returned    bool
+	Claimed     bool
 	Evals       []*drover.Evaluation
 	Time        int64
 }

@@ -44,20 +44,27 @@ func (e *entry) beginIncarnation(c *command.BeginIncarnation) command.Begun {
 	return begun
 }
 
-// endIncarnation ends a life of a server's execution service.
+// endIncarnation ends a life of a server's execution service, or takes the claimed runners from one whose process is gone.
 func (e *entry) endIncarnation(c *command.EndIncarnation) {
+	if c.Claimed {
+		e.moveClaimed(c.Incarnation, e.heir(c.Heir, c.Incarnation), c.Time)
+		return
+	}
 	if l := e.txn.Lessee(c.Incarnation); l != nil {
 		e.txn.DeleteLessee(l)
 	}
-	e.endLeases([]uint64{c.Incarnation}, e.heir(c.Heir), c.Returned, c.Time)
+	e.endLeases([]uint64{c.Incarnation}, e.heir(c.Heir, c.Incarnation), c.Returned, c.Time)
 	e.sumDemands()
 	e.putEvals(c.Evals)
 }
 
-// heir is the incarnation, or if that has ended the oldest live one, 0 without any.
-func (e *entry) heir(incarnation uint64) uint64 {
+// heir is the incarnation, or if that has ended the oldest live one but the former; 0 without any.
+func (e *entry) heir(incarnation, former uint64) uint64 {
 	oldest := uint64(0)
 	for l := range e.txn.Lessees() {
+		if l.Incarnation == former {
+			continue
+		}
 		if l.Incarnation == incarnation {
 			return incarnation
 		}
@@ -87,6 +94,21 @@ func (e *entry) endLeases(ended []uint64, heir uint64, returned bool, now int64)
 			a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, "it may have been handed out by a server that ended"
 			a.AllocModifyIndex = e.index
 		}
+		e.putAlloc(old, &a)
+	}
+}
+
+// moveClaimed gives an incarnation's claimed runners to the heir, if there is one.
+func (e *entry) moveClaimed(from, heir uint64, now int64) {
+	if heir == 0 {
+		return
+	}
+	for _, old := range e.pooled() {
+		if old.Claim == nil || old.Lease != from || old.Terminal() {
+			continue
+		}
+		a := *old
+		a.ModifyIndex, a.ModifyTime, a.Lease = e.index, now, heir
 		e.putAlloc(old, &a)
 	}
 }

@@ -37,6 +37,26 @@ func (b *bench) begin(server string) uint64 {
 	return b.do(&command.BeginIncarnation{Server: server}).(command.Begun).Incarnation
 }
 
+// A process that is gone keeps no claimed runners; what it may have handed out without a record stays its own until it is ended.
+func TestClaimedRunnersGoBeforeTheIncarnationEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.begin("one")
+	b.pool(2)
+	require.NoError(t, b.handOut(one, "a0"))
+	b.do(&command.EndIncarnation{Incarnation: one, Heir: one, Claimed: true})
+	require.Equal(t, one, b.now().Allocation("a0").Lease, "there is nobody else")
+	two := b.begin("two")
+	b.do(&command.EndIncarnation{Incarnation: one, Heir: one, Claimed: true})
+	require.Equal(t, two, b.now().Allocation("a0").Lease)
+	require.Equal(t, one, b.now().Allocation("a1").Lease)
+	require.False(t, b.now().Allocation("a1").Terminal())
+	require.NotNil(t, b.now().Lessee(one))
+	require.NoError(t, b.handOut(one, "a1"), "it was handed out before, and told now")
+	b.begin("one")
+	require.Equal(t, two, b.now().Allocation("a0").Lease, "who comes back does not get it back")
+}
+
 func TestWarmRunnersAreLeasedToOneServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

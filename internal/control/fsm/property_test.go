@@ -105,7 +105,8 @@ func (d draw) leases(s *store.Snapshot) command.Command {
 		return &command.BeginIncarnation{Server: d.id("s", 3), Time: d.time(), Evals: d.evals()}
 	case 1:
 		return &command.EndIncarnation{
-			Incarnation: d.incarnation(s), Heir: d.incarnation(s), Returned: rapid.Bool().Draw(d.t, "returned"), Time: d.time(),
+			Incarnation: d.incarnation(s), Heir: d.incarnation(s), Returned: rapid.Bool().Draw(d.t, "returned"),
+			Claimed: rapid.Bool().Draw(d.t, "claimed"), Time: d.time(),
 		}
 	}
 	return &command.RecordRunners{

@@ -34,6 +34,13 @@ func (in *Intake) EndIncarnation(ctx context.Context, incarnation, heir uint64, 
 	return err
 }
 
+// MoveClaimed gives an incarnation's claimed runners to the heir. The incarnation goes on.
+func (in *Intake) MoveClaimed(ctx context.Context, incarnation, heir uint64) error {
+	c := &command.EndIncarnation{Incarnation: incarnation, Heir: heir, Claimed: true, Time: in.maker().Now}
+	_, _, err := in.deps.Log.Propose(ctx, c)
+	return err
+}
+
 // RecordRunners is ClaimRunners of one of several servers, under its incarnation.
 func (in *Intake) RecordRunners(
 	ctx context.Context, incarnation uint64, claims []command.RunnerClaim, demands ...command.PoolDemand,

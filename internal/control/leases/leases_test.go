@@ -67,6 +67,24 @@ func TestRunnersAreSpread(t *testing.T) {
 	})
 }
 
+// The leader looks early at who is silent: who did not ask for a moment, and whoever it never heard of.
+func TestWhoIsSilent(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var w Watch
+	require.True(t, w.Silent(now, 7))
+	_, _ = w.Due(now, []uint64{7})
+	require.True(t, w.Silent(now, 7), "it was only seen")
+	w.Heard(now, 7)
+	require.False(t, w.Silent(now.Add(Quiet-1), 7))
+	require.True(t, w.Silent(now.Add(Quiet), 7))
+	due, _ := w.Due(now.Add(Quiet), []uint64{7})
+	require.Empty(t, due, "it keeps its leases")
+	_, _ = w.Due(now, nil)
+	_, _ = w.Due(now, []uint64{7})
+	require.True(t, w.Silent(now, 7), "nothing is remembered of who ended")
+}
+
 // A server hands out nothing any more when the leader takes its leases away, however late the leader's answers come.
 func TestLeasesEndAfterTheirServerKnows(t *testing.T) {
 	t.Parallel()

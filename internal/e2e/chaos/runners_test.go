@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -16,19 +17,22 @@ const environment = "chaos"
 
 // executed is what clients had of runners.
 type executed struct {
-	mu       sync.Mutex          // guards what follows
-	claims   map[string][]string // who was answered with a runner, and when, by runner
-	tried    int
-	whole    int // executions whose output was whole
-	excused  int // lost with their node
-	unbegun  int // never said to have started
-	attached int // attachments after a connection broke
+	mu      sync.Mutex          // guards what follows
+	claims  map[string][]string // who was answered with a runner, and when, by runner
+	tried   int
+	whole   int // executions whose output was whole
+	excused int // lost with their node
+	unbegun int // never said to have started
+	// unrecorded were in runners that were claimed at a server when it was struck.
+	unrecorded int
+	attached   int // attachments after a connection broke
 }
 
 // deal is one client's use of one runner.
 type deal struct {
 	*world
 	runner execution.Runner
+	server string // where it was claimed
 	name   string // what it prints
 	id     string // of the execution; "" until it is known
 	want   string
@@ -59,7 +63,7 @@ func (w *world) executes(server int, chance *rand.Rand) {
 			w.pause(time.Second)
 			continue
 		}
-		d := &deal{world: w, runner: r, name: fmt.Sprintf("x-%d-%d", server, n), from: w.now()}
+		d := &deal{world: w, runner: r, server: w.servers[server].name, name: fmt.Sprintf("x-%d-%d", server, n), from: w.now()}
 		d.execute(server, 5+chance.IntN(40))
 		for try := range 3 {
 			ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -87,7 +91,7 @@ func (d *deal) execute(server, lines int) {
 	for ctx.Err() == nil {
 		var receipt *execution.Receipt
 		if err == nil {
-			if missed > 0 {
+			if missed > 0 && d.id != "" {
 				d.breach(promiseExecutions, "%s on %s was not there for %v: %s", d.name, d.runner.ID, d.now()-missed, why)
 				missed = 0
 			}
@@ -112,10 +116,7 @@ func (d *deal) execute(server, lines int) {
 			return
 		}
 		server = (server + 1) % 3
-		if d.id == "" {
-			d.find(ctx, server)
-		}
-		s, err = d.native(server).Attach(ctx, cmp.Or(d.id, "unknown"), execution.Offsets{Stdout: d.at})
+		s, err = d.again(ctx, server)
 	}
 	if !d.running() {
 		return
@@ -123,12 +124,19 @@ func (d *deal) execute(server, lines int) {
 	d.lost("%v", err)
 }
 
-// find asks which execution it was that nobody told the id of, if it began.
-func (d *deal) find(ctx context.Context, server int) {
-	list, err := d.native(server).Executions(ctx, d.runner.ID)
-	if err == nil && len(list) > 0 {
-		d.id = list[0].ID
+// again attaches at a server. It asks first which execution it was if nobody told its id; there may be none.
+func (d *deal) again(ctx context.Context, server int) (*client.Session, error) {
+	if d.id == "" {
+		list, err := d.native(server).Executions(ctx, d.runner.ID)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, drover.Errorf(drover.NotFound, "nothing runs in %s", d.runner.ID)
+		}
+		d.id, d.begun = list[0].ID, true
 	}
+	return d.native(server).Attach(ctx, d.id, execution.Offsets{Stdout: d.at})
 }
 
 func (d *deal) count(n *int) {
@@ -197,6 +205,8 @@ func (d *deal) lost(format string, args ...any) {
 		d.count(&d.executed.excused)
 	case !d.begun:
 		d.count(&d.executed.unbegun)
+	case d.struck(d.server, d.from): // the claim could not be recorded before the server was given up: its runner is destroyed
+		d.count(&d.executed.unrecorded)
 	default:
 		d.breach(promiseExecutions, "%s on %s, whose node %s lives, after %d of %d bytes: %s", d.name, d.runner.ID, node, d.at,
 			len(d.want), fmt.Sprintf(format, args...))
@@ -211,6 +221,7 @@ func (w *world) checkClaims() {
 			w.breach(promiseClaims, "runner %s was handed out %d times: %v", runner, len(who), who)
 		}
 	}
-	w.figure("%d claims of %d tried; %d executions whole, %d lost with their node, %d never begun; attached again %d times",
-		len(e.claims), e.tried, e.whole, e.excused, e.unbegun, e.attached)
+	w.figure("%d claims of %d tried; %d executions whole, %d lost with their node, %d with their claim's server, %d never begun; "+
+		"attached again %d times",
+		len(e.claims), e.tried, e.whole, e.excused, e.unrecorded, e.unbegun, e.attached)
 }

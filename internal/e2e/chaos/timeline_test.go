@@ -83,6 +83,16 @@ func (l *timeline) faulted(node string, from, to time.Duration) bool {
 	return false
 }
 
+// struck reports whether a fault hit the server, or all, then.
+func (l *timeline) struck(server string, at time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.windows, func(w window) bool {
+		return w.from-time.Second <= at && (w.to == 0 || at <= w.to+time.Second) &&
+			slices.ContainsFunc(w.servers, func(s *host) bool { return s.name == server })
+	})
+}
+
 // settle is for how long after its end a fault may still be felt.
 const settle = 20 * time.Second
 

@@ -28,6 +28,7 @@ type Runners interface {
 	Release(ctx context.Context, runnerID string) error
 	Kept(ctx context.Context) (runnerIDs []string, err error)    // claimed ones that no other server keeps
 	Adopted(ctx context.Context) (runnerIDs []string, err error) // of them, those that were handed out elsewhere, since the last call
+	Adopting(ctx context.Context) (bool, error)                  // whether the next Adopted has some, as the state says now
 	More() <-chan struct{}                                       // receives when Adopted has some; it has one reader
 	Keeper(allocID string) (mine, nobody bool)                   // who keeps it now; another server if neither
 	// Keeps reports whether what became of an allocation that this server kept under the lease is its to tell.
@@ -262,6 +263,7 @@ func (s *Service) beginRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.own, s.recovered = map[string]struct{}{}, make(chan struct{})
+	s.found.Send() // Finds waits for this, too
 }
 
 // looking returns a channel that is closed when no executions are looked for.
@@ -365,7 +367,24 @@ func (s *Service) Has(executionID string) bool { return s.find(executionID) != n
 
 // Finds is Has, but while executions are looked for it waits for this one. Errors: Unavailable: ctx ended before.
 func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
-	if s.find(executionID) != nil || s.awaitRecovered(ctx, executionID) != nil {
+	if s.find(executionID) != nil {
+		return true, nil
+	}
+	for ctx.Err() == nil {
+		found := s.found.C()
+		adopting, err := s.deps.Runners.Adopting(ctx) // asked first: while there are some, or they are looked through, it is not over
+		if err != nil {
+			return false, drover.Errorf(drover.Unavailable, "execution %s is looked for: %w", executionID, err)
+		}
+		if !adopting {
+			break
+		}
+		select {
+		case <-found:
+		case <-ctx.Done():
+		}
+	}
+	if s.awaitRecovered(ctx, executionID) != nil {
 		return true, nil
 	}
 	if ctx.Err() != nil {

@@ -43,6 +43,18 @@ func (c *Core) ReadAll(now time.Time, snap Snapshot) {
 	}
 }
 
+// ReadClaimed looks at the claimed runners that are this server's and that it does not know yet.
+func (c *Core) ReadClaimed(now time.Time, snap Snapshot) {
+	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {
+		c.readEnv(now, snap, job.ID)
+		for alloc := range snap.AllocationsByJob(environment.Namespace, job.ID) {
+			if alloc.Claim != nil && alloc.Lease == c.lease && c.runners[alloc.ID] == nil && !alloc.Terminal() {
+				c.observe(now, snap, alloc.ID)
+			}
+		}
+	}
+}
+
 // ReadEnvironment looks at an environment again.
 func (c *Core) ReadEnvironment(now time.Time, snap Snapshot, id string) {
 	c.readEnv(now, snap, environment.JobID(id))

@@ -151,6 +151,19 @@ func (s *Service) Adopted(ctx context.Context) (runnerIDs []string, err error) {
 	return runnerIDs, nil
 }
 
+// Adopting reports whether Adopted has some, or would have if the service had seen all that the state has.
+func (s *Service) Adopting(ctx context.Context) (any bool, err error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return false, err
+	}
+	snap := s.deps.Snapshot()
+	s.tell(func(c *Core, now time.Time) {
+		c.ReadClaimed(now, snap)
+		any = len(c.adopted) > 0
+	})
+	return any, nil
+}
+
 // More receives when Adopted has some; it has one reader.
 func (s *Service) More() <-chan struct{} { return s.adopted.C() }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -30,6 +31,7 @@ type attempt struct {
 	in    *http.Request
 	place httpapi.Place
 	key   string
+	last  bool            // another server sent it on: it goes no further, and waits for nobody
 	hold  context.Context //nolint:containedctx // of the waiting, which is shorter than the request
 	held  *body           // nil if there is none
 
@@ -43,20 +45,8 @@ var errHere = errors.New("this server answers")
 
 // send answers the request at the target. Nothing was written where it was not done.
 func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool, err error) {
-	ctx, cancel := context.WithCancelCause(client)
-	defer cancel(nil)
-	watch := a.clock.AfterFunc(longRequest, func() { a.watch(ctx, cancel) }) // ends with ctx
-	defer watch.Stop()
-	var failed error
-	proxy := &httputil.ReverseProxy{
-		Rewrite: a.rewrite, Transport: a, FlushInterval: -1, BufferPool: buffers{},
-		ErrorLog:     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
-	}
-	out := a.in.WithContext(ctx)
 	if a.in.Body != nil && a.in.ContentLength != 0 {
 		a.held = &body{body: a.in.Body}
-		out.Body = a.held
 		_ = http.NewResponseController(w).EnableFullDuplex() // answers may begin before the body ends; where it cannot be they do not
 		defer func() {
 			if done {
@@ -64,17 +54,50 @@ func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool
 			}
 		}()
 	}
-	proxy.ServeHTTP(w, out)
-	if errors.Is(failed, errHere) {
-		return false, nil
+	for {
+		failed, given := a.try(client, w)
+		switch {
+		case errors.Is(failed, errHere):
+			if a.held != nil { // it may have been read for another server
+				a.in.Body = &sending{body: a.held}
+			}
+			return false, nil
+		case failed == nil:
+			return true, nil
+		case given && a.repeatable() && a.hold.Err() == nil: // the server stands still
+			switch err := a.again(a.current()); {
+			case errors.Is(err, errHere):
+				return false, nil
+			case err == nil:
+				continue
+			}
+		}
+		return true, a.explain(client, failed)
 	}
-	if failed == nil {
-		return true, nil
+}
+
+// try sends the request once, or as often as nobody can have begun to answer it. Given up is one whose server is gone while it
+// was waited for.
+func (a *attempt) try(client context.Context, w http.ResponseWriter) (failed error, givenUp bool) {
+	ctx, cancel := context.WithCancelCause(client)
+	defer cancel(nil)
+	watch := a.clock.AfterFunc(longRequest, func() { a.watch(ctx, cancel) }) // ends with ctx
+	defer watch.Stop()
+	proxy := &httputil.ReverseProxy{
+		Rewrite: a.rewrite, Transport: a, FlushInterval: -1, BufferPool: buffers{},
+		ErrorLog:     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}
-	if cause := context.Cause(ctx); cause != nil && client.Err() == nil {
-		failed = cause
+	proxy.ServeHTTP(w, a.in.WithContext(ctx))
+	if cause := context.Cause(ctx); failed != nil && cause != nil && client.Err() == nil {
+		return cause, true
 	}
-	return true, a.explain(client, failed)
+	return failed, false
+}
+
+// repeatable reports whether it does no harm to carry the request out twice.
+func (a *attempt) repeatable() bool {
+	return a.place == httpapi.AtExecution && a.held == nil && (a.in.Method == http.MethodGet || a.in.Method == http.MethodHead)
 }
 
 // explain says why there is no answer.
@@ -98,25 +121,25 @@ func (a *attempt) current() target {
 	return a.to
 }
 
-// RoundTrip sends the request, and again where nobody can have begun to answer it.
+// RoundTrip sends the request, and again where nobody can have begun to answer it, or that does no harm.
 func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
-	if out.Body = nil; a.held != nil {
-		out.Body = a.held // without what the proxy put around it, which a failed attempt closes
-	}
 	for {
+		if out.Body = nil; a.held != nil {
+			out.Body = &sending{body: a.held} // without what the proxy put around it, which a failed attempt closes
+		}
 		to := a.current()
 		out.URL.Host = to.Address
 		out.Header.Set(wayHeader, string(to.way))
 		res, err := a.transport.RoundTrip(out)
-		again := unsent(err)
-		if err == nil && res.Header.Get(refusedHeader) != "" {
-			res.Header.Del(refusedHeader)
-			if again = a.held == nil && to.way == httpapi.FromServer; again {
+		again := unsent(err) || err != nil && a.repeatable() && out.Context().Err() == nil
+		if err == nil && res.Header.Get(httpapi.RefusedHeader) != "" {
+			res.Header.Del(httpapi.RefusedHeader)
+			if again = a.held.whole() && a.hold.Err() == nil && to.way == httpapi.FromServer; again {
 				_ = res.Body.Close() // it is short
 				err = errNoLeader()
 			}
 		}
-		if !again || a.held.touched() || a.hold.Err() != nil {
+		if !again || !a.held.whole() || a.hold.Err() != nil {
 			a.mu.Lock()
 			a.answered = err == nil
 			a.mu.Unlock()
@@ -136,12 +159,7 @@ func (a *attempt) again(last target) error {
 	changed := a.servers.Changed()
 	t, err := a.decide(a.hold)
 	if err == nil && t.Server == last.Server {
-		timer := a.clock.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C():
-		case <-changed:
-		case <-a.hold.Done():
+		if !a.pause(a.hold, changed) {
 			return errNoLeader()
 		}
 		t, err = a.decide(a.hold)
@@ -156,6 +174,18 @@ func (a *attempt) again(last target) error {
 	defer a.mu.Unlock()
 	a.to = t
 	return nil
+}
+
+// pause waits a moment, or until something changes; false if ctx ended.
+func (l *Relay) pause(ctx context.Context, changed <-chan struct{}) bool {
+	timer := l.clock.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // watch ends a request whose server is gone, or which waits for the answer of a server that leads no more. Without it a
@@ -195,43 +225,67 @@ func (a *attempt) lost() error {
 	return nil
 }
 
-// body is a request's body that stays open until the request is answered: who fails to send it must not close it.
+// keepMost is how much of a body is kept to be sent again, in bytes.
+const keepMost = 64 << 10
+
+// body is a request's body that stays open until the request is answered: who fails to send it must not close it. Of a short one
+// all is kept that was read.
 type body struct {
-	body io.ReadCloser
+	body  io.ReadCloser
+	ended atomic.Bool
+	long  atomic.Bool // more was read than is kept: then nothing is
 
-	mu    sync.Mutex // guards what follows
-	read  bool
-	ended bool
+	mu   sync.Mutex // guards kept; held while it is read
+	kept []byte
 }
 
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	b.read = true
-	ended := b.ended
-	b.mu.Unlock()
-	if ended {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	return b.body.Read(p)
-}
+// whole reports whether it can be sent from its beginning. No body always can.
+func (b *body) whole() bool { return b == nil || !b.long.Load() }
 
-// Close does nothing: end does.
-func (b *body) Close() error { return nil }
-
-// touched reports whether some of it may have been sent. None of no body was.
-func (b *body) touched() bool {
-	if b == nil {
-		return false
-	}
+// read reads the bytes from the offset on.
+func (b *body) read(p []byte, from int) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.read
+	switch {
+	case b.ended.Load():
+		return 0, http.ErrBodyReadAfterClose
+	case from < len(b.kept):
+		return copy(p, b.kept[from:]), nil
+	}
+	n, err = b.body.Read(p)
+	if b.long.Load() || len(b.kept)+n > keepMost {
+		b.long.Store(true)
+		b.kept = nil
+	} else {
+		b.kept = append(b.kept, p[:n]...)
+	}
+	return n, err
 }
 
 func (b *body) end() {
-	b.mu.Lock()
-	b.ended = true
-	b.mu.Unlock()
+	b.ended.Store(true)
 	_ = b.body.Close() // it was answered
+}
+
+// sending is a body as it is sent once. Its Close leaves the body open for another time.
+type sending struct {
+	body   *body
+	at     int // owned by who reads
+	closed atomic.Bool
+}
+
+// Read implements io.Reader.
+func (s *sending) Read(p []byte) (int, error) {
+	if s.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := s.body.read(p, s.at)
+	s.at += n
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *sending) Close() error {
+	s.closed.Store(true)
+	return nil
 }

@@ -15,16 +15,15 @@ import (
 
 // What a relayed request says of itself; it is believed on connections of agents alone.
 const (
-	wayHeader     = "Drover-Relay-Way"
-	fromHeader    = "Drover-Relay-From"
-	clientHeader  = "Drover-Relay-Client"  // address of who called
-	secureHeader  = "Drover-Relay-Secure"  // "true" if that was over TLS
-	refusedHeader = "Drover-Relay-Refused" // of an answer: the server is not the one to ask
+	wayHeader    = "Drover-Relay-Way"
+	fromHeader   = "Drover-Relay-From"
+	clientHeader = "Drover-Relay-Client" // address of who called
+	secureHeader = "Drover-Relay-Secure" // "true" if that was over TLS
 )
 
 // strip takes away what only agents may say.
 func strip(h http.Header) {
-	for _, name := range []string{wayHeader, fromHeader, clientHeader, secureHeader, refusedHeader} {
+	for _, name := range []string{wayHeader, fromHeader, clientHeader, secureHeader, httpapi.RefusedHeader} {
 		h.Del(name)
 	}
 }

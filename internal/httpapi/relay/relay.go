@@ -18,7 +18,7 @@ import (
 
 // Config of a Relay. Zero values are the defaults.
 type Config struct {
-	Hold      time.Duration // how long a request waits for a leader; default 5 s
+	Hold      time.Duration // how long a request waits for a leader; for who keeps a runner twice as long; default 5 s
 	Idle      int           // connections that are kept to each server; default 64
 	Authority string        // the authoritative region; "" = each region is its own
 }
@@ -26,7 +26,8 @@ type Config struct {
 // Deps of a Relay.
 type Deps struct {
 	Servers Servers
-	// Owner names the server, by its id, that answers for the key; "" is the leader, which knows best. Errors are answers.
+	// Owner names the server, by its id, that answers for the key; "" is the leader, which knows best. Errors are answers, but for
+	// Unavailable of a runner or an execution: that cannot be said yet, and it is asked again for a while.
 	Owner func(ctx context.Context, place httpapi.Place, key string) (id string, err error)
 	// Ready returns once this server, which leads, has all that was acknowledged before it did; nil is at once.
 	Ready func(ctx context.Context) error
@@ -91,22 +92,38 @@ func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Whe
 			return false, err
 		}
 	}
-	hold, cancel := l.clock.WithTimeout(r.Context(), l.cfg.Hold)
+	hop, relayed := httpapi.HopOf(r.Context())
+	a.last = relayed && hop.Way == httpapi.FromServer
+	hold, cancel := l.clock.WithTimeout(r.Context(), l.hold(at.Place))
 	defer cancel()
 	a.hold = hold
-	hop, relayed := httpapi.HopOf(r.Context())
 	t, err := a.decide(hold)
 	switch {
 	case err != nil:
+		if a.last && kept(at.Place) && drover.CodeOf(err) == drover.Unavailable {
+			w.Header().Set(httpapi.RefusedHeader, "true")
+		}
 		return false, err
 	case t.here:
 		return false, nil
-	case relayed && (hop.Way == httpapi.FromServer || t.way == httpapi.FromRegion && hop.Way == httpapi.FromRegion): // far enough
-		w.Header().Set(refusedHeader, "true")
+	case a.last || relayed && t.way == httpapi.FromRegion && hop.Way == httpapi.FromRegion: // far enough
+		w.Header().Set(httpapi.RefusedHeader, "true")
 		return false, errNoLeader()
 	}
 	a.to = t
 	return a.send(r.Context(), w)
+}
+
+// kept reports whether the place is a server that keeps something, which another takes over when it is gone.
+func kept(place httpapi.Place) bool { return place == httpapi.AtRunner || place == httpapi.AtExecution }
+
+// hold is how long a request waits for who answers it. To take over from a server takes longer than to elect a leader: nobody
+// may be sure before the server's leases have ended.
+func (l *Relay) hold(place httpapi.Place) time.Duration {
+	if kept(place) {
+		return 2 * l.cfg.Hold
+	}
+	return l.cfg.Hold
 }
 
 // decides reports whether it depends on the place's key who answers. An agent without server leaves that to a server, but for what
@@ -150,9 +167,9 @@ func (a *attempt) decide(ctx context.Context) (target, error) {
 		if a.key == "" {
 			return target{here: true}, nil
 		}
-		return a.owned(ctx, a.place, a.key)
+		return a.owned(ctx)
 	case httpapi.AtRunner, httpapi.AtExecution, httpapi.AtClaim, httpapi.AtAllocation:
-		return a.owned(ctx, a.place, a.key)
+		return a.owned(ctx)
 	default:
 	}
 	return a.leader(ctx)
@@ -169,22 +186,34 @@ func (l *Relay) alone() bool {
 	return true
 }
 
-// owned is who answers for the key, or else the leader. A server that does not answer gossip has nothing to say.
-func (l *Relay) owned(ctx context.Context, place httpapi.Place, key string) (target, error) {
-	if l.owner == nil {
-		return l.leader(ctx)
+// owned is who answers for the key, or else the leader. A server that does not answer gossip has nothing to say. What it keeps
+// another takes over: a client's request waits for that, one that another server sent on is refused.
+func (a *attempt) owned(ctx context.Context) (target, error) {
+	if a.owner == nil {
+		return a.leader(ctx)
 	}
-	id, err := l.owner(ctx, place, key)
-	if err != nil {
-		return target{}, err
+	for {
+		changed := a.servers.Changed()
+		id, err := a.owner(ctx, a.place, a.key)
+		switch {
+		case err != nil && (!kept(a.place) || drover.CodeOf(err) != drover.Unavailable):
+			return target{}, err
+		case err != nil:
+		case id == a.servers.Self().ID:
+			return target{here: true}, nil
+		default:
+			if s, ok := a.servers.ByID(id); ok && s.Alive {
+				return a.Relay.to(s), nil
+			}
+			if id == "" || !kept(a.place) {
+				return a.leader(ctx)
+			}
+			err = drover.Errorf(drover.Unavailable, "the server that keeps it is gone, and no other has taken over from it yet")
+		}
+		if a.last || !a.pause(ctx, changed) {
+			return target{}, err
+		}
 	}
-	if id == l.servers.Self().ID {
-		return target{here: true}, nil
-	}
-	if s, ok := l.servers.ByID(id); ok && s.Alive {
-		return l.to(s), nil
-	}
-	return l.leader(ctx)
 }
 
 // reads is who answers a read with the consistency that the query asks for. Errors: Invalid; those of Linearize.

@@ -135,7 +135,7 @@ func TestPlaces(t *testing.T) {
 		got := s[1].ask(t, c.method, c.path, nil)
 		require.Equal(t, c.status, got.status, "%s %s: %s", c.method, c.path, got.body)
 		require.Contains(t, got.by+got.body, c.by, "%s %s", c.method, c.path)
-		require.Equal(t, "", got.header.Get(refusedHeader))
+		require.Equal(t, "", got.header.Get(httpapi.RefusedHeader))
 	}
 	require.Len(t, caught, 1)
 	for body, by := range map[string]string{
@@ -148,7 +148,7 @@ func TestPlaces(t *testing.T) {
 		require.True(t, strings.HasSuffix(got.body, "body="+body), got.body)
 	}
 	w.die("c")
-	require.Equal(t, "a", s[1].ask(t, "GET", "/runner/at-c", nil).by, "who is gone answers for nothing")
+	require.Equal(t, "a", s[1].ask(t, "GET", "/node?node_id=at-c", nil).by, "who is gone answers for nothing")
 }
 
 // Without a leader a request waits, and then says Nomad's sentence.

@@ -2,6 +2,7 @@ package lessee
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -30,7 +31,7 @@ func (d Directory) Keeper(allocID string) string {
 }
 
 // Owner is the server that answers for claims of an environment, a runner or an execution; "" is the leader. Errors: Unavailable: it
-// cannot be said now.
+// cannot be said now, and can in a few seconds: a server is gone, and another takes over from it.
 func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if key == "" {
 		return "", nil
@@ -40,7 +41,7 @@ func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (
 	relayed = relayed && hop.Way == httpapi.FromServer
 	switch place {
 	case httpapi.AtRunner:
-		return d.Keeper(runner.AllocOf(key)), nil
+		return d.keeper(runner.AllocOf(key))
 	case httpapi.AtClaim:
 		if relayed || d.Lessee.Warm(key) { // who was asked by another lets the claim wait, if the runner is gone meanwhile
 			return self, nil
@@ -78,6 +79,28 @@ func (d Directory) holder(environmentID, self string) string {
 	return best
 }
 
+// Keeps reports whether claimed runners are leased to the incarnation.
+func (d Directory) Keeps(incarnation uint64) bool {
+	s := d.Store.Snapshot()
+	for job := range s.Jobs(environment.Namespace, environment.JobPrefix) {
+		for a := range s.ActiveAllocationsByJob(environment.Namespace, job.ID) {
+			if a.Lease == incarnation && a.Claim != nil && !a.Terminal() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keeper is Keeper for a request. Errors: Unavailable: nobody has taken over from a server that ended yet.
+func (d Directory) keeper(allocID string) (string, error) {
+	server := d.Keeper(allocID)
+	if a := d.Store.Snapshot().Allocation(allocID); server == "" && a != nil && a.Lease != 0 && !a.Terminal() {
+		return "", drover.Errorf(drover.Unavailable, "the server that kept the runner of allocation %s is gone", allocID)
+	}
+	return server, nil
+}
+
 // askFor bounds how long other servers are asked for an execution.
 const askFor = time.Second
 
@@ -87,10 +110,11 @@ func (d Directory) executionOwner(ctx context.Context, id, self string) (string,
 	s := d.Store.Snapshot()
 	if r := s.Execution(id); r != nil {
 		if r.Execution.Running {
-			return d.Keeper(r.Execution.AllocID), nil
+			return d.keeper(r.Execution.AllocID)
 		}
 		return self, nil
 	}
+	all := incarnations(s)
 	type answer struct {
 		server string
 		has    bool
@@ -98,36 +122,42 @@ func (d Directory) executionOwner(ctx context.Context, id, self string) (string,
 	}
 	limit, cancel := d.Lessee.deps.Clock.WithTimeout(ctx, askFor)
 	defer cancel()
-	answers, asked := make(chan answer), 0
-	for l := range s.Lessees() {
-		if l.Server == self {
-			continue
-		}
-		asked++
+	answers := make(chan answer, len(all))
+	for _, server := range all {
 		go func() { // ends with limit
-			has, err := call[bool](limit, d.Network, l.Server, procHas, id)
-			select {
-			case answers <- answer{l.Server, has, err}:
-			case <-limit.Done():
+			x := answer{server: server}
+			if server == self {
+				x.has, x.err = d.Lessee.AnswerHas(limit, id, s.Index())
+			} else {
+				x.has, x.err = call[bool](limit, d.Network, server, procHas, sought{id, s.Index()})
 			}
+			answers <- x
 		}()
 	}
 	var silent error
-	for ; asked > 0; asked-- {
-		select {
-		case x := <-answers:
-			if x.has {
-				return x.server, nil
-			}
-			if x.err != nil {
-				silent = x.err
-			}
-		case <-limit.Done():
-			silent, asked = context.Cause(limit), 1
+	for range all {
+		x := <-answers
+		if x.has {
+			return x.server, nil
+		}
+		if x.err != nil {
+			silent = x.err
 		}
 	}
-	if silent != nil {
+	switch {
+	case silent != nil:
 		return "", drover.Errorf(drover.Unavailable, "a server that may have execution %s does not answer: %w", id, silent)
+	case !maps.Equal(all, incarnations(d.Store.Snapshot())): // what one had may have gone to another that was asked before
+		return "", drover.Errorf(drover.Unavailable, "the servers that may have execution %s change", id)
 	}
 	return self, nil
+}
+
+// incarnations are the servers that keep runners, by incarnation.
+func incarnations(s *store.Snapshot) map[uint64]string {
+	all := map[uint64]string{}
+	for l := range s.Lessees() {
+		all[l.Incarnation] = l.Server
+	}
+	return all
 }

@@ -49,10 +49,12 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	ctx := t.Context()
 	require.Empty(t, owner(ctx, httpapi.AtClaim, "e"), "nothing is leased to this server")
+	require.Equal(t, "self", owner(ctx, httpapi.AtExecution, "x"), "which says that there is none: no server keeps any")
 	do(&command.BeginIncarnation{Server: "self"})
 	require.Equal(t, "self", owner(ctx, httpapi.AtClaim, "e"))
 	require.Empty(t, owner(ctx, httpapi.AtClaim, ""), "the leader, as only it knows repeated claims")
-	require.Equal(t, "self", owner(ctx, httpapi.AtExecution, "x"), "which says that there is none")
+	_, err = d.Owner(ctx, httpapi.AtExecution, "x")
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "its service has not begun: it may find one yet")
 
 	do(&command.BeginIncarnation{Server: "other"})
 	job, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "e", Image: "host", PoolSize: 2}), environment.Options{})
@@ -74,4 +76,12 @@ func TestWhoAnswers(t *testing.T) {
 	relayed := httpapi.WithHop(ctx, httpapi.Hop{From: "other", Way: httpapi.FromServer})
 	require.Equal(t, "self", owner(relayed, httpapi.AtExecution, "x"))
 	require.Equal(t, "self", owner(relayed, httpapi.AtClaim, "e"))
+
+	claim := command.RunnerClaim{AllocID: ids[1], Claim: drover.Claim{RunnerID: runner.RunnerID("e", ids[1])}}
+	other := machine.Store().Snapshot().Allocation(ids[1]).Lease
+	do(&command.RecordRunners{Incarnation: other, Claims: []command.RunnerClaim{claim}})
+	require.True(t, d.Keeps(other))
+	do(&command.EndIncarnation{Incarnation: other, Claimed: true})
+	require.False(t, d.Keeps(other))
+	require.Equal(t, "self", owner(ctx, httpapi.AtRunner, runner.RunnerID("e", ids[1])), "the oldest that lives")
 }

@@ -33,12 +33,16 @@ type Intake interface {
 	// EndIncarnation ends one. The heir gets the claimed runners; the others are stopped, unless they are returned: then they go to
 	// who is there.
 	EndIncarnation(ctx context.Context, incarnation, heir uint64, returned bool) error
+	// MoveClaimed gives the heir the claimed runners of one that goes on.
+	MoveClaimed(ctx context.Context, incarnation, heir uint64) error
 }
 
 // Peers are the other servers. Errors: Unavailable, NotLeader and what they answer.
 type Peers interface {
 	// Renew tells the leader that the incarnation lives.
 	Renew(ctx context.Context, incarnation uint64) error
+	// Gone reports whether the server's process has certainly ended.
+	Gone(ctx context.Context, server string) bool
 	// Withhold and GiveBack are the Lessee's AnswerWithhold and AnswerGiveBack at a server.
 	Withhold(ctx context.Context, server, token string, allocIDs []string) error
 	GiveBack(ctx context.Context, server, token string) error
@@ -64,7 +68,11 @@ type Deps struct {
 	Lessees func() []*cluster.Lessee
 	Changed func() <-chan struct{}
 	// Owner is the server that keeps an allocation's runner; "" if none does.
-	Owner  func(allocID string) (server string)
+	Owner func(allocID string) (server string)
+	// Keeps reports whether claimed runners are leased to the incarnation.
+	Keeps func(incarnation uint64) bool
+	// Reach returns once this server's state has the index; nil: it always has. Errors: ctx's.
+	Reach  func(ctx context.Context, index uint64) error
 	Intake Intake // nil: the runners are another cluster's, which knows no leases
 	// Record is what records what was done under a lease.
 	Record func(lease uint64) runner.Intake
@@ -82,6 +90,7 @@ type Lessee struct {
 	changed wake.Broadcast       // life may be another
 	until   atomic.Pointer[time.Time]
 	terms   atomic.Uint64
+	over    atomic.Bool // Run ends: no other service begins
 
 	mu    sync.Mutex          // guards what follows
 	heard leases.Watch        // while this server leads
@@ -101,6 +110,11 @@ func New(cfg Config, deps Deps) (*Lessee, error) {
 
 // Run runs the service until ctx ends. Errors: those of the files, of a server that is alone.
 func (l *Lessee) Run(ctx context.Context) error {
+	l.over.Store(false)
+	defer context.AfterFunc(ctx, func() { // ends at once
+		l.over.Store(true)
+		l.changed.Send()
+	})()
 	if l.deps.Ready != nil {
 		if err := l.deps.Ready(ctx); err != nil {
 			return err
@@ -262,19 +276,21 @@ func (l *Lessee) await(ctx context.Context, enough func() bool) {
 
 // renew tells the leader again and again that the incarnation lives. From before it asked this server may hand out for a while.
 func (l *Lessee) renew(ctx context.Context, lease uint64) {
-	for more := true; more; more = clock.Sleep(ctx, l.deps.Clock, leases.Renew) {
+	for more := true; more; {
 		until := l.deps.Clock.Now().Add(leases.Lasts)
-		limit, cancel := l.deps.Clock.WithTimeout(ctx, leases.Lasts)
+		limit, cancel := l.deps.Clock.WithTimeout(ctx, leases.Renew) // a connection that lost packets is slower than a new one
 		err := l.AnswerRenew(lease)
 		if drover.CodeOf(err) == drover.NotLeader {
 			err = l.deps.Peers.Renew(limit, lease)
 		}
 		cancel()
+		wait := leases.Renew
 		if err == nil {
 			l.heardOf(until)
-		} else if ctx.Err() == nil {
+		} else if wait /= 4; ctx.Err() == nil {
 			l.deps.Log.Debug("the leader is not reached: soon nothing is handed out", "error", err)
 		}
+		more = clock.Sleep(ctx, l.deps.Clock, wait)
 	}
 }
 
@@ -314,9 +330,9 @@ func (l *Lessee) watch(ctx context.Context) {
 		now := l.deps.Clock.Now()
 		due, again := l.heard.Due(now, live)
 		l.mu.Unlock()
-		heir := uint64(0) // the oldest that lives
-		if life := l.life.Load(); life != nil && !slices.Contains(due, life.lease) {
-			heir = life.lease
+		heir := l.heir(due)
+		if l.rescue(ctx, heir); len(live) > 1 {
+			again = now.Add(min(again.Sub(now), lookEvery))
 		}
 		for _, incarnation := range due {
 			l.deps.Log.Warn("a server is not heard of: its claimed runners are taken over, and its warm ones started anew",
@@ -327,6 +343,43 @@ func (l *Lessee) watch(ctx context.Context) {
 			}
 		}
 		clock.Await(ctx, l.deps.Clock, again.Sub(now), changed)
+	}
+}
+
+// heir is the incarnation that takes over: this server's, or 0, the oldest that lives.
+func (l *Lessee) heir(due []uint64) uint64 {
+	if life := l.life.Load(); life != nil && !slices.Contains(due, life.lease) {
+		return life.lease
+	}
+	return 0
+}
+
+// How often the leader looks for processes that are gone, and for how long at each server that is silent.
+const (
+	lookEvery = 500 * time.Millisecond
+	lookFor   = 300 * time.Millisecond
+)
+
+// rescue takes the claimed runners from servers whose process is gone: their users do not wait until the incarnation ends. That may
+// be early, since a process that is gone uses them no more; if it was not gone after all, no runner is handed out twice by that.
+func (l *Lessee) rescue(ctx context.Context, heir uint64) {
+	for _, one := range l.deps.Lessees() {
+		l.mu.Lock()
+		silent := l.heard.Silent(l.deps.Clock.Now(), one.Incarnation)
+		l.mu.Unlock()
+		if !silent || one.Server == l.cfg.Server || one.Incarnation == heir || !l.deps.Keeps(one.Incarnation) {
+			continue
+		}
+		limit, cancel := l.deps.Clock.WithTimeout(ctx, lookFor)
+		gone := l.deps.Peers.Gone(limit, one.Server)
+		cancel()
+		if !gone {
+			continue
+		}
+		l.deps.Log.Warn("a server's process is gone: its claimed runners are taken over", "incarnation", one.Incarnation)
+		if err := l.deps.Intake.MoveClaimed(ctx, one.Incarnation, heir); err != nil {
+			l.deps.Log.Warn("taking claimed runners over", "error", err)
+		}
 	}
 }
 
@@ -375,6 +428,9 @@ func (l *Lessee) within(ctx context.Context, patience time.Duration, good func(*
 		changed := l.changed.C()
 		if life := l.life.Load(); life != nil && good(life) {
 			return life, nil
+		}
+		if l.over.Load() {
+			return nil, drover.Errorf(drover.NotLeader, "this server stops: another keeps its runners")
 		}
 		select {
 		case <-changed:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,6 +110,7 @@ type server struct {
 	r    *region
 	name string
 	cut  atomic.Bool // from the others
+	gone atomic.Bool // its process ended, and nobody listens where it was
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -140,6 +142,28 @@ func (s *server) EndIncarnation(_ context.Context, incarnation, heir uint64, ret
 	return nil
 }
 
+// MoveClaimed implements lessee.Intake.
+func (s *server) MoveClaimed(_ context.Context, incarnation, heir uint64) error {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	for _, id := range s.r.allocs {
+		if a := s.r.Snapshot().Allocation(id); a.Lease == incarnation && a.Claim != nil {
+			s.r.Update(id, func(a *drover.Allocation) { a.Lease = heir })
+		}
+	}
+	return nil
+}
+
+// keeps implements lessee.Deps.Keeps.
+func (r *region) keeps(incarnation uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.allocs, func(id string) bool {
+		a := r.Snapshot().Allocation(id)
+		return a.Lease == incarnation && a.Claim != nil
+	})
+}
+
 // to is another server, if it can be reached.
 func (s *server) to(name string) (*server, error) {
 	s.r.mu.Lock()
@@ -164,6 +188,13 @@ func (p peers) Renew(_ context.Context, incarnation uint64) error {
 		return err
 	}
 	return to.AnswerRenew(incarnation)
+}
+
+// Gone implements lessee.Peers.
+func (p peers) Gone(_ context.Context, name string) bool {
+	p.of.r.mu.Lock()
+	defer p.of.r.mu.Unlock()
+	return p.of.r.servers[name].gone.Load()
 }
 
 // Withhold implements lessee.Peers.
@@ -229,7 +260,7 @@ func (r *region) server(name string) *server {
 		return ""
 	}
 	deps := lessee.Deps{
-		Lead: s.lead, Leads: s.leads, Lessees: r.list, Changed: r.changed.C, Owner: owner, Intake: s, Peers: peers{s},
+		Lead: s.lead, Leads: s.leads, Lessees: r.list, Changed: r.changed.C, Owner: owner, Keeps: r.keeps, Intake: s, Peers: peers{s},
 		Open: func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 			d := r.Deps()
 			d.Holds = holds

@@ -2,6 +2,9 @@ package lessee
 
 import (
 	"context"
+	"errors"
+	"net"
+	"syscall"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/peercall"
@@ -22,6 +25,12 @@ type withholding struct {
 	AllocIDs []string
 }
 
+// sought is an execution that is looked for, by a server whose state has the index.
+type sought struct {
+	ID    string
+	Index uint64
+}
+
 // Answer registers what other servers may ask.
 func (l *Lessee) Answer(mux *peercall.Mux) {
 	peercall.Handle(mux, procRenew, func(_ context.Context, _ string, incarnation uint64) (struct{}, error) {
@@ -34,7 +43,7 @@ func (l *Lessee) Answer(mux *peercall.Mux) {
 		l.AnswerGiveBack(token)
 		return struct{}{}, nil
 	})
-	peercall.Handle(mux, procHas, func(ctx context.Context, _ string, id string) (bool, error) { return l.AnswerHas(ctx, id) })
+	peercall.Handle(mux, procHas, func(ctx context.Context, _ string, in sought) (bool, error) { return l.AnswerHas(ctx, in.ID, in.Index) })
 }
 
 // Network is how the servers of a region reach each other. It is a Peers.
@@ -48,6 +57,19 @@ func (n Network) Renew(ctx context.Context, incarnation uint64) error {
 	}
 	_, err := peercall.Call[struct{}](ctx, n.Servers.Client(), leader.Address, procRenew, incarnation)
 	return err
+}
+
+// Gone implements Peers: nothing listens where the server did. One that hangs, or that the network does not lead to, may live.
+func (n Network) Gone(ctx context.Context, server string) bool {
+	s, ok := n.Servers.ByID(server)
+	if !ok {
+		return false
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address)
+	if err == nil {
+		_ = c.Close() // nothing was said on it
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // Withhold implements Peers.

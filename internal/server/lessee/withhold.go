@@ -127,8 +127,14 @@ func (l *Lessee) Has(executionID string) bool {
 	return life != nil && life.Executions.Has(executionID)
 }
 
-// AnswerHas is Has for another server. Errors: Unavailable: this one may find it yet.
-func (l *Lessee) AnswerHas(ctx context.Context, executionID string) (bool, error) {
+// AnswerHas is Has for a server whose state has the index: what this server took over by then it has. Errors: Unavailable: it may
+// find the execution yet.
+func (l *Lessee) AnswerHas(ctx context.Context, executionID string, index uint64) (bool, error) {
+	if l.deps.Reach != nil {
+		if err := l.deps.Reach(ctx, index); err != nil {
+			return false, drover.Errorf(drover.Unavailable, "waiting for what others know: %w", err)
+		}
+	}
 	life := l.life.Load()
 	if life == nil {
 		return false, drover.Errorf(drover.Unavailable, "the execution service has not begun")
