@@ -14,6 +14,7 @@ import (
 	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 	"github.com/drover-project/drover/internal/server"
+	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/texts"
 	"github.com/drover-project/drover/internal/sysmon"
 )
@@ -28,7 +29,7 @@ func parts() cli.Parts {
 		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State},
 		RunAgent: server.Run,
 		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
-		Fleet:    fleet.Local{Check: server.CheckFleet, Simulate: whatif.Simulate},
+		Fleet:    fleet.Local{Check: fleetplane.Check, Simulate: whatif.Simulate},
 		Bench:    bench.Commands(state.Fill),
 	}
 }

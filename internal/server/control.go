@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/servers"
 )
@@ -71,7 +72,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		},
 		Withhold: a.withhold, Samples: a.samples,
 	})
-	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
+	c.view = demand.New(fleetplane.DemandConfig(a.cfg.Fleet), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
 	// Observers are called while the log is replayed, too.
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
 	logConfig := raftlog.Config{DataDir: a.logFolder()}
@@ -116,7 +117,7 @@ func (a *Agent) openFront(c *control) {
 	c.front = nodes.New(nodes.Deps{
 		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock,
 		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
-		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.meters.Heartbeat(nodeID) }},
+		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},
 	})
 }
 

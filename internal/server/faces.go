@@ -96,7 +96,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Checkup: a.checkup,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
-		&fleetface.Face{Fleet: a.fleet.office, Work: fleetWork{a.fleet}, Metrics: a.metrics},
+		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}
 	return httpapi.Handler(shared, faces...), nil
 }

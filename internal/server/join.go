@@ -6,8 +6,8 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
@@ -84,6 +84,25 @@ func (a *Agent) tellNodes() {
 		"command", "drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+" -data-dir DIR -join-token TOKEN")
 }
 
+// serverAddress is what new machines dial: fleet.server, else advertise.rpc, else where this process listens.
+func serverAddress(a *Agent) string {
+	if a.cfg.Fleet != nil && a.cfg.Fleet.Server != "" {
+		return a.cfg.Fleet.Server
+	}
+	if adv := a.cfg.Advertise; adv != nil && adv.RPC != "" {
+		return withPort(adv.RPC, a.rpc)
+	}
+	return a.RPCAddr()
+}
+
+// withPort completes an advertised address with the port on which the listener is.
+func withPort(address string, l net.Listener) string {
+	if _, _, err := net.SplitHostPort(address); err == nil || l == nil {
+		return address
+	}
+	return net.JoinHostPort(address, strconv.Itoa(int(port(l.Addr()))))
+}
+
 // usable returns an address at which a listener can be called, given an address of the machine's: none can be called at
 // 0.0.0.0.
 func usable(address, machine string) string {
@@ -104,18 +123,6 @@ func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config) {
 		return next, mutual.Listening("h2")
 	}
 	return gate.Handler(a.control.gate, a.control.front.Current, next), gate.TLS(a.control.gate, mutual.Config)
-}
-
-// machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.
-func machineAuthority(cfg *config.TLS) (string, error) {
-	if cfg == nil || !optional.Value(cfg.RPC) {
-		return "", nil
-	}
-	text, err := os.ReadFile(cfg.CAFile)
-	if err != nil {
-		return "", drover.Errorf(drover.Invalid, "tls.ca_file: %w", err)
-	}
-	return string(text), nil
 }
 
 // enroll gets this machine a certificate from the server, if its configuration names the authority that the server is

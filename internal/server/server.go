@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/live"
 	"github.com/drover-project/drover/internal/server/texts"
 	"github.com/drover-project/drover/internal/takeover"
@@ -48,7 +49,7 @@ type Agent struct {
 	control *control // nil without server
 	node    *node    // nil without client
 	exec    *executionService
-	fleet   *fleetPlane // nil without server
+	fleet   *fleetplane.Plane // nil without server
 	texts   texts.Evaluators
 	live    *live.Settings
 	remote  *link.Nodes
@@ -115,11 +116,20 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		if a.exec, err = a.openExecution(); err != nil {
 			return a, err
 		}
-		if a.fleet, err = a.openFleet(); err != nil {
+		if a.fleet, err = fleetplane.Open(cfg, a.fleetDeps()); err != nil {
 			return a, err
 		}
 	}
 	return a, nil
+}
+
+// fleetDeps is what the fleet needs of this agent, which has a control plane.
+func (a *Agent) fleetDeps() fleetplane.Deps {
+	c, d := a.control, a.deps
+	return fleetplane.Deps{
+		Store: c.store, Log: c.log, Intake: c.intake, View: c.view, Servers: c.servers.Addresses, Metrics: a.metrics,
+		Clock: d.Clock, IDs: d.IDs, Logger: d.Log, DataDir: a.dataDir, Forgetful: a.forgetful(), Address: serverAddress(a),
+	}
 }
 
 // HTTPAddr is where the faces are served.
@@ -168,7 +178,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Ring(a.exec.parts()...)
 	}
 	if a.fleet != nil {
-		g.Ring(a.fleet.parts()...)
+		g.Ring(lifecycle.Part{Name: "fleet", Run: a.fleet.Run})
 	}
 	g.Ring(a.httpPart())
 	ctx, stop := a.leaving(ctx)

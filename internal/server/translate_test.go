@@ -1,84 +1,22 @@
 package server
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover/fleet"
-	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
-func TestTheAuthorityOfMachines(t *testing.T) {
+func TestAnotherClusterAsTheConfigurationHasIt(t *testing.T) {
 	t.Parallel()
-	absent := filepath.Join(t.TempDir(), "absent")
-	text, err := machineAuthority(nil)
-	require.NoError(t, err)
-	require.Empty(t, text)
-	_, err = machineAuthority(&config.TLS{RPC: new(true), CAFile: absent})
-	require.ErrorContains(t, err, "tls.ca_file: ")
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(ca, []byte("PEM"), 0o600))
-	text, err = machineAuthority(&config.TLS{RPC: new(true), CAFile: ca})
-	require.NoError(t, err)
-	require.Equal(t, "PEM", text)
-}
-
-// A check finds its pool and its provider in the configuration, and says where they should have been.
-func TestPoolOfACheck(t *testing.T) {
-	t.Parallel()
-	provider := &config.FleetProvider{Name: "local", Type: "loopback"}
-	over := &fleet.Policy{Name: "api", Provider: "local", NodePool: "bought", Types: []fleet.InstanceType{{Name: "t", Price: 1}}}
-	for name, c := range map[string]struct {
-		cfg  *config.Fleet
-		ask  fleet.Check
-		says string // "" = found
-	}{
-		"no fleet":               {nil, fleet.Check{Pool: "std"}, `has no pool "std"`},
-		"of the API":             {&config.Fleet{Providers: []*config.FleetProvider{provider}}, fleet.Check{Pool: "api", Policy: over}, ""},
-		"of an unknown provider": {nil, fleet.Check{Pool: "api", Policy: over}, `there is no provider "local"`},
-	} {
-		policy, cloud, err := checked(&config.Agent{Fleet: c.cfg, Datacenter: "dc7"}, c.ask)
-		if c.says != "" {
-			require.ErrorContains(t, err, c.says, name)
-			continue
-		}
-		require.NoError(t, err, name)
-		require.Same(t, provider, cloud, name)
-		require.Equal(t, "dc7", policy.Datacenter, "the server's, unless the pool has one")
-	}
-}
-
-func TestWhereMachinesReachTheServer(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		cfg  config.Agent
-		want string
-	}{
-		"the fleet's own key":   {config.Agent{Fleet: &config.Fleet{Server: "a.example:4647"}}, "a.example"},
-		"without a port":        {config.Agent{Fleet: &config.Fleet{Server: "a.example"}}, "a.example"},
-		"what is advertised":    {config.Agent{Fleet: &config.Fleet{}, Advertise: &config.Addresses{RPC: "b:1"}}, "b"},
-		"nothing is configured": {config.Agent{Fleet: &config.Fleet{}}, ""},
-	} {
-		require.Equal(t, c.want, fleetHost(&c.cfg), name)
-	}
-	require.Equal(t, "a:1", withPort("a:1", nil))
-	require.Equal(t, "a", withPort("a", nil), "there is no listener whose port it could be")
-}
-
-func TestProvidersOfTheConfiguration(t *testing.T) {
-	t.Parallel()
-	p, err := openProvider(&config.FleetProvider{Name: "local", Type: "loopback"}, "owner", t.TempDir(), clock.Wall{})
-	require.NoError(t, err)
-	machines, _, err := p.List(t.Context(), "")
-	require.NoError(t, err)
-	require.Empty(t, machines)
-	require.Equal(t, map[string]string{"kernel.name": "linux"}, localAttributes(&config.FleetProvider{Type: "ec2"}), "of any architecture")
-	require.Contains(t, localAttributes(&config.FleetProvider{Type: "docker"}), "cpu.arch")
 	c := clusterConfig(&config.NomadCluster{Address: "http://n", Token: "t", Driver: "docker"}, environment.Options{NetworkMode: "host"})
 	require.Equal(t, []string{"http://n", "t", "docker", "host"}, []string{c.Address, c.Token, c.Driver, c.Environments.NetworkMode})
+}
+
+func TestAdvertisedPorts(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a:1", withPort("a:1", nil))
+	require.Equal(t, "a", withPort("a", nil), "there is no listener whose port it could be")
 }

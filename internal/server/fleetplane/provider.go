@@ -1,10 +1,8 @@
-package server
+package fleetplane
 
 import (
-	"net"
 	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
@@ -58,12 +56,4 @@ func localAttributes(cfg *config.FleetProvider) map[string]string {
 		return map[string]string{"kernel.name": "linux"}
 	}
 	return map[string]string{"kernel.name": "linux", "cpu.arch": runtime.GOARCH, "arch": runtime.GOARCH}
-}
-
-// withPort completes an advertised address with the port on which the listener is.
-func withPort(address string, l net.Listener) string {
-	if _, _, err := net.SplitHostPort(address); err == nil || l == nil {
-		return address
-	}
-	return net.JoinHostPort(address, strconv.Itoa(int(port(l.Addr()))))
 }

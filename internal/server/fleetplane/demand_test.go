@@ -1,4 +1,4 @@
-package server
+package fleetplane
 
 import (
 	"testing"
@@ -20,6 +20,7 @@ import (
 // logged is a state machine that a view observes.
 type logged struct {
 	t     *testing.T
+	state *store.Store
 	fsm   *fsm.FSM
 	view  *demand.View
 	index uint64
@@ -27,8 +28,8 @@ type logged struct {
 
 func newLogged(t *testing.T) *logged {
 	s := store.New()
-	cfg := (&Agent{cfg: &config.Agent{Fleet: &config.Fleet{Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}}}}}).demandConfig()
-	l := &logged{t: t, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: feasible.Lacks})}
+	cfg := DemandConfig(&config.Fleet{Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}}})
+	l := &logged{t: t, state: s, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: feasible.Lacks})}
 	l.fsm = fsm.New(s, fsm.Observers{l.view})
 	return l
 }

@@ -1,4 +1,4 @@
-package server
+package fleetplane
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 	"github.com/drover-project/drover/internal/server/live"
 )
 
-// CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is reported. No server
+// Check buys one machine of a pool of the configuration, looks at it, and returns it; each step is reported. No server
 // needs to run: the machine's agent calls this process. Errors: with the field to change.
-func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error {
+func Check(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error {
 	policy, cloud, err := checked(cfg, ask)
 	if err != nil {
 		return err
