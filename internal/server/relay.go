@@ -25,7 +25,6 @@ func (a *Agent) openRelay() *relay.Relay {
 	peercall.Handle(c.servers.Mux(), procReadIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) {
 		return c.log.ReadIndex(ctx)
 	})
-	c.serveObjects(a.deps.Clock)
 	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0), Authority: a.cfg.Authority()}, relay.Deps{
 		Servers: &knownServers{Servers: c.servers}, Owner: a.owner, Ready: c.log.Ready, Linearize: c.linearize,
 		Node:  agentInfo{Agent: a}.LocalNode(),

@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/live"
+	"github.com/drover-project/drover/internal/server/regions"
 	"github.com/drover-project/drover/internal/server/texts"
 	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
@@ -54,10 +55,11 @@ type Agent struct {
 	live    *live.Settings
 	remote  *link.Nodes
 
-	http   net.Listener
-	rpc    net.Listener
-	relay  *relay.Relay // nil for a server that is alone
-	joined struct {
+	http    net.Listener
+	rpc     net.Listener
+	relay   *relay.Relay     // nil for a server that is alone
+	regions *regions.Regions // likewise
+	joined  struct {
 		once    sync.Once
 		handler http.Handler
 		err     error
@@ -100,6 +102,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 		if a.control.servers.Clustered() {
 			a.remote.Identify(a.control.servers.Self().ID)
+			a.openRegions()
 		}
 		a.tellNodes()
 	}
@@ -121,6 +124,15 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}
 	return a, nil
+}
+
+// openRegions makes what carries over what regions share.
+func (a *Agent) openRegions() {
+	c := a.control
+	a.regions = regions.New(regions.Deps{
+		Servers: c.servers, Log: c.log, Store: c.store, Authority: a.cfg.Authority(), Clock: a.deps.Clock,
+		Logger: a.deps.Log.With("part", "federation"),
+	})
 }
 
 // fleetDeps is what the fleet needs of this agent, which has a control plane.
@@ -167,7 +179,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		if a.control.servers.Clustered() {
 			g.Ring(a.peersPart())
 			if a.cfg.Authority() != "" {
-				g.Ring(a.federationPart())
+				g.Ring(lifecycle.Part{Name: "federation", Run: a.regions.Run})
 			}
 		}
 	}
