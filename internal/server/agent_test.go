@@ -15,7 +15,6 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -112,7 +111,7 @@ func TestBodiesAreBounded(t *testing.T) {
 func TestWhatTheAgentSaysOfItself(t *testing.T) {
 	t.Parallel()
 	a := serverOnly(t, func(c *config.Agent) { c.APIToken, c.Server.NumSchedulers = "secret", new(3) })
-	info := agentInfo{a, a.control.servers.Operate()}
+	info := a.info()
 	self, err := json.Marshal(info.Self())
 	require.NoError(t, err)
 	require.NotContains(t, string(self), `"secret"`)
@@ -144,35 +143,8 @@ func TestWhatTheAgentSaysOfItself(t *testing.T) {
 	_, err = info.Logs("loud", false)
 	require.Error(t, err)
 	a.deps.Ring = nil
-	_, err = info.Logs("info", false)
+	_, err = a.info().Logs("info", false)
 	require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
-}
-
-// An environment is put, shown as Poseidon's template job, found among the templates that tools registered, and removed.
-func TestEnvironmentsThroughTheServer(t *testing.T) {
-	t.Parallel()
-	a := serverOnly(t, nil)
-	in := poolIntake{a.control.intake, 0}
-	kept, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "7", Image: "host"}), environment.Options{})
-	require.NoError(t, err)
-	require.NoError(t, in.RegisterJob(t.Context(), kept))
-	shown := templateView{a.control.store.Snapshot()}.Job(environment.Namespace, environment.TemplatePrefix+"7")
-	require.NotNil(t, shown)
-
-	list := templates{a.control.store, a.control.intake}
-	require.Empty(t, list.Templates(t.Context()), "nobody registered one")
-	job := *shown
-	job.ID = environment.TemplatePrefix + "9"
-	job.Name = job.ID
-	require.NoError(t, in.RegisterJob(t.Context(), &job))
-	got := list.Templates(t.Context())
-	require.Len(t, got, 1)
-	require.Equal(t, "9", got[0].ID)
-	require.NoError(t, list.RemoveTemplate(t.Context(), "9"))
-	require.NoError(t, list.RemoveTemplate(t.Context(), "9"), "there is none")
-	require.Empty(t, list.Templates(t.Context()))
-	require.NoError(t, in.DeregisterJob(t.Context(), environment.Namespace, kept.ID))
-	require.Nil(t, a.control.store.Snapshot().Job(environment.Namespace, kept.ID))
 }
 
 // The configured scheduler's settings count until the API changed them.

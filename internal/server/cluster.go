@@ -5,6 +5,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/nomadbackend"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/server/execseam"
 )
 
 // poolDeps is where runners are kept: here, or on an existing Nomad cluster.
@@ -12,7 +13,7 @@ func (a *Agent) poolDeps(opts environment.Options) (runner.Deps, *nomadbackend.B
 	c, d := a.control, a.deps
 	deps := runner.Deps{
 		Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
-		Subscribe: func(index uint64) (runner.Subscription, error) { return subscribePools(c.events, index) },
+		Subscribe: func(index uint64) (runner.Subscription, error) { return execseam.SubscribePools(c.events, index) },
 		Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
 	}
 	if a.cfg.Exec.Nomad == nil {

@@ -12,8 +12,6 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/eventstream"
-	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/nomadbackend"
@@ -22,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/execseam"
 	"github.com/drover-project/drover/internal/server/lessee"
 	"github.com/drover-project/drover/internal/tables"
 )
@@ -69,7 +68,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	} else {
 		x.directory = lessee.Directory{Store: c.store, Network: lessee.Network{Servers: c.servers}}
 		ld.Peers, ld.Owner, ld.IDs = x.directory.Network, x.directory.Keeper, d.IDs
-		ld.Record = func(lease uint64) runner.Intake { return poolIntake{c.intake, lease} }
+		ld.Record = func(lease uint64) runner.Intake { return execseam.Intake{In: c.intake, Lease: lease} }
 		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
 		ld.Changed = func() <-chan struct{} { return c.store.Watch(tables.Lessees, "") }
 		ld.Intake, ld.Reach, ld.Keeps = c.intake, c.reach, x.directory.Keeps
@@ -77,7 +76,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 		deps := deps
 		if deps.Holds = holds; backend == nil {
-			deps.Intake = poolIntake{c.intake, lease}
+			deps.Intake = execseam.Intake{In: c.intake, Lease: lease}
 			deps.Live = func(lease uint64) bool { return c.store.Snapshot().Lessee(lease) != nil }
 		}
 		rc := runner.Config{
@@ -88,11 +87,11 @@ func (a *Agent) openExecution() (*executionService, error) {
 			return nil, err
 		}
 		xd := executor.Deps{
-			Runners: runners, Notifier: poster, Teller: teller{c.intake, keeps}, Clock: d.Clock, IDs: d.IDs,
+			Runners: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps}, Clock: d.Clock, IDs: d.IDs,
 			Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {
-			xd.Records = executionRecords{c.store, c.log}
+			xd.Records = execseam.Records{Store: c.store, Log: c.log}
 		}
 		executions, err := executor.New(executor.Config{LedgerPath: ledger, Lease: lease}, xd)
 		return &lessee.Life{Runners: runners, Executions: executions}, err
@@ -161,66 +160,6 @@ func (a *Agent) checkImage(_ context.Context, env execution.Environment) error {
 		return drover.Errorf(drover.Invalid, "image: %w", err)
 	}
 	return nil
-}
-
-// subscribePools follows all that concerns runners.
-func subscribePools(events *eventstream.Buffer, index uint64) (runner.Subscription, error) {
-	all := []string{"*"}
-	return events.Subscribe(eventstream.Request{
-		Topics:    map[string][]string{drover.TopicAllocation: all, drover.TopicJob: all},
-		Namespace: "*", Index: index,
-	})
-}
-
-// poolIntake is control's intake as the execution service sees it, under a lease; 0 is that of a server that is alone.
-type poolIntake struct {
-	in    *intake.Intake
-	lease uint64
-}
-
-// RegisterJob registers an environment's job.
-func (p poolIntake) RegisterJob(ctx context.Context, job *drover.Job) error {
-	_, err := p.in.RegisterJob(ctx, drover.RegisterRequest{Job: job})
-	return err
-}
-
-// DeregisterJob stops and forgets an environment's job.
-func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) error {
-	_, err := p.in.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: namespace, ID: id, Purge: true})
-	return err
-}
-
-// ClaimRunners records claims.
-func (p poolIntake) ClaimRunners(
-	ctx context.Context, claims []runner.AllocClaim, demands []runner.Demand,
-) (errs []error, err error) {
-	list := make([]command.RunnerClaim, len(claims))
-	for i, c := range claims {
-		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim}
-	}
-	pools := make([]command.PoolDemand, len(demands))
-	for i, d := range demands {
-		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
-	}
-	var results []command.ClaimResult
-	if p.lease == 0 {
-		results, err = p.in.ClaimRunners(ctx, list, pools...)
-	} else {
-		results, err = p.in.RecordRunners(ctx, p.lease, list, pools...)
-	}
-	for _, r := range results {
-		errs = append(errs, r.Err)
-	}
-	return errs, err
-}
-
-// ReleaseRunners stops runners.
-func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error {
-	if p.lease != 0 {
-		return p.in.ReleaseLeased(ctx, p.lease, allocIDs, reason)
-	}
-	_, err := p.in.ReleaseRunners(ctx, allocIDs, reason)
-	return err
 }
 
 // withhold keeps runners that are about to be stopped from being handed out.

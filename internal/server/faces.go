@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -17,7 +19,8 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
-	"github.com/drover-project/drover/internal/server/servers"
+	"github.com/drover-project/drover/internal/server/execseam"
+	"github.com/drover-project/drover/internal/server/self"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -75,10 +78,10 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	}
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
-			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
-			Events: nomadEvents{a.control.events}, Archives: nomadArchives{a.control.archives},
-			Agent:    agentInfo{a, a.control.servers.Operate()},
-			ParseHCL: a.texts.ParseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
+			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
+			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives},
+			Agent:    a.info(),
+			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			LastContact: a.control.log.LastContact, NodeAgent: a.remote.Agent,
 			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
@@ -89,11 +92,11 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			ClaimWait: config.Duration(a.cfg.Exec.ClaimWait, 0),
 		}, poseidon.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec,
-			Templates: templates{a.control.store, a.control.intake},
+			Templates: execseam.Templates{Store: a.control.store, Intake: a.control.intake},
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Checkup: a.checkup,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Incarnation: a.exec.Terms, Checkup: a.info().Checkup,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
@@ -103,16 +106,33 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 
 // nodeFaces are those of an agent without server: all routes, of which the relay leaves it those about itself.
 func (a *Agent) nodeFaces(shared httpapi.Config) []httpapi.Face {
-	info := nodeInfo{agentInfo{a, servers.Alone(servers.Config{}, servers.Deps{Clock: a.deps.Clock}).Operate()}}
+	info := self.NodeOnly{Info: a.info()}
 	return []httpapi.Face{
 		nomad.New(nomad.Config{
-			State: nomadState{store.New()}, Nodes: nodesFunc(a.workloads), Agent: info, Clock: a.deps.Clock, ID: a.deps.IDs,
+			State: execseam.State{Store: store.New()}, Nodes: nodesFunc(a.workloads), Agent: info, Clock: a.deps.Clock, ID: a.deps.IDs,
 			Logger: shared.Logger, Region: a.cfg.Region, Authorize: shared.Authorize, Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{Version: version.Version}, poseidon.Deps{Clock: a.deps.Clock, Log: shared.Logger}),
-		native.New(native.Config{}, native.Deps{Checkup: a.checkup, Clock: a.deps.Clock, Log: shared.Logger}),
+		native.New(native.Config{}, native.Deps{Checkup: info.Checkup, Clock: a.deps.Clock, Log: shared.Logger}),
 		&fleetface.Face{Metrics: a.metrics},
 	}
+}
+
+// info is what this process says of itself.
+func (a *Agent) info() self.Info {
+	d := self.Deps{Config: a.cfg, Ring: a.deps.Ring, Metrics: a.metrics, Again: a.Reload, Clock: a.deps.Clock}
+	if c := a.control; c != nil {
+		d.Control = c.self()
+	}
+	if a.node != nil {
+		d.NodeID = a.node.agent.NodeID()
+	}
+	return self.New(d)
+}
+
+// self is the control plane as the agent tells of it.
+func (c *control) self() *self.Control {
+	return &self.Control{Servers: c.servers, Log: c.log, Leader: c.leader, Store: c.store, Saves: c.saves}
 }
 
 // rpcPart serves nodes that dial.

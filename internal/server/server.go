@@ -115,7 +115,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}
 	if a.control != nil {
-		a.measureServer()
+		a.control.self().Measure(a.metrics)
 		if a.exec, err = a.openExecution(); err != nil {
 			return a, err
 		}

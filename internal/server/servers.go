@@ -16,7 +16,6 @@ import (
 	joining "github.com/drover-project/drover/internal/control/cluster"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
@@ -159,14 +158,4 @@ func (a *Agent) leavesFor(cause error) bool {
 	}
 	return by.Signal() == syscall.SIGINT && optional.Value(a.cfg.LeaveOnInterrupt) ||
 		by.Signal() == syscall.SIGTERM && optional.Value(a.cfg.LeaveOnTerminate)
-}
-
-// member is this process.
-func (a agentInfo) member() nomadagent.Member {
-	if a.control != nil {
-		return servers.MemberOf(a.control.servers.Member())
-	}
-	return servers.MemberOf(members.Member{Status: members.Alive, Self: members.Self{
-		ID: "local", Name: a.cfg.AgentName(), Region: a.cfg.Region, Datacenter: a.cfg.Datacenter, RPCAddr: a.cfg.RPCAddress(),
-	}})
 }

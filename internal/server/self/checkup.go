@@ -1,4 +1,4 @@
-package server
+package self
 
 import (
 	"crypto/tls"
@@ -11,29 +11,29 @@ import (
 	"github.com/drover-project/drover/internal/version"
 )
 
-// checkup is what this server says of itself. Errors: NotImplemented of an agent that is no server.
-func (a *Agent) checkup() (cluster.Checkup, error) {
-	if a.control == nil {
+// Checkup is what this server says of itself. Errors: NotImplemented of an agent that is no server.
+func (i Info) Checkup() (cluster.Checkup, error) {
+	if i.deps.Control == nil {
 		return cluster.Checkup{}, drover.Errorf(drover.NotImplemented, "this agent is a node only: name a server with server_id")
 	}
-	c := a.control
-	self, stats, disk := c.servers.Member(), c.log.Stats(), c.log.Writes()
-	leader, _ := c.servers.Leader()
+	c := i.deps.Control
+	self, stats, disk := c.Servers.Member(), c.Log.Stats(), c.Log.Writes()
+	leader, _ := c.Servers.Leader()
 	out := cluster.Checkup{
-		ID: self.ID, Name: self.FullName(), Region: self.Region, Version: version.Version, Now: a.deps.Clock.Now(),
-		Leader: leader.ID, LastContact: c.log.LastContact(), LastIndex: stats.LastIndex, Applied: stats.AppliedIndex, Sick: stats.Sick,
-		Refused: c.servers.Refused(), Writes: cluster.Writes(disk), Certificates: a.certificates(), Settings: a.cfg.Alike(),
+		ID: self.ID, Name: self.FullName(), Region: self.Region, Version: version.Version, Now: i.deps.Clock.Now(),
+		Leader: leader.ID, LastContact: c.Log.LastContact(), LastIndex: stats.LastIndex, Applied: stats.AppliedIndex, Sick: stats.Sick,
+		Refused: c.Servers.Refused(), Writes: cluster.Writes(disk), Certificates: i.certificates(), Settings: i.deps.Config.Alike(),
 	}
-	if state := c.store.Snapshot().Cluster(); state != nil {
+	if state := c.Store.Snapshot().Cluster(); state != nil {
 		out.Cluster = state.ID
 	}
 	return out, nil
 }
 
 // certificates are those that the agent shows and trusts, as they are in their files now.
-func (a *Agent) certificates() []cluster.Certificate {
+func (i Info) certificates() []cluster.Certificate {
 	out := []cluster.Certificate{}
-	t := a.cfg.TLS
+	t := i.deps.Config.TLS
 	if t == nil {
 		return out
 	}

@@ -1,4 +1,4 @@
-package server
+package execseam
 
 import (
 	"context"
@@ -9,22 +9,21 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/intake"
-	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/executor"
 )
 
-// teller puts what happens to executions into the log, and by that into the event stream. Where there are several
+// Teller puts what happens to executions into the log, and by that into the event stream. Where there are several
 // servers the state keeps how they ended, too.
-type teller struct {
-	intake *intake.Intake
-	keeps  func() bool
+type Teller struct {
+	Intake *intake.Intake
+	Keeps  func() bool // tells whether the state keeps how executions ended
 }
 
 // TellExecutions implements executor.Teller.
-func (t teller) TellExecutions(ctx context.Context, events []executor.Event) error {
-	if t.keeps() {
+func (t Teller) TellExecutions(ctx context.Context, events []executor.Event) error {
+	if t.Keeps() {
 		return t.record(ctx, events)
 	}
 	list := make([]command.ExecutionEvent, 0, len(events))
@@ -36,10 +35,10 @@ func (t teller) TellExecutions(ctx context.Context, events []executor.Event) err
 	if len(list) == 0 {
 		return nil
 	}
-	return t.intake.TellExecutions(ctx, list)
+	return t.Intake.TellExecutions(ctx, list)
 }
 
-func (t teller) record(ctx context.Context, events []executor.Event) error {
+func (t Teller) record(ctx context.Context, events []executor.Event) error {
 	records, told := make([]command.ExecutionRecord, 0, len(events)), []string(nil)
 	for _, e := range events {
 		if e.Type == executor.EventTold {
@@ -51,26 +50,28 @@ func (t teller) record(ctx context.Context, events []executor.Event) error {
 			Webhook: e.Webhook, Request: e.Request,
 		})
 	}
-	return t.intake.RecordExecutions(ctx, records, told)
+	return t.Intake.RecordExecutions(ctx, records, told)
 }
 
-// executionRecords is what the state keeps of executions.
-type executionRecords struct {
-	store *store.Store
-	log   *raftlog.Log
+// Records is what the state keeps of executions.
+type Records struct {
+	Store *store.Store
+	Log   interface {
+		Ready(ctx context.Context) error
+	}
 }
 
 // Ready implements executor.Records.
-func (r executionRecords) Ready(ctx context.Context) error { return r.log.Ready(ctx) }
+func (r Records) Ready(ctx context.Context) error { return r.Log.Ready(ctx) }
 
 // Execution implements executor.Records.
-func (r executionRecords) Execution(id string) *execution.Record {
-	return r.store.Snapshot().Execution(id)
+func (r Records) Execution(id string) *execution.Record {
+	return r.Store.Snapshot().Execution(id)
 }
 
 // UntoldExecutions implements executor.Records.
-func (r executionRecords) UntoldExecutions() iter.Seq[*execution.Record] {
-	return r.store.Snapshot().UntoldExecutions()
+func (r Records) UntoldExecutions() iter.Seq[*execution.Record] {
+	return r.Store.Snapshot().UntoldExecutions()
 }
 
 // namedEvents tells of environments as environments; control knows their jobs only.

@@ -1,4 +1,4 @@
-package server
+package execseam
 
 import (
 	"context"
@@ -11,24 +11,24 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
-// templates are the environments that somebody else registered as template jobs, for the Poseidon face.
-type templates struct {
-	store  *store.Store
-	intake *intake.Intake
+// Templates are the environments that somebody else registered as template jobs, for the Poseidon face.
+type Templates struct {
+	Store  *store.Store
+	Intake *intake.Intake
 }
 
 // Templates implements poseidon.Templates.
-func (t templates) Templates(context.Context) []execution.Environment {
-	return environment.FromTemplates(t.store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix))
+func (t Templates) Templates(context.Context) []execution.Environment {
+	return environment.FromTemplates(t.Store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix))
 }
 
 // RemoveTemplate implements poseidon.Templates.
-func (t templates) RemoveTemplate(ctx context.Context, environmentID string) error {
+func (t Templates) RemoveTemplate(ctx context.Context, environmentID string) error {
 	id := environment.TemplatePrefix + environmentID
-	if t.store.Snapshot().Job(environment.Namespace, id) == nil {
+	if t.Store.Snapshot().Job(environment.Namespace, id) == nil {
 		return nil
 	}
-	_, err := t.intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
+	_, err := t.Intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
 	return err
 }
 

@@ -1,0 +1,90 @@
+package execseam
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/eventstream"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/id"
+)
+
+// applied is a log that applies what is proposed at once.
+type applied struct {
+	fsm   *fsm.FSM
+	index uint64
+}
+
+func (l *applied) Propose(_ context.Context, c command.Command) (uint64, any, error) {
+	data, err := command.Encode(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	l.index++
+	result, err := l.fsm.Apply(l.index, data)
+	return l.index, result, err
+}
+
+// controlled is a state and the intake that writes into it.
+func controlled(t *testing.T, observers ...fsm.Observer) (*store.Store, *intake.Intake) {
+	t.Helper()
+	s := store.New()
+	log := &applied{fsm: fsm.New(s, fsm.Observers(observers))}
+	return s, intake.New(intake.Deps{Log: log, Store: s, Clock: clock.Wall{}, IDs: id.Random{}})
+}
+
+// An environment is put, shown as Poseidon's template job, found among the templates that tools registered, and removed.
+func TestEnvironmentsThroughTheServer(t *testing.T) {
+	t.Parallel()
+	state, control := controlled(t)
+	in := Intake{In: control}
+	kept, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "7", Image: "host"}), environment.Options{})
+	require.NoError(t, err)
+	require.NoError(t, in.RegisterJob(t.Context(), kept))
+	shown := State{state}.Snapshot().Job(environment.Namespace, environment.TemplatePrefix+"7")
+	require.NotNil(t, shown)
+
+	list := Templates{state, control}
+	require.Empty(t, list.Templates(t.Context()), "nobody registered one")
+	job := *shown
+	job.ID = environment.TemplatePrefix + "9"
+	job.Name = job.ID
+	require.NoError(t, in.RegisterJob(t.Context(), &job))
+	got := list.Templates(t.Context())
+	require.Len(t, got, 1)
+	require.Equal(t, "9", got[0].ID)
+	require.NoError(t, list.RemoveTemplate(t.Context(), "9"))
+	require.NoError(t, list.RemoveTemplate(t.Context(), "9"), "there is none")
+	require.Empty(t, list.Templates(t.Context()))
+	require.NoError(t, in.DeregisterJob(t.Context(), environment.Namespace, kept.ID))
+	require.Nil(t, state.Snapshot().Job(environment.Namespace, kept.ID))
+}
+
+// What happens to executions is in the event stream; who was told is kept by nobody who does not keep how they ended.
+func TestExecutionsAreTold(t *testing.T) {
+	t.Parallel()
+	buffer := eventstream.New(eventstream.Config{})
+	state, control := controlled(t, buffer)
+	keeps := false
+	tell := Teller{control, func() bool { return keeps }}
+	events, err := Events{buffer}.Subscribe(map[string][]string{"*": {"*"}}, "*", 0)
+	require.NoError(t, err)
+	x := execution.Execution{ID: "x1"}
+	require.NoError(t, tell.TellExecutions(t.Context(), []executor.Event{{Type: executor.EventTold, Execution: x}}))
+	require.Zero(t, state.Snapshot().Index(), "there is nothing to write")
+	require.NoError(t, tell.TellExecutions(t.Context(), []executor.Event{{Type: executor.EventEnded, Execution: x}}))
+	got, err := events.Next(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got.Events, 1)
+	require.Equal(t, "x1", got.Events[0].Key)
+	require.Nil(t, state.Snapshot().Execution("x1"), "a server that is alone keeps it itself")
+}
