@@ -138,3 +138,18 @@ func BenchmarkPull(b *testing.B) {
 		})
 	}
 }
+
+// A message goes behind what the buffer has, whether it fits there or not.
+func TestMarshalAppend(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10*leastRoom)
+	for _, room := range []int{0, 100, 100 * leastRoom} {
+		dst := append(make([]byte, 0, room), "head"...)
+		out, err := msgpack{}.MarshalAppend(dst, target{AllocID: long})
+		require.NoError(t, err)
+		require.Equal(t, "head", string(out[:4]))
+		var got target
+		require.NoError(t, msgpack{}.Unmarshal(out[4:], &got))
+		require.Equal(t, long, got.AllocID)
+	}
+}

@@ -2,6 +2,7 @@ package link
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
@@ -39,15 +40,25 @@ var (
 )
 
 // Marshal encodes v.
-func (m msgpack) Marshal(v any) ([]byte, error) {
-	var out []byte
+func (m msgpack) Marshal(v any) ([]byte, error) { return m.MarshalAppend(nil, v) }
+
+// MarshalAppend encodes v behind dst. Connect gives it buffers that were used before, which have mostly grown large enough.
+func (m msgpack) MarshalAppend(dst []byte, v any) ([]byte, error) {
+	dst = slices.Grow(dst, leastRoom)
+	out := dst[len(dst):]
 	e := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // it has no others
 	e.ResetBytes(&out)
 	err := e.Encode(v)
-	e.ResetBytes(new([]byte))
+	e.ResetBytes(&[]byte{}) // nil would be given a buffer
 	encoders.Put(e)
-	return out, err
+	if len(out) <= cap(dst)-len(dst) { // it was written where it belongs
+		return dst[:len(dst)+len(out)], err
+	}
+	return append(dst, out...), err
 }
+
+// leastRoom is what small messages fit into.
+const leastRoom = 512
 
 // Unmarshal decodes into v, which keeps nothing of the bytes.
 func (m msgpack) Unmarshal(data []byte, v any) error {

@@ -25,6 +25,7 @@ type line struct {
 	turn  chan struct{} // has one element while nobody dials
 	conn  atomic.Pointer[http2.ClientConn]
 	heard atomic.Uint64 // reads that brought something
+	tries atomic.Int32  // to connect that failed, since one did not
 }
 
 // newLine makes one. patience is how long a server may take to accept a connection, asked before each attempt.
@@ -70,8 +71,15 @@ func (l *line) GetClientConn(r *http.Request, _ string) (*http2.ClientConn, erro
 // MarkDead implements http2.ClientConnPool.
 func (l *line) MarkDead(c *http2.ClientConn) { l.conn.CompareAndSwap(c, nil) }
 
-func (l *line) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: l.patience()}
+// dial connects. A server that was too busy to accept is given twice the time at the next try: thousands of nodes that give up
+// early and dial again keep it busy.
+func (l *line) dial(ctx context.Context) (conn net.Conn, err error) {
+	defer func() {
+		if l.tries.Add(1); err == nil {
+			l.tries.Store(0)
+		}
+	}()
+	d := net.Dialer{Timeout: longer(l.patience(), int(l.tries.Load()))}
 	if l.tls == nil {
 		return d.DialContext(ctx, "tcp", l.address)
 	}

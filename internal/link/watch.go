@@ -17,13 +17,26 @@ const (
 	pingWithin = time.Second
 )
 
+// longer doubles a time for each thing that failed, to ten seconds at most.
+func longer(d time.Duration, failed int) time.Duration {
+	return min(d<<min(failed, 4), max(d, mostPatience))
+}
+
+// mostPatience bounds what longer returns. After twice that without a server that was silent, the next is given no more than usual.
+const mostPatience = 10 * time.Second
+
 // pace is how often a node pings that is to send a heartbeat within the time.
 func pace(ttl time.Duration) time.Duration { return min(max(ttl/paceOfTTL, leastPace), mostPace) }
 
 // watch leaves the main server when it does not answer any more, if there is another one, until ctx ends. Whatever comes from the
-// server is a sign of life, so that a busy line carries no pings.
+// server is a sign of life, so that a busy line carries no pings. Who left a server gives the next one more time: if all are too
+// busy to answer, going from one to the other is more for them to do.
 func (d *Dialed) watch(ctx context.Context) {
+	silent, since := 0, d.cfg.Clock.Now()
 	for ctx.Err() == nil {
+		if d.cfg.Clock.Now().Sub(since) > 2*mostPatience {
+			silent = 0
+		}
 		s, moved, every := d.watched()
 		heard := uint64(0)
 		if s != nil {
@@ -35,7 +48,8 @@ func (d *Dialed) watch(ctx context.Context) {
 		if s == nil || moved.Err() != nil || s.line.heard.Load() != heard {
 			continue
 		}
-		if err := s.line.ping(ctx, pingWithin); err != nil {
+		if err := s.line.ping(ctx, longer(pingWithin, silent)); err != nil {
+			silent, since = silent+1, d.cfg.Clock.Now()
 			d.leave(s, err)
 		}
 	}

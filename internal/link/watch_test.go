@@ -37,6 +37,20 @@ func TestThePaceOfPings(t *testing.T) {
 	require.LessOrEqual(t, leastPace+pingWithin, 2*time.Second, "a server that stands still is left within that")
 }
 
+// Servers that are too busy are given more time, so that nodes do not keep them busy by going from one to the other.
+func TestPatienceGrows(t *testing.T) {
+	t.Parallel()
+	for failed, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+		require.Equal(t, want*time.Second, longer(time.Second, failed))
+	}
+	require.Equal(t, mostPatience, longer(brisk.dial, 1000))
+	require.Equal(t, time.Minute, longer(time.Minute, 3))
+	l := newLine("127.0.0.1:1", nil, nil, func() time.Duration { return time.Minute })
+	_, err := l.dial(t.Context())
+	require.Error(t, err)
+	require.EqualValues(t, 1, l.tries.Load())
+}
+
 // Only who says nothing at all does not answer.
 func TestPing(t *testing.T) {
 	s := newStation(t, "s0")

@@ -14,8 +14,8 @@ type listener struct {
 	closed chan struct{}
 }
 
-func newListener(addr net.Addr) *listener {
-	return &listener{addr: addr, in: make(chan net.Conn, waiting), closed: make(chan struct{})}
+func newListener(addr net.Addr, most int) *listener {
+	return &listener{addr: addr, in: make(chan net.Conn, most), closed: make(chan struct{})}
 }
 
 // put hands a connection over. It is closed if nobody takes it.

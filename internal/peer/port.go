@@ -60,8 +60,12 @@ type Config struct {
 // handshake bounds how long who dials may take to say what it wants, and to prove it.
 const handshake = 10 * time.Second
 
-// waiting is how many connections of a protocol wait to be accepted; more are closed.
-const waiting = 64
+// How many connections of a protocol wait to be accepted; more are closed. Thousands of nodes dial at once when servers come back: who
+// is turned away only dials again.
+const (
+	waiting      = 64
+	waitingNodes = 8192
+)
 
 // Port is a listening port that is split.
 type Port struct {
@@ -78,9 +82,9 @@ type Port struct {
 
 // Split begins to accept connections of the listener, which it closes at Close.
 func Split(in net.Listener, cfg Config) *Port {
-	p := &Port{cfg: cfg, in: in, nodes: newListener(in.Addr()), peers: map[Protocol]*listener{}}
+	p := &Port{cfg: cfg, in: in, nodes: newListener(in.Addr(), waitingNodes), peers: map[Protocol]*listener{}}
 	for _, proto := range protocols {
-		p.peers[proto] = newListener(in.Addr())
+		p.peers[proto] = newListener(in.Addr(), waiting)
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:forbidigo // the port's own life
 	p.wait.Go(p.accept)

@@ -239,6 +239,23 @@ func TestWhatNobodySpeaks(t *testing.T) {
 	require.Equal(t, 2, bytes.Count([]byte(out.String()), []byte("refusing")), "each is told once")
 }
 
+// What is more than may wait is closed, and nobody waits for that. Thousands of nodes may dial at once.
+func TestMoreThanMayWait(t *testing.T) {
+	t.Parallel()
+	l := newListener(nil, 1)
+	kept, ours := net.Pipe()
+	more, theirs := net.Pipe()
+	l.put(ours)
+	l.put(theirs)
+	_, err := more.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	c, err := l.Accept()
+	require.NoError(t, err)
+	require.Equal(t, ours, c)
+	require.NoError(t, kept.Close())
+	require.GreaterOrEqual(t, cap(newListener(nil, waitingNodes).in), 8000)
+}
+
 // A listener that nobody accepts from holds nobody up, and the port closes with connections half way.
 func TestClosing(t *testing.T) {
 	t.Parallel()
