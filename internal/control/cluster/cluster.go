@@ -137,7 +137,11 @@ func (c *Cluster) join(ctx context.Context) error {
 		if c.cfg.RetryMax > 0 && tries >= c.cfg.RetryMax && ctx.Err() == nil {
 			return drover.Errorf(drover.Unavailable, "server_join: no server answered in %d tries: %w", tries, err)
 		}
-		c.deps.Logger.Warn("no server to join answers; trying again", "in", c.cfg.RetryInterval, "error", err)
+		level := slog.LevelWarn
+		if tries == 1 { // the others may be about to start, too
+			level = slog.LevelInfo
+		}
+		c.deps.Logger.Log(ctx, level, "no server to join answers; trying again", "in", c.cfg.RetryInterval, "error", err)
 		if !clock.Sleep(ctx, c.deps.Clock, c.cfg.RetryInterval) {
 			return nil
 		}

@@ -72,7 +72,7 @@ func open(cfg Config, deps Deps, o opener) (*Log, error) {
 }
 
 func (l *Log) open(deps Deps, o opener) error {
-	logger := newLogger(deps.Log)
+	logger := newLogger(deps.Log, deps.Clock)
 	s, err := o(&l.cfg, l.health, deps.Clock, logger)
 	if err != nil {
 		return err
@@ -96,6 +96,7 @@ func (l *Log) open(deps Deps, o opener) error {
 		return l.startError(err, s, logger)
 	}
 	transport.raft.Store(l.raft)
+	logger.outages.servers.Store(new(func() []raft.Server { return l.raft.GetConfiguration().Configuration().Servers }))
 	only, err := l.onlyVoter()
 	if err == nil && only {
 		transport.elect()

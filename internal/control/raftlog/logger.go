@@ -11,22 +11,26 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // logger is an hclog.Logger that writes to slog. Raft's chatter (info) becomes
-// debug and its warnings, which every start has, info: it is ours to say what matters.
+// debug and its warnings, which every start has, info: it is ours to say what matters. What it says of what is normal in a
+// cluster becomes debug, too, and that a server is not reached is told in a bounded number of lines.
 type logger struct {
-	to   *slog.Logger
-	name string
-	args []any
-	last *atomic.Pointer[string] // error logged, of all that were derived from one
+	to      *slog.Logger
+	name    string
+	args    []any
+	last    *atomic.Pointer[string] // error logged, of all that were derived from one
+	outages *outages                // of all that were derived from one
 }
 
-func newLogger(to *slog.Logger) *logger {
+func newLogger(to *slog.Logger, c clock.Clock) *logger {
 	if to == nil {
 		to = slog.New(slog.DiscardHandler)
 	}
-	return &logger{to: to, last: &atomic.Pointer[string]{}}
+	return &logger{to: to, last: &atomic.Pointer[string]{}, outages: &outages{clock: c}}
 }
 
 // level maps hclog's levels.
@@ -54,7 +58,18 @@ func (l *logger) Log(at hclog.Level, msg string, args ...any) {
 	if at >= hclog.Error {
 		l.last.Store(new(strings.TrimSpace(msg + " " + fmt.Sprint(args...))))
 	}
-	if to := level(at); l.to.Enabled(context.TODO(), to) {
+	to := level(at)
+	switch {
+	case unreached[msg]:
+		if line, tell := l.outages.note(msg, args); tell {
+			l.to.Warn("a server of the log is not reached; it is told again each minute", line...)
+			return
+		}
+		to = slog.LevelDebug
+	case normal[msg], passing[msg] && ofAConnection(args):
+		to = slog.LevelDebug
+	}
+	if l.to.Enabled(context.TODO(), to) {
 		l.to.Log(context.TODO(), to, msg, args...)
 	}
 }
@@ -76,7 +91,7 @@ func (l *logger) IsError() bool { return l.is(hclog.Error) }
 func (l *logger) ImpliedArgs() []any { return l.args }
 
 func (l *logger) With(args ...any) hclog.Logger {
-	return &logger{l.to.With(args...), l.name, append(slices.Clone(l.args), args...), l.last}
+	return &logger{l.to.With(args...), l.name, append(slices.Clone(l.args), args...), l.last, l.outages}
 }
 
 func (l *logger) Name() string { return l.name }
@@ -85,8 +100,10 @@ func (l *logger) Named(name string) hclog.Logger {
 	return l.ResetNamed(strings.TrimPrefix(l.name+"."+name, "."))
 }
 
-func (l *logger) ResetNamed(name string) hclog.Logger { return &logger{l.to, name, l.args, l.last} }
-func (l *logger) SetLevel(hclog.Level)                {}
+func (l *logger) ResetNamed(name string) hclog.Logger {
+	return &logger{l.to, name, l.args, l.last, l.outages}
+}
+func (l *logger) SetLevel(hclog.Level) {}
 
 func (l *logger) GetLevel() hclog.Level {
 	for _, at := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Warn} {

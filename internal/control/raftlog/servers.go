@@ -117,4 +117,4 @@ func (l *Log) ID() string { return l.cfg.ID }
 func (l *Log) Raft() *raft.Raft { return l.raft }
 
 // Logger is the log's logger as HashiCorp's libraries take one.
-func (l *Log) Logger() hclog.Logger { return newLogger(l.log) }
+func (l *Log) Logger() hclog.Logger { return newLogger(l.log, l.clock) }

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
+	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -246,6 +247,9 @@ func (s *Servers) Autopilot() cluster.Autopilot {
 // seedAutopilot stores the configured one unless one is stored: from then on the API is where it is changed. It tries again while
 // it is refused, as while servers of an older program are in the cluster.
 func (s *Servers) seedAutopilot(term context.Context) {
+	if changed := s.deps.Store.Watch(tables.Cluster, ""); !s.log.Allows(command.KindSetAutopilot) { // as when the cluster has just begun
+		clock.Await(term, s.deps.Clock, seedAgain, changed)
+	}
 	for said := ""; s.deps.Store.Snapshot().Autopilot() == nil; {
 		first := s.cfg.Autopilot
 		_, _, err := s.log.Propose(term, &command.SetAutopilot{Config: &first, CAS: true})
