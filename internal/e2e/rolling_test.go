@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,13 +16,16 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 // olderCommit is the last one whose program writes cluster version 1 in a cluster. Another program is tried with DROVER_OLD.
 const olderCommit = "24d289a"
 
 // olderProgram returns a program that reads cluster version 1 only: the one that DROVER_OLD names, or that of olderCommit, which is
-// built. Without the commit's history the test is skipped.
+// built. A clone without the commit fails the test: CI would no longer try upgrades, and nobody would notice.
 func olderProgram(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("DROVER_OLD"); path != "" {
@@ -30,7 +34,8 @@ func olderProgram(t *testing.T) string {
 	dir := t.TempDir()
 	archive := exec.Command("sh", "-c", `git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2"`, "sh", olderCommit, dir)
 	if out, err := archive.CombinedOutput(); err != nil {
-		t.Skipf("commit %s is not in this clone, and DROVER_OLD names no program: %v: %s", olderCommit, err, out)
+		t.Fatalf("this test builds the program of commit %s, which is not here: make the clone whole (git fetch --unshallow), or name "+
+			"such a program in DROVER_OLD: %v: %s", olderCommit, err, out)
 	}
 	build := func(out, pkg string) {
 		cmd := exec.Command("go", "build", "-o", out, pkg)
@@ -122,6 +127,105 @@ func (l *load) end() []string {
 	return l.acked
 }
 
+// runs is a client that claims a runner, executes in it and releases it, again and again, at whichever server answers.
+type runs struct {
+	t    *testing.T
+	l    *load // has the servers
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu sync.Mutex
+	// guarded by mu: the leader was of today's program for a while, which hands out none twice; an older one does so when it stops.
+	strict bool
+
+	seen map[string]bool // guarded by mu: runners that were handed out
+	ran  int             // guarded by mu: executions that ended as they should
+	last error           // guarded by mu
+}
+
+func startRuns(t *testing.T, l *load) *runs {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &runs{t: t, l: l, stop: cancel, done: make(chan struct{}), seen: map[string]bool{}}
+	go func() { // ends with ctx
+		defer close(r.done)
+		for i := 0; ctx.Err() == nil; i++ {
+			l.mu.Lock()
+			at := l.servers[i%len(l.servers)]
+			l.mu.Unlock()
+			err := r.once(ctx, at)
+			r.mu.Lock()
+			r.last = err
+			r.mu.Unlock()
+		}
+	}()
+	t.Cleanup(r.end)
+	return r
+}
+
+// once is one run. A server that is being replaced may fail it at any point.
+func (r *runs) once(ctx context.Context, at *agent) error {
+	c, err := client.New("http://" + at.addr)
+	if err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	one, err := c.Claim(limit, execution.ClaimRequest{Environment: "e", Wait: 5 * time.Second, IdleTimeout: time.Minute})
+	if err != nil {
+		return fmt.Errorf("claiming at %s: %w", at.addr, err)
+	}
+	r.mu.Lock()
+	if r.seen[one.ID] && r.strict {
+		r.t.Errorf("runner %s was handed out twice", one.ID)
+	}
+	r.seen[one.ID] = true
+	r.mu.Unlock()
+	x, err := c.StartExecution(limit, one.ID, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sh", "-c", "exit 7"}, Detach: -1}})
+	if err == nil && x.Running {
+		x, err = c.WaitExecution(limit, x.ID)
+	}
+	if err == nil && (x.Receipt == nil || x.Receipt.ExitCode != 7) {
+		r.t.Errorf("the program ends with 7: %+v", x.Receipt)
+	}
+	if released := c.Release(limit, one.ID); err == nil {
+		err = released
+	}
+	if err != nil {
+		return fmt.Errorf("executing at %s: %w", at.addr, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ran++
+	return nil
+}
+
+// more waits until some more runs went well.
+func (r *runs) more(what string) {
+	r.t.Helper()
+	state := func() (int, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.ran, r.last
+	}
+	before, _ := state()
+	eventually(r.t, "runs "+what, func() (bool, string) {
+		n, err := state()
+		return n >= before+10, fmt.Sprint(n-before, " ", err)
+	})
+}
+
+// from says whether runners are handed out by today's program from here on.
+func (r *runs) from(today bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.strict = today
+}
+
+func (r *runs) end() {
+	r.stop()
+	<-r.done
+}
+
 // stat is one of an agent's statistics; "" where it has none.
 func (a *agent) stat(part, key string) string {
 	a.t.Helper()
@@ -159,13 +263,33 @@ func (r *region) replace(l *load, i int, with string) {
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	older := olderProgram(t)
-	r := startServersWith(t, older, 3, "autopilot {\n  server_stabilization_time = \"1s\"\n}\n")
+	r := &region{t: t, dir: t.TempDir(), more: "autopilot {\n  server_stabilization_time = \"1s\"\n}\n", with: older}
+	var at []string
+	for range 3 {
+		r.rpc = append(r.rpc, freePort(t))
+		at = append(at, fmt.Sprintf("%q", "127.0.0.1:"+r.rpc[len(r.rpc)-1]))
+	}
+	r.begin(3)
 	r.agreed(3, r.list...)
+	start(t, append([]string{"-client", "-node", "n"},
+		config(t, filepath.Join(r.dir, "n"), clientBlock("servers = ["+strings.Join(at, ", ")+"]"))...)...)
+	r.ready(1)
+	_, _, err := r.list[0].native().PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 4}, time.Minute)
+	require.NoError(t, err)
 	l := startLoad(t, r.list)
+	claimed := startRuns(t, l)
+	claimed.more("at the older program")
 
 	r.replace(l, 0, "")
+	claimed.more("beside one server of today")
 	r.replace(l, 1, "")
+	for r.agreed(3, r.list...) == 2 {
+		r.replace(l, 2, older) // it knows no other way to hand over
+	}
+	claimed.from(true)
+	claimed.more("at a leader of today, before the version rises")
 	require.Equal(t, "1", r.list[0].stat("drover", "cluster_version"))
+	claimed.from(false)
 	r.replace(l, 0, older)
 	r.replace(l, 0, "")
 	require.Equal(t, "1", r.list[1].stat("drover", "cluster_version"), "one server reads version 1 only")
@@ -177,6 +301,9 @@ func TestRollingUpgrade(t *testing.T) {
 		})
 	}
 
+	claimed.from(true)
+	claimed.more("of leased runners")
+
 	// A server whose program is an older one again is out, and the others go on.
 	leads := r.agreed(3, r.list...)
 	out := (leads + 1) % 3
@@ -185,19 +312,30 @@ func TestRollingUpgrade(t *testing.T) {
 	r.list[out] = r.start(out, 3)
 	eventually(t, "the reason", func() (bool, string) {
 		text := r.list[leads].Output() + r.list[(leads+2)%3].Output()
-		return strings.Contains(text, "this cluster writes version 2") && strings.Contains(text, "start another program there"), text
+		return strings.Contains(text, "this cluster writes version 2") && strings.Contains(text, "start another program there") &&
+			strings.Contains(text, "its program may be an older one, which does not speak drover-raft/2"), text
 	})
+	has := r.list[out].number("raft", "last_log_index")
 	before := l.count()
 	eventually(t, "writes without it", func() (bool, string) { return l.count() > before+10, "" })
+	require.Equal(t, has, r.list[out].number("raft", "last_log_index"), "it gets no entries")
+	claimed.more("without it")
 	r.list[out].Stop()
 	r.with = ""
 	r.list[out] = r.start(out, 3)
 	r.agreed(3, r.list...)
 
-	acked := l.end()
+	claimed.end()
+	hasAll(t, l.end(), r.list)
+	endAll(t, r.list[leads])
+}
+
+// hasAll waits until each server has all jobs that were acknowledged.
+func hasAll(t *testing.T, acked []string, list []*agent) {
+	t.Helper()
 	require.NotEmpty(t, acked)
 	t.Logf("%d registrations were acknowledged", len(acked))
-	for i, a := range r.list {
+	for i, a := range list {
 		eventually(t, fmt.Sprintf("all that was acknowledged, at server %d", i), func() (bool, string) {
 			jobs, _, err := a.nomad().Jobs().List(&api.QueryOptions{AllowStale: true})
 			require.NoError(t, err)

@@ -17,6 +17,7 @@ type region struct {
 	t     *testing.T
 	dir   string
 	ports []string // of gossip, by server
+	rpc   []string // ports where nodes dial, by server; any if there are none
 	list  []*agent
 	more  string // of the configuration
 	with  string // the program that servers are started with; "" = today's
@@ -60,6 +61,9 @@ func (r *region) start(i, expect int) *agent {
 		if port != r.ports[i] {
 			args = append(args, "-retry-join", "127.0.0.1:"+port)
 		}
+	}
+	if r.rpc != nil {
+		args = append(args, "-rpc-port", r.rpc[i])
 	}
 	args = append(args, config(r.t, filepath.Join(r.dir, fmt.Sprint("s", i)), r.more)...)
 	if r.with == "" {

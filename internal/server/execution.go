@@ -72,6 +72,9 @@ func (a *Agent) openExecution() (*executionService, error) {
 		ld.Lessees = func() []*cluster.Lessee { return slices.Collect(c.store.Snapshot().Lessees()) }
 		ld.Changed = func() <-chan struct{} { return c.store.Watch(tables.Lessees, "") }
 		ld.Intake, ld.Reach, ld.Keeps = c.intake, c.reach, x.directory.Keeps
+		ld.Unclaimed = c.unclaimed
+		ld.Shares = func() bool { return c.log.Allows(command.KindBeginIncarnation) }
+		ld.Raised = func() <-chan struct{} { return c.store.Watch(tables.Cluster, "") }
 	}
 	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 		deps := deps
@@ -81,6 +84,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		}
 		rc := runner.Config{
 			JournalPath: journal, Lease: lease, Former: former, MaxWaiting: a.cfg.Exec.QueueLength, Environments: opts,
+			Sure: lease == 0 && backend == nil && c.servers.Clustered(),
 		}
 		runners, err := runner.New(rc, deps)
 		if err != nil {
@@ -149,6 +153,22 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// unclaimed are the runners that the state has as warm and leased to nobody.
+func (c *control) unclaimed() (allocIDs []string) {
+	s := c.store.Snapshot()
+	for j := range s.Jobs("*", "") {
+		if !slices.ContainsFunc(j.TaskGroups, func(g *drover.TaskGroup) bool { return g.Pool != nil }) {
+			continue
+		}
+		for a := range s.ActiveAllocationsByJob(j.Namespace, j.ID) {
+			if a.Claim == nil && a.Lease == 0 && a.ClientStatus == drover.AllocClientRunning && !a.Terminal() {
+				allocIDs = append(allocIDs, a.ID)
+			}
+		}
+	}
+	return allocIDs
 }
 
 // checkImage says at once when an image is a path that does not exist, if this process has the only node's disk.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +31,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 	if err != nil {
 		return execution.Runner{}, err
 	}
-	got, err := s.answer(handout)
+	got, err := s.answer(ctx, handout)
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
 		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
 		return execution.Runner{}, canceled(ctx)
@@ -126,8 +127,11 @@ func (s *Service) leave(w *Waiter) {
 }
 
 // answer writes the claim to the journal, and leaves it to be recorded. The claimer gets the runner only if it stands there.
-func (s *Service) answer(h *Handout) (got execution.Runner, err error) {
+func (s *Service) answer(ctx context.Context, h *Handout) (got execution.Runner, err error) {
 	failed := s.journal.claim(h.Line)
+	if failed == nil && s.cfg.Sure {
+		failed = s.recordAtOnce(context.WithoutCancel(ctx), h.Line)
+	}
 	if failed == nil && !s.holds() { // this process may have stood still since
 		failed = errOver()
 	}
@@ -138,6 +142,14 @@ func (s *Service) answer(h *Handout) (got execution.Runner, err error) {
 		got, err = c.Written(h, failed)
 	})
 	return got, err
+}
+
+// recordAtOnce proposes one claim. Later it is proposed again with others, which changes nothing.
+func (s *Service) recordAtOnce(ctx context.Context, c AllocClaim) error {
+	ctx, cancel := s.deps.Clock.WithTimeout(ctx, lastRecord)
+	defer cancel()
+	errs, err := s.deps.Intake.ClaimRunners(ctx, []AllocClaim{c}, nil)
+	return errors.Join(append(errs, err)...)
 }
 
 // holds reports whether what is leased to this server is still its to hand out.

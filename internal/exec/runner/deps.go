@@ -66,6 +66,9 @@ type Config struct {
 	// Former is the incarnation of the same server that ended when this one began, so that what it kept was never another's; 0:
 	// there was none.
 	Former uint64
+	// Sure has a claim answered only when the log has it, and not once its line is written: another server may begin to hand out
+	// the same runners at any time.
+	Sure bool
 	// MaxWaiting bounds the claims that wait for a runner, for each environment; default 1,000.
 	MaxWaiting int
 	// MaxWait bounds how long a claim waits; default 5 minutes.

@@ -92,7 +92,7 @@ func (s *Service) activity() (count uint64, urgent bool) {
 	return count, urgent
 }
 
-// lastRecord bounds how long a service that ends tries to record what it did.
+// lastRecord bounds how long a service that ends tries to record what it did, and a claim that has to be recorded before it is answered.
 const lastRecord = 2 * time.Second
 
 // recordRest records what Run's loop left, as well as it can. What is left then stands in the journal, for Settle.

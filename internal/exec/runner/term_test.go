@@ -178,3 +178,29 @@ func TestTheJournalIsSettled(t *testing.T) {
 		require.Len(t, under, 2, "nothing is left")
 	})
 }
+
+// A claim of runners that another server may hand out at any time is answered only when the log has it.
+func TestAClaimThatIsSure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, _ := exectest.Start(t, c, runner.Config{Sure: true})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		c.Add("python")
+		synctest.Wait()
+		before := c.ClaimEntries()
+		_, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		require.Equal(t, before+1, c.ClaimEntries())
+
+		taken := c.Add("python")
+		synctest.Wait()
+		c.Fail(drover.Errorf(drover.NotLeader, "another leads"))
+		_, err = s.Claim(t.Context(), claimReq("python"))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+		c.Fail(nil)
+		time.Sleep(time.Minute)
+		require.True(t, c.Snapshot().Allocation(taken.ID).Terminal(), "it is not handed out later")
+	})
+}

@@ -108,6 +108,9 @@ const askFor = time.Second
 // answer nobody can say that there is no such execution: the server may have it, until its incarnation ends.
 func (d Directory) executionOwner(ctx context.Context, id, self string) (string, error) {
 	s := d.Store.Snapshot()
+	if !d.Lessee.shares() { // the leader has all
+		return "", nil
+	}
 	if r := s.Execution(id); r != nil {
 		if r.Execution.Running {
 			return d.keeper(r.Execution.AllocID)

@@ -7,6 +7,8 @@
 // record of it is stopped, so that no runner is handed out by two. A server that stops gives back all. The claims that it did not
 // record when it was killed stand in its journal, and are proposed before it begins again.
 //
+// While servers of an older program are in the cluster nothing is leased, and only the leader hands out: unshared.go.
+//
 // Directory says which server answers for what, and before runners are stopped their lessee withholds them. Runners that are
 // kept on an existing Nomad cluster have no leases: there the leader has the service, for as long as it leads.
 //

@@ -67,6 +67,12 @@ type Deps struct {
 	// Lessees are those that the state has; Changed returns a channel that is closed when they change.
 	Lessees func() []*cluster.Lessee
 	Changed func() <-chan struct{}
+	// Shares reports whether the cluster writes leases, and Raised returns a channel that is closed when that may have changed: while
+	// there are servers of an older program it does not. nil: it does.
+	Shares func() bool
+	Raised func() <-chan struct{}
+	// Unclaimed are the runners that the state has as warm and leased to nobody.
+	Unclaimed func() []string
 	// Owner is the server that keeps an allocation's runner; "" if none does.
 	Owner func(allocID string) (server string)
 	// Keeps reports whether claimed runners are leased to the incarnation.
@@ -127,12 +133,15 @@ func (l *Lessee) Run(ctx context.Context) error {
 		}
 		return run(ctx, l.life.Load())
 	case l.deps.Intake == nil:
-		l.deps.Lead(ctx, l.hold) // nobody but the leader may
+		l.deps.Lead(ctx, func(term context.Context) { l.hold(term, l.beginElsewhere) }) // nobody but the leader may
 		return nil
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { l.deps.Lead(ctx, l.watch) }) // ends with ctx
-	l.hold(ctx)
+	if l.deps.Shares != nil {
+		l.unshared(ctx)
+	}
+	l.hold(ctx, l.begin)
 	watching.Wait()
 	return nil
 }
@@ -176,10 +185,13 @@ func run(ctx context.Context, life *Life) error {
 // retry is how long who could not begin waits.
 const retry = time.Second
 
+// beginner begins what a service lives under. Of the lease 0 there is one service in the cluster: its server's that leads.
+type beginner func(ctx context.Context) (lease, former uint64, err error)
+
 // hold has the service under one incarnation after another until ctx ends.
-func (l *Lessee) hold(ctx context.Context) {
+func (l *Lessee) hold(ctx context.Context, begin beginner) {
 	for ctx.Err() == nil {
-		if err := l.live(ctx); err != nil && ctx.Err() == nil {
+		if err := l.live(ctx, begin); err != nil && ctx.Err() == nil {
 			level := slog.LevelWarn
 			if drover.CodeOf(err) == drover.NotLeader { // the cluster is being formed, or nobody leads
 				level = slog.LevelDebug
@@ -191,14 +203,14 @@ func (l *Lessee) hold(ctx context.Context) {
 }
 
 // live begins an incarnation and runs the service under it until that or ctx ends.
-func (l *Lessee) live(ctx context.Context) error {
-	lease, former, err := l.begin(ctx)
+func (l *Lessee) live(ctx context.Context, begin beginner) error {
+	lease, former, err := begin(ctx)
 	if err != nil {
 		return err
 	}
 	holds := l.holds
 	if lease == 0 {
-		holds = nil
+		holds = l.deps.Leads
 	}
 	life, err := l.deps.Open(lease, former, holds)
 	if err != nil {
@@ -232,16 +244,26 @@ func (l *Lessee) lives(lease uint64) bool {
 	return slices.ContainsFunc(l.deps.Lessees(), func(o *cluster.Lessee) bool { return o.Incarnation == lease })
 }
 
-// begin records what stands in the journal, begins an incarnation and returns it, and its former.
+// begin records what stands in the journal, begins an incarnation and returns it, and its former. The leader, which had all runners
+// before there were leases, begins first: what nobody was leased goes to that one.
 func (l *Lessee) begin(ctx context.Context) (lease, former uint64, err error) {
-	if l.deps.Intake == nil {
-		return 0, 0, nil
+	for left := firstWait; left > 0 && len(l.deps.Lessees()) == 0 && !l.deps.Leads() && ctx.Err() == nil; left -= firstLook {
+		clock.Await(ctx, l.deps.Clock, firstLook, l.deps.Changed())
 	}
 	if err := runner.Settle(ctx, l.cfg.Journal, l.deps.Record); err != nil {
 		return 0, 0, err
 	}
 	return l.deps.Intake.BeginIncarnation(ctx, l.cfg.Server)
 }
+
+// How long a server waits for the leader to begin, and how often it looks whether it leads itself.
+const (
+	firstWait = 3 * time.Second
+	firstLook = 100 * time.Millisecond
+)
+
+// beginElsewhere begins nothing: the runners are another cluster's.
+func (l *Lessee) beginElsewhere(context.Context) (lease, former uint64, err error) { return 0, 0, nil }
 
 // leaving bounds how long a server that stops tries to give back what it holds.
 const leaving = 2 * time.Second

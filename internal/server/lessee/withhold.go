@@ -29,15 +29,16 @@ const (
 // may have handed some out does not answer. It is soon ended if it goes on like that.
 func (l *Lessee) Withhold(ctx context.Context, allocIDs []string) (giveBack func(), err error) {
 	at := map[string][]string{}
+	life := l.life.Load()
 	for _, id := range allocIDs {
 		server := l.cfg.Server
-		if l.deps.Lead != nil && l.deps.Owner != nil {
+		if (life == nil || life.lease != 0) && l.deps.Lead != nil && l.deps.Owner != nil {
 			server = l.deps.Owner(id) // without one nobody can hand it out
 		}
 		at[server] = append(at[server], id)
 	}
 	own := func() {}
-	if life := l.life.Load(); life != nil && len(at[l.cfg.Server]) > 0 {
+	if life != nil && len(at[l.cfg.Server]) > 0 {
 		own = life.Runners.Withhold(ctx, at[l.cfg.Server])
 	}
 	delete(at, l.cfg.Server)
@@ -115,11 +116,8 @@ func (l *Lessee) AnswerGiveBack(token string) {
 // Warm reports whether this server can hand out a runner of the environment at once.
 func (l *Lessee) Warm(environmentID string) bool {
 	life := l.life.Load()
-	return life != nil && l.holdsAny() && life.Runners.Warm(environmentID) > 0
+	return life != nil && (life.lease == 0 || l.holds()) && life.Runners.Warm(environmentID) > 0
 }
-
-// holdsAny reports whether anything is this server's to hand out.
-func (l *Lessee) holdsAny() bool { return l.deps.Lead == nil || l.deps.Intake == nil || l.holds() }
 
 // Has reports whether this server has the execution.
 func (l *Lessee) Has(executionID string) bool {
