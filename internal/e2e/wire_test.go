@@ -159,3 +159,37 @@ func TestWhoMayNotSpeakRaft(t *testing.T) {
 		require.Equal(t, has, s.standing())
 	}
 }
+
+// TestTwoClustersNeverMerge: joining a server that leads a cluster of its own is refused with what to do, and nothing changes at either.
+// Who does that gets one cluster.
+func TestTwoClustersNeverMerge(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	one := start(t, append([]string{"-server", "-node", "s0", "-serf-port", freePort(t)},
+		config(t, filepath.Join(t.TempDir(), "d"), "server {\n  "+serversKey+"}\n")...)...)
+	two := start(t, append([]string{"-server", "-node", "s1", "-serf-port", port},
+		config(t, filepath.Join(t.TempDir(), "d"), "server {\n  "+serversKey+"}\n")...)...)
+	had := []string{one.standing(), two.standing()}
+	eventually(t, "a refusal", func() (bool, string) { // both have told their clusters' ids
+		code, out := one.command("server", "join", "127.0.0.1:"+port)
+		return code == 1 && strings.Contains(out, "belongs to another cluster of region global") &&
+			strings.Contains(out, "two clusters never merge. Stop the server whose state is not needed") &&
+			strings.Contains(out, "start it with an empty data_dir"), out
+	})
+	require.Equal(t, had, []string{one.standing(), two.standing()})
+	for _, a := range []*agent{one, two} {
+		members, err := a.nomad().Agent().Members()
+		require.NoError(t, err)
+		require.Len(t, members.Members, 1)
+	}
+
+	two.Stop()
+	two = start(t, append([]string{"-server", "-bootstrap-expect", "0", "-node", "s1", "-serf-port", port},
+		config(t, filepath.Join(t.TempDir(), "d"), "server {\n  "+serversKey+"}\n")...)...)
+	code, out := one.command("server", "join", "127.0.0.1:"+port)
+	require.Equal(t, 0, code, out)
+	eventually(t, "one cluster", func() (bool, string) {
+		n := two.stat("raft", "num_peers")
+		return n == "1" || strings.Count(two.stat("raft", "latest_configuration"), "ID:") == 2, n
+	})
+}

@@ -196,13 +196,33 @@ func (m *Members) Join(ctx context.Context, addresses []string) (int, error) {
 		switch {
 		case o.err == nil:
 			return o.n, nil
-		case strings.Contains(o.err.Error(), otherCluster), strings.Contains(o.err.Error(), otherVersion):
-			return o.n, drover.Errorf(drover.Conflict, "joining: %w", o.err)
+		case strings.Contains(o.err.Error(), otherCluster):
+			return o.n, drover.Errorf(drover.Conflict, "joining: %s: two clusters never merge. Stop the server whose state is not needed, save "+
+				"that first if it may be (drover operator snapshot save), and start it with an empty data_dir and server_join of the other",
+				oneLine(o.err))
+		case strings.Contains(o.err.Error(), otherVersion):
+			return o.n, drover.Errorf(drover.Conflict, "joining: %s", oneLine(o.err))
 		}
-		return o.n, drover.Errorf(drover.Unavailable, "joining: %w", o.err)
+		return o.n, drover.Errorf(drover.Unavailable, "joining: %s", oneLine(o.err))
 	case <-ctx.Done():
 		return 0, drover.Errorf(drover.Canceled, "joining: %w", context.Cause(ctx))
 	}
+}
+
+// oneLine is the text of an error of the library, which lists what came of each address in lines.
+func oneLine(err error) string {
+	var list interface {
+		error
+		WrappedErrors() []error
+	}
+	if !errors.As(err, &list) {
+		return err.Error()
+	}
+	var out []string
+	for _, one := range list.WrappedErrors() {
+		out = append(out, one.Error())
+	}
+	return strings.Join(out, "; ")
 }
 
 // ForceLeave makes a failed member count as left; with prune it is forgotten at once. A name without a region is of this

@@ -165,6 +165,8 @@ func TestClusters(t *testing.T) {
 	a, b := launch(t, of("a", "global", "one")), launch(t, of("b", "global", "two"))
 	n, err := b.Join(t.Context(), []string{a.Address()})
 	require.ErrorContains(t, err, "belongs to another cluster of region global")
+	require.ErrorContains(t, err, "two clusters never merge. Stop the server whose state is not needed")
+	require.NotContains(t, err.Error(), "\n")
 	require.Equal(t, drover.Conflict, drover.CodeOf(err))
 	require.Zero(t, n)
 	require.Equal(t, "a=alive", statuses(a), "nothing changed")
