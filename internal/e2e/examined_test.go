@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/internal/cli/clitest"
 	"github.com/drover-project/drover/internal/e2e/program"
 )
 
@@ -49,7 +47,7 @@ func TestAClusterIsExamined(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "debug.tar.gz")
 	code, out = follower.command("operator", "debug", "-duration", "1s", "-interval", "1s", "-output", archive)
 	require.Equal(t, 0, code, out)
-	files := archived(t, archive)
+	files := clitest.Archived(t, archive)
 	whole := ""
 	for name, text := range files {
 		_, name, _ = strings.Cut(name, "/")
@@ -64,24 +62,4 @@ func TestAClusterIsExamined(t *testing.T) {
 	require.Contains(t, whole, "nomad.raft.boltdb.storeLogs")
 	require.Contains(t, whole, `"Path": "server/`, "what is missing is said")
 	require.NotContains(t, whole, "a-secret-of-theirs")
-}
-
-func archived(t *testing.T, path string) map[string]string {
-	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	out, in := map[string]string{}, tar.NewReader(zip)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		text, err := io.ReadAll(in)
-		require.NoError(t, err)
-		out[h.Name] = string(text)
-	}
 }

@@ -1,10 +1,7 @@
 package ops_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -78,24 +75,12 @@ func answers(w http.ResponseWriter, r *http.Request) {
 // unpack reads an archive, whose files are all in one folder.
 func unpack(t *testing.T, path string) map[string]string {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	out, in := map[string]string{}, tar.NewReader(zip)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		require.EqualValues(t, 0o600, h.Mode)
-		text, err := io.ReadAll(in)
-		require.NoError(t, err)
-		root, name, ok := strings.Cut(h.Name, "/")
-		require.True(t, ok && strings.HasPrefix(root, "drover-debug-"), h.Name)
+	out := map[string]string{}
+	for path, text := range clitest.Archived(t, path) {
+		root, name, ok := strings.Cut(path, "/")
+		require.True(t, ok && strings.HasPrefix(root, "drover-debug-"), path)
 		require.NotContains(t, name, "..")
-		out[name] = string(text)
+		out[name] = text
 	}
+	return out
 }

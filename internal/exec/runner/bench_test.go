@@ -6,9 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
-func BenchmarkClaim(b *testing.B) {
+// stocked is a service with a warm runner for each round.
+func stocked(b *testing.B) *runner.Service {
+	b.Helper()
 	c := exectest.NewControl()
 	c.StopRefill()
 	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
@@ -17,6 +20,11 @@ func BenchmarkClaim(b *testing.B) {
 		c.Add("python")
 	}
 	exectest.AwaitWarm(b, s, b.N)
+	return s
+}
+
+func BenchmarkClaim(b *testing.B) {
+	s := stocked(b)
 	b.ResetTimer()
 	for range b.N {
 		if _, err := s.Claim(b.Context(), claimReq("python")); err != nil {
@@ -27,14 +35,7 @@ func BenchmarkClaim(b *testing.B) {
 
 // BenchmarkCycle is what this package does for one cycle of a client: it claims a runner, executes in it, releases it.
 func BenchmarkCycle(b *testing.B) {
-	c := exectest.NewControl()
-	c.StopRefill()
-	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
-	exectest.Put(b, s, "python", 0)
-	for range b.N {
-		c.Add("python")
-	}
-	exectest.AwaitWarm(b, s, b.N)
+	s := stocked(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {

@@ -15,15 +15,22 @@ import (
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
+// leased is a service of an incarnation, whose environment keeps nothing warm by itself.
+func leased(t *testing.T, lease uint64) (*exectest.Control, *runner.Service, func()) {
+	t.Helper()
+	c := exectest.NewControl()
+	s, end := exectest.Start(t, c, runner.Config{Lease: lease})
+	exectest.Put(t, s, "python", 0)
+	c.StopRefill()
+	return c, s, end
+}
+
 // Two servers had the execution service one after the other, and the first ran on: a claim that waited there got the runner that
 // the second handed out too, and its idle timer stopped a runner that was in use at the second.
 func TestAServiceThatEndedKeepsItsHandsOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := exectest.NewControl()
-		former, end := exectest.Start(t, c, runner.Config{Lease: 1})
-		exectest.Put(t, former, "python", 0)
-		c.StopRefill()
+		c, former, end := leased(t, 1)
 		c.AddLeased("python", 1)
 		synctest.Wait()
 		used, err := former.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: 10 * time.Second})
@@ -59,10 +66,7 @@ func TestAServiceThatEndedKeepsItsHandsOff(t *testing.T) {
 func TestRunnersAreLeased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := exectest.NewControl()
-		s, _ := exectest.Start(t, c, runner.Config{Lease: 2})
-		exectest.Put(t, s, "python", 0)
-		c.StopRefill()
+		c, s, _ := leased(t, 2)
 		mine := c.AddLeased("python", 2)
 		others := c.AddLeased("python", 3)
 		synctest.Wait()
@@ -100,10 +104,7 @@ func TestRunnersAreLeased(t *testing.T) {
 func TestARunnerThatAnotherTookOverHasNotEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := exectest.NewControl()
-		s, _ := exectest.Start(t, c, runner.Config{Lease: 2})
-		exectest.Put(t, s, "python", 0)
-		c.StopRefill()
+		c, s, _ := leased(t, 2)
 		c.AddLeased("python", 2)
 		synctest.Wait()
 		got, err := s.Claim(t.Context(), claimReq("python"))

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
 // Operator changes who is a server, and how servers are kept healthy. Its methods but Autopilot answer at the leader only.
@@ -111,13 +112,9 @@ func (f *face) writeAutopilot(w http.ResponseWriter, r *http.Request) error {
 	if c.LastContactThreshold < 0 || c.ServerStabilizationTime < 0 {
 		return drover.Errorf(drover.Invalid, "LastContactThreshold and ServerStabilizationTime must not be negative")
 	}
-	index, err := httpapi.UintParam(r, "cas", 0)
+	cas, err := answer.CheckAndSet(r, &c.ModifyIndex)
 	if err != nil {
 		return err
-	}
-	cas := r.URL.Query().Has("cas")
-	if cas {
-		c.ModifyIndex = index
 	}
 	updated, o, err := f.Servers.SetAutopilot(r.Context(), c, cas)
 	if err != nil {

@@ -406,3 +406,21 @@ func TestLinesEndWithANewline(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%s\n1", `{"Index":1,"LastContact":0,"KnownLeader":false,"NextToken":""}`), w.Body.String())
 	require.Equal(t, "no", w.Header().Get("X-Accel-Buffering"))
 }
+
+func TestCheckAndSet(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]struct {
+		cas   bool
+		index uint64
+	}{
+		"": {false, 7}, "?cas=": {true, 0}, "?cas=0": {true, 0}, "?cas=12": {true, 12},
+	} {
+		index := uint64(7) // what the body said
+		cas, err := CheckAndSet(httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/"+query, nil), &index)
+		require.NoError(t, err, query)
+		require.Equal(t, want.cas, cas, query)
+		require.Equal(t, want.index, index, query)
+	}
+	_, err := CheckAndSet(httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/?cas=x", nil), new(uint64))
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+}

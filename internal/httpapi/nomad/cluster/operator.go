@@ -39,13 +39,9 @@ func (f *face) writeSchedulerConfig(w http.ResponseWriter, r *http.Request) erro
 	default:
 		return drover.Errorf(drover.Invalid, "invalid scheduler algorithm: %q", c.SchedulerAlgorithm)
 	}
-	index, err := httpapi.UintParam(r, "cas", 0)
+	cas, err := answer.CheckAndSet(r, &c.ModifyIndex)
 	if err != nil {
 		return err
-	}
-	cas := r.URL.Query().Has("cas")
-	if cas {
-		c.ModifyIndex = index
 	}
 	updated, o, err := f.Intake.SetSchedulerConfig(r.Context(), c, cas)
 	if err != nil {
