@@ -222,6 +222,9 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	for _, p := range packages(t) {
 		if len(p.GoFiles) > 0 {
 			require.NotEmpty(t, p.Doc, "%s needs a package comment", p.ImportPath)
+			if p.Name != "main" {
+				require.Contains(t, p.GoFiles, "doc.go", "%s: what a package is for stands in its doc.go", p.ImportPath)
+			}
 		}
 	}
 }

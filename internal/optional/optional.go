@@ -1,5 +1,3 @@
-// Package optional holds the small helpers for values that may be missing: pointers that may be nil, and fields whose
-// zero value stands for a default. It decides nothing itself: which default applies is the caller's knowledge.
 package optional
 
 // Value returns what p points to, and the zero value if p is nil.

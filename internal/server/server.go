@@ -1,5 +1,3 @@
-// Package server is the composition root: it joins the planes into an agent, and says in which order they start and
-// stop. server.go is the table of contents.
 package server
 
 import (
