@@ -24,6 +24,7 @@ type Checkup struct {
 
 	Writes       Writes            `json:"writes"`
 	Certificates []Certificate     `json:"certificates"`
+	Pools        []string          `json:"pools"`    // how the pools of its configuration differ from the fleet's
 	Settings     map[string]string `json:"settings"` // digests of what all servers should be set to alike, by key
 }
 

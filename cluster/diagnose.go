@@ -259,6 +259,11 @@ func (d *diagnosis) server(s Seen) {
 	if c.Leader != "" && c.Leader != c.ID && (c.LastContact > silentToLong || c.LastContact < 0) {
 		d.say("state", Weak, s.Name, "it has not heard of the leader for %s", round(c.LastContact))
 	}
+	if len(c.Pools) > 0 {
+		d.say("fleet", Weak, s.Name,
+			"the fleet's pools are not those of its configuration: %s; run 'drover fleet apply' there, or change its file",
+			strings.Join(c.Pools, "; "))
+	}
 	for _, cert := range c.Certificates {
 		switch left := cert.Ends.Sub(d.now); {
 		case left <= 0:

@@ -57,6 +57,9 @@ func TestDiagnose(t *testing.T) {
 		"version skew":     {func(s []Seen) { s[2].Checkup.Version = "1.1" }, Weak, "version: the servers run different versions"},
 		"another setting":  {func(s []Seen) { delete(s[2].Checkup.Settings, "server.b") }, Weak, "it matters who leads: server.b"},
 		"a full disk":      {func(s []Seen) { s[0].Checkup.Sick = "no space left" }, Broken, "log s0.global: no space left"},
+		"other pools": {
+			func(s []Seen) { s[1].Checkup.Pools = []string{"pool p ends"} }, Weak, "fleet s1.global: the fleet's pools are not those",
+		},
 		"an impostor": {
 			func(s []Seen) { s[0].Checkup.Refused = map[string]string{"id1": "it is another"} }, Broken,
 			"peers s0.global: it sends server s1.global no entries of the log: it is another. Start the right server there",

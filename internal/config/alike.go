@@ -14,6 +14,7 @@ var own = map[string]bool{
 	"server.server_join": true, "server.retry_interval": true, "server.retry_max": true, "server.rejoin_after_leave": true,
 	"server.non_voting_server": true, "server.redundancy_zone": true, "server.num_schedulers": true, "server.join_token_file": true,
 	"tls.ca_file": true, "tls.cert_file": true, "tls.key_file": true, "exec.public_url": true,
+	"fleet.pool": true, // the state has what counts
 }
 
 // Alike are digests of what all servers of a region should be set to alike, by key: who leads acts by its own settings. Of a

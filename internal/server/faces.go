@@ -124,6 +124,9 @@ func (a *Agent) info() self.Info {
 	if c := a.control; c != nil {
 		d.Control = c.self()
 	}
+	if a.fleet != nil {
+		d.Pools = a.fleet.Differences
+	}
 	if a.node != nil {
 		d.NodeID = a.node.agent.NodeID()
 	}

@@ -137,7 +137,7 @@ func (a *Agent) openRegions() {
 func (a *Agent) fleetDeps() fleetplane.Deps {
 	c, d := a.control, a.deps
 	return fleetplane.Deps{
-		Store: c.store, Log: c.log, Intake: c.intake, View: c.view, Servers: c.servers.Addresses, Metrics: a.metrics,
+		Store: c.store, Log: c.log, Intake: c.intake, View: c.view, Servers: c.servers, Metrics: a.metrics, Again: d.Again,
 		Clock: d.Clock, IDs: d.IDs, Logger: d.Log, DataDir: a.dataDir, Forgetful: a.forgetful(), Address: serverAddress(a),
 	}
 }

@@ -95,6 +95,30 @@ func TestPoolsAndMachinesAreListed(t *testing.T) {
 	}
 }
 
+func TestAFileIsApplied(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, world())
+	const changes = `"Server": "s1.global", "Version": 7, "Changes": [{"Pool": "std", "What": "change", "Machines": 2, "Replaces": true,
+		"Keys": [{"Key": "Max", "Now": "3", "Next": "4"}, {"Key": "Image", "Now": "a", "Next": "b"}]}, {"Pool": "new", "What": "add"}]`
+	api.Set("GET /v1/fleet/apply", `{`+changes+`}`)
+	api.Set("PUT /v1/fleet/apply", `{`+changes+`}`)
+	rows := []string{"std change Max 3 4 2, replaced as they become idle\nstd change Image a b -\nnew add - - - -\n"}
+	api.Check(
+		clitest.Case{Args: "fleet status", Out: append(rows, "s1.global", "7")},
+		clitest.Case{Args: "fleet apply -preview", Out: rows, Not: []string{"are changed"}},
+		clitest.Case{Args: "fleet apply nothing", Code: 2},
+	)
+	api.Set("PUT /v1/fleet/apply", `{`+changes+`, "Applied": true}`)
+	api.Check(
+		clitest.Case{Args: "fleet apply", Out: append(rows, "2 pools are changed, by s1.global.")},
+		clitest.Case{Args: "fleet apply -json", Out: []string{`"Applied": true`}, Not: []string{"are changed"}},
+	)
+	api.Set("PUT /v1/fleet/apply", `{"Server": "s1.global", "Changes": []}`)
+	api.Check(clitest.Case{Args: "fleet apply", Out: []string{"The fleet's pools are those of the file."}})
+	api.Set("PUT /v1/fleet/apply", `! 409 {"Message": "Version: the fleet's pools changed meanwhile"}`)
+	api.Check(clitest.Case{Args: "fleet apply", Code: 1, Err: []string{"Version: the fleet's pools changed meanwhile"}})
+}
+
 func TestAMachineIsExplained(t *testing.T) {
 	t.Parallel()
 	api := clitest.Serve(t, world())

@@ -16,7 +16,7 @@ import (
 
 // statusCommand is "drover fleet status". It is "explain" for machines only: a job's name is not found.
 func statusCommand(app *term.App) *cobra.Command {
-	return showMachineCommand(app, "status INSTANCE", "Show a machine")
+	return showMachineCommand(app, "status [INSTANCE]", "Show a machine, or in what the asked server's configuration has other pools")
 }
 
 // explainCommand is "drover fleet explain", for a machine or a job. A word is looked up as a machine first.
@@ -30,7 +30,14 @@ drover fleet explain my-job`)
 // showMachineCommand makes "status" and "explain", which differ in what they do with a word that names no machine.
 func showMachineCommand(app *term.App, use, short string) *cobra.Command {
 	o := &term.Output{}
-	c := command(app, use, short, 1, 1, func(ctx context.Context, c *client, args []string) error {
+	least := 1
+	if strings.Contains(use, "[") {
+		least = 0
+	}
+	c := command(app, use, short, least, 1, func(ctx context.Context, c *client, args []string) error {
+		if len(args) == 0 {
+			return showDifferences(ctx, app, c, o)
+		}
 		var x fleet.Explanation
 		err := c.get(ctx, "/v1/fleet/instance/"+url.PathEscape(args[0]), nil, &x)
 		if drover.CodeOf(err) == drover.NotFound && strings.HasPrefix(use, "explain") {

@@ -29,7 +29,7 @@ type Local struct {
 // Command is "drover fleet".
 func Command(app *term.App, local Local) *cobra.Command {
 	c := term.Group("fleet", "Buy and return machines as the work asks",
-		poolsCommand(app), putCommand(app), deleteCommand(app), pauseCommand(app, "pause"), pauseCommand(app, "resume"),
+		poolsCommand(app), putCommand(app), applyCommand(app), deleteCommand(app), pauseCommand(app, "pause"), pauseCommand(app, "resume"),
 		listCommand(app), statusCommand(app), explainCommand(app), planCommand(app),
 		actCommand(app, "hold", "Keep machines, without new work"), actCommand(app, "drain", "Return machines as soon as they are idle"),
 		actCommand(app, "run", "Let machines work again"), actCommand(app, "kill", "Destroy machines now, with what runs on them"),

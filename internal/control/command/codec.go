@@ -63,6 +63,7 @@ var kinds = [kindEnd]func() Command{
 	KindRaiseVersion:           func() Command { return new(RaiseVersion) },
 	KindRestoreState:           func() Command { return new(RestoreState) },
 	KindSetAutopilot:           func() Command { return new(SetAutopilot) },
+	KindApplyFleetPools:        func() Command { return new(ApplyFleetPools) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -11,6 +11,13 @@ type InitFleet struct{ Identity fleet.Identity }
 // Errors: Invalid.
 type PutFleetPools struct{ Pools []*fleet.Pool }
 
+// ApplyFleetPools is PutFleetPools for who saw the pools as they were at a version (fleet.PoolsVersion). Result: nil.
+// Errors: Invalid; Conflict if they changed since.
+type ApplyFleetPools struct {
+	Pools   []*fleet.Pool
+	Version uint64
+}
+
 // DeleteFleetPools forgets pools; unknown ones are skipped. Result: nil.
 type DeleteFleetPools struct{ Names []string }
 
@@ -32,6 +39,9 @@ func (*InitFleet) Kind() Kind { return KindInitFleet }
 
 // Kind implements Command.
 func (*PutFleetPools) Kind() Kind { return KindPutFleetPools }
+
+// Kind implements Command.
+func (*ApplyFleetPools) Kind() Kind { return KindApplyFleetPools }
 
 // Kind implements Command.
 func (*DeleteFleetPools) Kind() Kind { return KindDeleteFleetPools }

@@ -53,6 +53,7 @@ const (
 	KindRaiseVersion
 	KindRestoreState
 	KindSetAutopilot
+	KindApplyFleetPools
 	kindEnd
 )
 
@@ -98,7 +99,7 @@ var kindNames = [...]string{
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
-	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot",
+	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot", "ApplyFleetPools",
 }
 
 // String returns the command's name.

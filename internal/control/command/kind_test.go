@@ -18,7 +18,7 @@ func TestKindsKeepTheirNumbers(t *testing.T) {
 		"UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment", "SetJobStability", "TagJobVersion",
 		"Reap", "RecordScaling", "SetNodeMeta", "InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 		"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
-		"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot",
+		"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot", "ApplyFleetPools",
 	} {
 		k := Kind(i + 1)
 		require.Equal(t, name, k.String(), "number %d", k)

@@ -16,7 +16,9 @@ func (e *entry) applyFleet(c command.Command) (any, error) {
 		}
 		return nil, nil
 	case *command.PutFleetPools:
-		return nil, e.putFleetPools(c)
+		return nil, e.putFleetPools(c.Pools)
+	case *command.ApplyFleetPools:
+		return nil, e.applyFleetPools(c)
 	case *command.DeleteFleetPools:
 		e.deleteFleetPools(c)
 		return nil, nil
@@ -30,13 +32,13 @@ func (e *entry) applyFleet(c command.Command) (any, error) {
 }
 
 // putFleetPools stores all the pools or none, and makes the node pools that their machines join. Errors: Invalid.
-func (e *entry) putFleetPools(c *command.PutFleetPools) error {
-	for _, p := range c.Pools {
+func (e *entry) putFleetPools(pools []*fleet.Pool) error {
+	for _, p := range pools {
 		if p == nil || p.Name == "" || p.Policy == nil || p.Policy.Name != p.Name {
 			return drover.Errorf(drover.Invalid, "fleet pool: it must have a name, and a policy of that name")
 		}
 	}
-	for _, p := range c.Pools {
+	for _, p := range pools {
 		next := *p
 		next.CreateIndex, next.ModifyIndex = e.index, e.index
 		if old := e.txn.FleetPool(p.Name); old != nil {
@@ -47,6 +49,15 @@ func (e *entry) putFleetPools(c *command.PutFleetPools) error {
 		e.told = append(e.told, e.event(drover.TopicFleetPool, "FleetPoolUpserted", p.Name, "", []string{p.Policy.NodePool}, "FleetPool", &next))
 	}
 	return nil
+}
+
+// applyFleetPools stores the pools unless some changed since the proposer looked. Errors: Conflict, Invalid.
+func (e *entry) applyFleetPools(c *command.ApplyFleetPools) error {
+	if now := fleet.PoolsVersion(e.txn.FleetPools()); now != c.Version {
+		return drover.Errorf(drover.Conflict, "Version: the fleet's pools changed meanwhile, they are at version %d and not %d: look again",
+			now, c.Version)
+	}
+	return e.putFleetPools(c.Pools)
 }
 
 // deleteFleetPools forgets pools, skipping unknown ones. The records of their instances stay until UpdateFleet forgets

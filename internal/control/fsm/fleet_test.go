@@ -85,3 +85,25 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 	require.Nil(t, again.Store().Snapshot().FleetInstance("i1"))
 	require.Nil(t, again.Store().Snapshot().FleetPool("std"))
 }
+
+// TestPoolsAreAppliedToWhatWasSeen: who saw other pools changes none.
+func TestPoolsAreAppliedToWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	f := New(store.New(), nil)
+	pool := func(most int) []*fleet.Pool {
+		return []*fleet.Pool{{Name: "std", Policy: &fleet.Policy{Name: "std", NodePool: "default", Max: most}}}
+	}
+	_, err := apply(t, f, 10, &command.ApplyFleetPools{Pools: pool(1), Version: 3})
+	require.Equal(t, drover.Conflict, drover.CodeOf(err), "there is none")
+	_, err = apply(t, f, 11, &command.ApplyFleetPools{Pools: pool(1)})
+	require.NoError(t, err)
+	_, err = apply(t, f, 12, &command.PutFleetPools{Pools: pool(2)})
+	require.NoError(t, err)
+	_, err = apply(t, f, 13, &command.ApplyFleetPools{Pools: pool(3), Version: 11})
+	require.Equal(t, drover.Conflict, drover.CodeOf(err))
+	require.ErrorContains(t, err, "they are at version 12 and not 11")
+	require.Equal(t, 2, f.Store().Snapshot().FleetPool("std").Policy.Max)
+	_, err = apply(t, f, 14, &command.ApplyFleetPools{Pools: pool(3), Version: 12})
+	require.NoError(t, err)
+	require.Equal(t, 3, f.Store().Snapshot().FleetPool("std").Policy.Max)
+}

@@ -87,8 +87,11 @@ type Provider struct {
 
 // Config is what a Keeper is made with.
 type Config struct {
-	Owner      string // tag of our machines; "" = made once, and kept with the state
-	Pools      []*fleet.Policy
+	Owner string          // tag of our machines; "" = made once, and kept with the state
+	Pools []*fleet.Policy // of the configuration; nil = it has none
+	// Several says that this server is one of several: the pools of its configuration are the first ones of the cluster if it is
+	// the first to lead, and later only those that package office applies. A server that is alone stores them whenever it starts.
+	Several    bool
 	Providers  []Provider
 	Datacenter string // of machines, unless their pool says otherwise
 	Home       bootstrap.Home
@@ -135,6 +138,11 @@ func New(cfg Config, deps Deps) *Keeper {
 // the process.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer k.deps.Audit.Close()
+	if k.cfg.Several && k.cfg.Pools != nil {
+		var naming sync.WaitGroup
+		defer naming.Wait()
+		naming.Go(func() { k.nameDifferences(ctx) }) // ends with ctx
+	}
 	k.deps.Log.Follow(ctx, k.lead)
 	if k.cfg.Forgetful && k.cfg.Owner == "" { // under a name of its own they can be found again
 		k.abandon(context.WithoutCancel(ctx))

@@ -15,11 +15,12 @@ import (
 
 // lead keeps the fleet for a term of office: two servers that buy would buy twice.
 func (k *Keeper) lead(ctx context.Context) {
+	// Before the fleet has a name, so that a first leader that dies here leaves the next one to be the first.
+	k.until(ctx, "putting the configured pools", k.putConfigured)
 	who, err := k.identify(ctx)
 	if err != nil {
 		return // it ends with ctx, as it should
 	}
-	k.until(ctx, "putting the configured pools", k.putConfigured)
 	clouds := map[string]*cloud{}
 	for _, p := range k.cfg.Providers {
 		clouds[p.Name] = k.openCloud(p, who, k.cloud[p.Name])
@@ -76,8 +77,12 @@ func (k *Keeper) identify(ctx context.Context) (fleet.Identity, error) {
 	return out, nil
 }
 
-// putConfigured stores the pools of the configuration, and lets those end that it does not have any more.
+// putConfigured stores the pools of the configuration, and lets those end that it does not have any more. Of several servers only
+// the first leader ever does: else the pools would change with the leader.
 func (k *Keeper) putConfigured(ctx context.Context) error {
+	if k.cfg.Several && k.deps.State().FleetIdentity() != nil {
+		return nil
+	}
 	if put := office.Configured(k.deps.State(), k.cfg.Pools); len(put) > 0 {
 		return k.deps.Log.PutPools(ctx, put)
 	}

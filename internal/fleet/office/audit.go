@@ -120,10 +120,37 @@ func (a *AuditLog) Close() {
 	_ = a.file.Close() // nothing is waited for
 }
 
-// Audit returns the newest entries about a pool and an instance, the newest last; "" is any.
-func (o *Office) Audit(_ context.Context, poolName, instance string, most int) ([]fleet.Audit, error) {
-	return o.deps.Audit.List(func(e *fleet.Audit) bool {
-		return (poolName == "" || e.Pool == poolName) && (instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, instance) ||
-			slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, instance) }))
-	}, most), nil
+// AuditQuery asks for the newest entries about a pool and an instance; "" is any.
+type AuditQuery struct {
+	Pool, Instance string // of the instance the beginning of its id
+	Most           int
+}
+
+func (q AuditQuery) match(e *fleet.Audit) bool {
+	return (q.Pool == "" || e.Pool == q.Pool) && (q.Instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, q.Instance) ||
+		slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, q.Instance) }))
+}
+
+// OwnAudit is Audit of what this server did.
+func (o *Office) OwnAudit(q AuditQuery) []fleet.Audit { return o.deps.Audit.List(q.match, q.Most) }
+
+// Audit returns the newest entries of all servers about a pool and an instance, the newest last; "" is any. Each server has kept
+// what it did as it led. That one does not answer is the last entry.
+func (o *Office) Audit(ctx context.Context, poolName, instance string, most int) ([]fleet.Audit, error) {
+	q := AuditQuery{poolName, instance, most}
+	list := o.OwnAudit(q)
+	if o.deps.Others == nil {
+		return list, nil
+	}
+	others, silent := o.deps.Others(ctx, q)
+	list = append(list, others...)
+	slices.SortStableFunc(list, func(a, b fleet.Audit) int { return a.At.Compare(b.At) })
+	list = list[max(0, len(list)-most):]
+	for _, name := range silent {
+		list = append(list, fleet.Audit{
+			At: o.deps.Clock.Now().UTC(), What: "incomplete", Why: "silent",
+			Reason: "server " + name + " does not answer: what it did is missing here",
+		})
+	}
+	return list, nil
 }

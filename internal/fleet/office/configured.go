@@ -1,8 +1,6 @@
 package office
 
 import (
-	"reflect"
-
 	"github.com/drover-project/drover/fleet"
 )
 
@@ -14,7 +12,7 @@ func Configured(s State, policies []*fleet.Policy) (put []*fleet.Pool) {
 		configured[policy.Name] = true
 		next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceConfig}
 		if old := s.FleetPool(policy.Name); old != nil {
-			if old.Source == next.Source && !old.Retiring && reflect.DeepEqual(old.Policy, policy) {
+			if old.Source == next.Source && !old.Retiring && len(fleet.Differences(old.Policy, policy)) == 0 {
 				continue
 			}
 			next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason

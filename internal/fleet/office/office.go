@@ -23,6 +23,9 @@ type State interface {
 // Log is what the office writes. Errors: NotLeader, Unavailable.
 type Log interface {
 	PutPools(ctx context.Context, pools []*fleet.Pool) error
+	// ApplyPools is PutPools at any server, for who saw the pools at the version. Errors: Conflict if they changed since;
+	// Unavailable, too, while servers of an older program are among the others.
+	ApplyPools(ctx context.Context, pools []*fleet.Pool, version uint64) error
 }
 
 // Loops are the loops of the providers, which run on the leading server only.
@@ -44,6 +47,11 @@ type Deps struct {
 	Audit   *AuditLog
 	Clock   clock.Clock
 	Regions map[string]string // where each provider of the configuration buys
+	Server  string            // this one's name
+	// Configured are the pools of this server's file as it is now, canonicalized and valid; nil = it has none. Errors: Invalid.
+	Configured func() ([]*fleet.Policy, error)
+	// Others asks the other servers for the entries of their audit logs; nil = there are none. silent are those that do not answer.
+	Others func(ctx context.Context, ask AuditQuery) (entries []fleet.Audit, silent []string)
 }
 
 // Office is the fleet as its faces see it. It may be used by several goroutines at once.

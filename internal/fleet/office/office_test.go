@@ -33,6 +33,7 @@ type world struct {
 	// down is what a loop that can't be asked answers, fails what the log does; nil if all is well.
 	down, fails error
 	problems    map[string]string
+	configured  []*fleet.Policy
 }
 
 // at is a clock that stands.
@@ -59,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	w.pools["p"] = &fleet.Pool{Name: "p", Policy: policy("p"), Source: fleet.SourceAPI}
 	w.Office = New(Deps{
 		State: func() State { return w }, Log: w, Loops: w, Audit: w.audit, Clock: at{clock.Wall{}, w},
-		Regions: map[string]string{"cloud": "north"},
+		Regions: map[string]string{"cloud": "north"}, Server: "s1", Configured: func() ([]*fleet.Policy, error) { return w.configured, nil },
 	})
 	return w
 }
@@ -111,6 +112,16 @@ func (w *world) PutPools(_ context.Context, list []*fleet.Pool) error {
 		w.pools[p.Name] = p
 	}
 	return nil
+}
+
+func (w *world) ApplyPools(ctx context.Context, list []*fleet.Pool, version uint64) error {
+	if now := fleet.PoolsVersion(w.FleetPools()); now != version {
+		return drover.Errorf(drover.Conflict, "changed")
+	}
+	for _, p := range list {
+		p.ModifyIndex = version + 1
+	}
+	return w.PutPools(ctx, list)
 }
 
 func (w *world) Recorded(context.Context, string) error {

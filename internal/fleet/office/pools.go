@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -129,8 +130,8 @@ func (o *Office) change(ctx context.Context, name string, do func(*fleet.Pool) e
 // DeletePool retires a pool: it is gone once its last machine is. Errors: NotFound; Conflict for a pool of the configuration.
 func (o *Office) DeletePool(ctx context.Context, name string) error {
 	err := o.change(ctx, name, func(p *fleet.Pool) error {
-		if p.Source == fleet.SourceConfig && !p.Retiring {
-			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: remove it there", name)
+		if p.Source == fleet.SourceConfig && !p.Retiring && o.configured(name) {
+			return drover.Errorf(drover.Conflict, "pool %q is in the configuration of server %s: remove it there", name, o.deps.Server)
 		}
 		p.Retiring = true
 		return nil
@@ -139,6 +140,12 @@ func (o *Office) DeletePool(ctx context.Context, name string) error {
 		o.deps.Audit.Add(fleet.Audit{Pool: name, What: "delete", Why: "operator", Reason: "machines go as they become idle"})
 	}
 	return err
+}
+
+// configured reports whether a pool is in this server's file. One that cannot be read may have it.
+func (o *Office) configured(name string) bool {
+	list, err := o.deps.Configured()
+	return err != nil || slices.ContainsFunc(list, func(p *fleet.Policy) bool { return p.Name == name })
 }
 
 // Pause switches decisions of a pool off, or on again. Errors: NotFound.

@@ -35,10 +35,10 @@ func TestAPoolIsPutOnlyIfItCanBeUsed(t *testing.T) {
 func TestAPoolOfTheConfigurationIsChangedThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.pools["p"].Source = fleet.SourceConfig
+	w.pools["p"].Source, w.configured = fleet.SourceConfig, []*fleet.Policy{policy("p")}
 	requireCode(t, drover.Conflict, w.PutPool(t.Context(), policy("p")), "change it there")
 	requireCode(t, drover.Conflict, w.DeletePool(t.Context(), "p"), "remove it there")
-	w.pools["p"].Retiring = true // it is not in the configuration any more
+	w.configured = nil // it is not in the configuration any more
 	require.NoError(t, w.DeletePool(t.Context(), "p"))
 	require.NoError(t, w.PutPool(t.Context(), policy("p")))
 	require.Equal(t, fleet.SourceAPI, w.pools["p"].Source)

@@ -25,6 +25,8 @@ type Pools interface {
 	PutPool(ctx context.Context, policy *fleet.Policy) error
 	DeletePool(ctx context.Context, name string) error
 	Pause(ctx context.Context, name string, pause fleet.Pause) error
+	// Apply makes the pools of the configuration those of a file, or says what that would change.
+	Apply(ctx context.Context, ask fleet.Application) (fleet.Applied, error)
 }
 
 // Machines is what can be done with machines.

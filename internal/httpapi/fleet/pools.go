@@ -58,6 +58,22 @@ func (f *Face) pausePool(w http.ResponseWriter, r *http.Request) error {
 	return f.getPool(w, r)
 }
 
+// apply makes the pools those of the body, or of this server's configuration.
+func (f *Face) apply(w http.ResponseWriter, r *http.Request) error {
+	var ask fleet.Application
+	if err := httpapi.DecodeStrictJSON(r, &ask); err != nil {
+		return err
+	}
+	done, err := f.Fleet.Apply(r.Context(), ask)
+	return answer(w, r, done, err)
+}
+
+// differences says what apply would change.
+func (f *Face) differences(w http.ResponseWriter, r *http.Request) error {
+	would, err := f.Fleet.Apply(r.Context(), fleet.Application{Preview: true})
+	return answer(w, r, would, err)
+}
+
 // answer writes v, with an empty list for none.
 func answer(w http.ResponseWriter, r *http.Request, v any, err error) error {
 	if err != nil {

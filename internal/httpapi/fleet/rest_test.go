@@ -34,6 +34,11 @@ func (h *herd) Pause(_ context.Context, name string, p fleet.Pause) error {
 	return nil
 }
 
+func (h *herd) Apply(_ context.Context, ask fleet.Application) (fleet.Applied, error) {
+	h.note("apply %d pools preview %t version %d", len(ask.Pools), ask.Preview, ask.Version)
+	return fleet.Applied{Server: "s1.global", Version: 7, Changes: []fleet.Change{{Pool: "p", What: fleet.ChangeAdd}}}, nil
+}
+
 func (h *herd) Explain(_ context.Context, id string) (fleet.Explanation, error) {
 	return fleet.Explanation{Instance: fleet.Instance{Durable: fleet.Durable{ID: id}}, Text: []string{"It works."}}, nil
 }
@@ -76,6 +81,12 @@ func TestEachRouteAsksTheFleet(t *testing.T) {
 		{"DELETE", "/v1/fleet/pool/q", "", 404, `no pool`, ""},
 		{"PUT", "/v1/fleet/pool/p/pause", `{"Creates":true,"Reason":"dear"}`, 200, `"Name":"p"`, "pause p creates true destroys false: dear"},
 		{"PUT", "/v1/fleet/pool/p/pause", `{"Sells":true}`, 400, "Sells", ""},
+		{"GET", "/v1/fleet/apply", "", 200, `"Server":"s1.global","Version":7,`, "apply 0 pools preview true version 0"},
+		{
+			"PUT", "/v1/fleet/apply", `{"Pools":[{"Name":"p"}],"Version":7}`, 200, `"Pool":"p","What":"add"`,
+			"apply 1 pools preview false version 7",
+		},
+		{"PUT", "/v1/fleet/apply", `{"Files":[]}`, 400, "Files", ""},
 		{"GET", "/v1/fleet/instance/i1", "", 200, `"It works."`, ""},
 		{"PUT", "/v1/fleet/instance/i1/interrupt", `{"At":"2026-11-23T07:00:00Z"}`, 204, "", "interrupt i1 2026-11-23T07:00:00Z"},
 		{"POST", "/v1/fleet/instance/i1/interrupt", "", 204, "", "interrupt i1 0001-01-01T00:00:00Z"},

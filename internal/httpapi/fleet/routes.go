@@ -22,10 +22,29 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /_health/ping", Where: httpapi.Here, Handle: f.ping},
 	}
 	for _, op := range f.operations() {
-		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Where: httpapi.Leader, Handle: op.handle})
+		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Where: where(op.Pattern), Handle: op.handle})
 	}
 	return routes
 }
+
+// where says which server answers: the loops are the leader's, a file is the asked server's, and books are in the state or at all.
+func where(pattern string) httpapi.Where {
+	switch pattern {
+	case applyPattern, auditPattern, differencesPattern:
+		return httpapi.Any
+	case costPattern:
+		return httpapi.Reads
+	}
+	return httpapi.Leader
+}
+
+// Routes that not only the leader answers.
+const (
+	applyPattern       = "PUT,POST /v1/fleet/apply"
+	differencesPattern = "GET /v1/fleet/apply"
+	auditPattern       = "GET /v1/fleet/audit"
+	costPattern        = "GET /v1/fleet/cost"
+)
 
 // operation is a route with its description; both come from one table, so that the document cannot miss a route.
 type operation struct {
@@ -68,6 +87,15 @@ func (f *Face) operations() []operation {
 			Pattern: "PUT,POST /v1/fleet/pool/{pool}/pause", Summary: "Pause or resume a pool's creates and destroys",
 			In: fleet.Pause{}, Out: fleet.PoolStatus{}, Status: ok,
 		}, f.pausePool},
+		{openapi.Operation{
+			Pattern: differencesPattern, Summary: "Say in what the asked server's configuration has other pools than the fleet",
+			Out: fleet.Applied{}, Status: ok,
+		}, f.differences},
+		{openapi.Operation{
+			Pattern: applyPattern,
+			Summary: "Make the pools those of a file, or of the asked server's configuration; with Preview only say what would change",
+			In:      fleet.Application{}, Out: fleet.Applied{}, Status: ok,
+		}, f.apply},
 
 		{
 			openapi.Operation{
@@ -100,13 +128,13 @@ func (f *Face) operations() []operation {
 			Pattern: "GET /v1/fleet/waiting", Summary: "Work that waits for machines, and what happens about it",
 			Query: params{pool}, Out: []fleet.Waiting{}, Status: ok,
 		}, f.waiting},
-		{openapi.Operation{Pattern: "GET /v1/fleet/audit", Summary: "What the fleet and its operators did, the newest last", Query: params{
+		{openapi.Operation{Pattern: auditPattern, Summary: "What the fleet and its operators did, the newest last", Query: params{
 			pool, {Name: "instance", Kind: "string", About: "only of this machine, by its id or the beginning of that"}, {
 				Name: "limit",
 				Kind: "integer", About: "the newest so many; default 200",
 			},
 		}, Out: []fleet.Audit{}, Status: ok}, f.audit},
-		{openapi.Operation{Pattern: "GET /v1/fleet/cost", Summary: "What machines cost", Query: params{
+		{openapi.Operation{Pattern: costPattern, Summary: "What machines cost", Query: params{
 			{Name: "from", Kind: "string", About: "the first day, as 2026-01-31; default all that is remembered"},
 			{Name: "by", Kind: "string", About: "pool (default), day, job or machine"},
 		}, Out: fleet.CostReport{}, Status: ok}, f.costs},

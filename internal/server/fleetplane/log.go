@@ -9,13 +9,15 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/keeper"
+	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/tables"
 )
 
 // commands is the log as the fleet writes it, and the state's changes as it follows them.
 type commands struct {
-	log   Log
-	state *store.Store
+	log     Log
+	through *servers.Servers // the leader's log, from any server
+	state   *store.Store
 }
 
 // IsLeader implements keeper.Log.
@@ -35,6 +37,12 @@ func (l commands) InitFleet(ctx context.Context, identity fleet.Identity) error 
 // PutPools implements office.Log.
 func (l commands) PutPools(ctx context.Context, pools []*fleet.Pool) error {
 	return l.propose(ctx, &command.PutFleetPools{Pools: pools})
+}
+
+// ApplyPools implements office.Log.
+func (l commands) ApplyPools(ctx context.Context, pools []*fleet.Pool, version uint64) error {
+	_, _, err := l.through.Propose(ctx, &command.ApplyFleetPools{Pools: pools, Version: version})
+	return err
 }
 
 // DeletePools implements keeper.Log.

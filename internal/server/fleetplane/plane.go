@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
@@ -21,6 +22,8 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -46,8 +49,9 @@ type Deps struct {
 	Store   *store.Store
 	Log     Log
 	Intake  Intake
-	View    *demand.View    // of what waits for machines
-	Servers func() []string // that machines may dial
+	View    *demand.View                  // of what waits for machines
+	Servers *servers.Servers              // whose addresses machines may dial, and each of which has a part of the audit log
+	Again   func() (*config.Agent, error) // reads the configuration again; nil if that cannot be
 	Metrics *telemetry.Metrics
 	Clock   clock.Clock
 	IDs     id.Source
@@ -61,6 +65,7 @@ type Deps struct {
 // Plane are what buys and returns machines, and what operators ask of it.
 type Plane struct {
 	deps   Deps
+	agent  *config.Agent
 	keeper *keeper.Keeper
 	office *office.Office
 	meters *meters.Meters
@@ -78,21 +83,17 @@ func Open(agent *config.Agent, d Deps) (*Plane, error) {
 	if cfg == nil {
 		cfg = &config.Fleet{}
 	}
-	f := &Plane{deps: d, meters: meters.New(d.Metrics, d.Clock)}
-	keep := keeper.Config{Owner: cfg.Owner, Datacenter: agent.Datacenter, Forgetful: d.Forgetful}
+	f := &Plane{deps: d, agent: agent, meters: meters.New(d.Metrics, d.Clock)}
+	keep := keeper.Config{Owner: cfg.Owner, Datacenter: agent.Datacenter, Forgetful: d.Forgetful, Several: d.Servers.Clustered()}
 	var err error
 	if keep.Home, err = machineHome(agent, d.Address); err != nil {
 		return nil, err
 	}
 	if cfg.Server == "" {
-		keep.Servers = d.Servers
+		keep.Servers = d.Servers.Addresses
 	}
-	for _, p := range cfg.Pools {
-		policy, err := p.Policy()
-		if err != nil {
-			return nil, err
-		}
-		keep.Pools = append(keep.Pools, policy)
+	if keep.Pools, err = configuredPools(agent); err != nil {
+		return nil, err
 	}
 	folder := filepath.Join(d.DataDir, "fleet")
 	// Without a folder the audit log is kept in memory.
@@ -114,7 +115,7 @@ func Open(agent *config.Agent, d Deps) (*Plane, error) {
 	}
 	// From here on the meters hear of every placement, for the time from demand to place.
 	d.View.Listen(f.meters.Placed)
-	log := commands{d.Log, d.Store}
+	log := commands{d.Log, d.Servers, d.Store}
 	f.keeper = keeper.New(keep, keeper.Deps{
 		State: func() keeper.State { return d.Store.Snapshot() },
 		Log:   log, Changes: log, Nodes: nodes{d.Intake},
@@ -123,6 +124,10 @@ func Open(agent *config.Agent, d Deps) (*Plane, error) {
 	f.office = office.New(office.Deps{
 		State: func() office.State { return d.Store.Snapshot() },
 		Log:   log, Loops: f.keeper, Audit: audit, Clock: d.Clock, Regions: regions,
+		Server: d.Servers.Member().FullName(), Configured: f.configured, Others: f.otherAudits(),
+	})
+	peercall.Handle(d.Servers.Mux(), procFleetAudit, func(_ context.Context, _ string, q office.AuditQuery) ([]fleet.Audit, error) {
+		return f.office.OwnAudit(q), nil
 	})
 	d.Metrics.Source(f.keeper.Gauges)
 	return f, nil

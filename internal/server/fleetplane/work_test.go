@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -60,7 +61,7 @@ func opened(t *testing.T, l *logged, in Intake) *Plane {
 	f, err := Open(&config.Agent{Datacenter: "dc1", Fleet: &config.Fleet{
 		Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}},
 	}}, Deps{
-		Store: l.state, Log: direct{l}, Intake: in, View: l.view, Servers: func() []string { return nil },
+		Store: l.state, Log: direct{l}, Intake: in, View: l.view, Servers: servers.Alone(servers.Config{}, servers.Deps{Clock: wall}),
 		Metrics: telemetry.NewMetrics(wall), Clock: wall, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
 		DataDir: t.TempDir(), Forgetful: true, Address: "127.0.0.1:4647",
 	})
@@ -119,7 +120,28 @@ func TestPoolsOfTheConfigurationAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Open(cfg, Deps{
 		Store: l.state, Log: direct{l}, View: l.view, Metrics: telemetry.NewMetrics(wall), Clock: wall, Forgetful: true,
+		Servers: servers.Alone(servers.Config{}, servers.Deps{Clock: wall}),
 	})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	require.ErrorContains(t, err, "boot_timeout")
+}
+
+// The pools of the file are read when they are asked for. A server that is alone has no others that could differ.
+func TestPoolsOfTheFileAreReadAgain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.hcl")
+	f := opened(t, newLogged(t), &recording{})
+	list, err := f.configured()
+	require.NoError(t, err)
+	require.Nil(t, list, "it has no pool block")
+	f.deps.Again = func() (*config.Agent, error) { return config.Load(file) }
+	_, err = f.configured()
+	require.Error(t, err, "there is no file")
+	block := "fleet {\n  pool \"std\" {\n    provider = \"p\"\n" +
+		"    type \"t\" {\n      cpu = 1\n      memory = 1\n      price = 1\n    }\n  }\n}\n"
+	require.NoError(t, os.WriteFile(file, []byte(block), 0o600))
+	list, err = f.configured()
+	require.NoError(t, err)
+	require.Equal(t, "std", list[0].Name)
+	require.Empty(t, f.Differences())
 }

@@ -27,6 +27,9 @@ func (i Info) Checkup() (cluster.Checkup, error) {
 	if state := c.Store.Snapshot().Cluster(); state != nil {
 		out.Cluster = state.ID
 	}
+	if i.deps.Pools != nil {
+		out.Pools = i.deps.Pools()
+	}
 	return out, nil
 }
 

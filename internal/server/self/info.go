@@ -36,7 +36,8 @@ type Deps struct {
 	NodeID  string          // of the node in this process; "" without
 	Ring    *telemetry.Ring // of the log; nil if nothing keeps it
 	Metrics http.Handler
-	Again   func() error // has the configuration read again
+	Again   func() error    // has the configuration read again
+	Pools   func() []string // says in what the pools of this server's files are not the fleet's; nil = nothing differs
 	Clock   clock.Clock
 }
 
