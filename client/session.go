@@ -29,6 +29,8 @@ type Session struct {
 	offsets [3]int64
 	ended   bool
 
+	given func(at int64) // hears how much of stdin the command was given; nil: the server is not asked
+
 	mu sync.Mutex // guards id
 	id string
 }
@@ -37,7 +39,15 @@ var _ execution.Session = (*Session)(nil)
 
 // Attach attaches to an execution, from the offsets on. Errors: NotFound, Unavailable, Canceled.
 func (c *Client) Attach(ctx context.Context, id string, from execution.Offsets) (*Session, error) {
-	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
+	return c.attach(ctx, id, from, url.Values{})
+}
+
+// resuming is the query of a session that counts its stdin.
+func resuming() url.Values { return url.Values{"stdin": {"resume"}} }
+
+func (c *Client) attach(ctx context.Context, id string, from execution.Offsets, query url.Values) (*Session, error) {
+	query.Set("stdout", formatInt(from.Stdout))
+	query.Set("stderr", formatInt(from.Stderr))
 	conn, _, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
 	if err != nil {
 		return nil, err
@@ -54,6 +64,10 @@ const maxHeader = 4 << 10
 // Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next. Errors:
 // NotFound and Gone (the runner), Unavailable, Canceled.
 func (c *Client) Execute(ctx context.Context, runner string, r execution.Request) (*Session, error) {
+	return c.execute(ctx, runner, r, nil)
+}
+
+func (c *Client) execute(ctx context.Context, runner string, r execution.Request, query url.Values) (*Session, error) {
 	first, err := json.Marshal(r)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
@@ -62,7 +76,7 @@ func (c *Client) Execute(ctx context.Context, runner string, r execution.Request
 	if len(first) <= maxHeader {
 		headers.Set(execution.RequestHeader, base64.StdEncoding.EncodeToString(first))
 	}
-	conn, answered, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil, headers)
+	conn, answered, err := c.dial(ctx, []string{"runner", runner, "execute"}, query, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +109,13 @@ func (s *Session) ID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
+}
+
+// tell tells how much of stdin the command was given.
+func (s *Session) tell(at *int64) {
+	if at != nil && s.given != nil {
+		s.given(*at)
+	}
 }
 
 // Next serves execution.Session. Errors: those of the server, Canceled when ctx ended, Unavailable when the connection broke:
@@ -143,7 +164,14 @@ func (s *Session) event(text []byte) (f execution.Frame, ok bool, err error) {
 		s.mu.Lock()
 		s.id = m.Execution
 		s.mu.Unlock()
-		return execution.Frame{Started: true, Pid: m.Pid}, true, nil
+		s.tell(m.Stdin)
+		return execution.Frame{Started: true, Pid: m.Pid, Stdin: m.Stdin}, true, nil
+	case execution.MessageGiven:
+		s.tell(m.Stdin)
+	case execution.MessageRefused:
+		if s.given != nil && drover.ParseCode(m.Code) != drover.Invalid { // stdin did not arrive
+			return f, false, drover.Errorf(drover.Unavailable, "%s", m.Message)
+		}
 	case execution.MessageSkipped:
 		stream := execution.Stdout
 		if m.Stream == execution.MessageStderr {
@@ -168,20 +196,20 @@ func (s *Session) Write(ctx context.Context, p []byte) error {
 
 // CloseStdin serves execution.Session.
 func (s *Session) CloseStdin(ctx context.Context) error {
-	return s.tell(ctx, execution.Message{Type: execution.MessageCloseStdin})
+	return s.say(ctx, execution.Message{Type: execution.MessageCloseStdin})
 }
 
 // Resize serves execution.Session.
 func (s *Session) Resize(ctx context.Context, size execution.WindowSize) error {
-	return s.tell(ctx, execution.Message{Type: execution.MessageResize, Rows: size.Rows, Cols: size.Cols})
+	return s.say(ctx, execution.Message{Type: execution.MessageResize, Rows: size.Rows, Cols: size.Cols})
 }
 
 // Signal serves execution.Session.
 func (s *Session) Signal(ctx context.Context, name string) error {
-	return s.tell(ctx, execution.Message{Type: execution.MessageSignal, Signal: name})
+	return s.say(ctx, execution.Message{Type: execution.MessageSignal, Signal: name})
 }
 
-func (s *Session) tell(ctx context.Context, m execution.Message) error {
+func (s *Session) say(ctx context.Context, m execution.Message) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -101,6 +101,7 @@ type Offsets struct {
 type Frame struct {
 	Started bool     // the command was started: Pid is set
 	Pid     int      //
+	Stdin   *int64   // of Started: how many bytes of stdin the command was given so far; nil: it is not known
 	Stream  Stream   // of Data
 	Offset  int64    // of Data's first byte
 	Data    []byte   // valid until the next call of Next

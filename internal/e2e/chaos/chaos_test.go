@@ -23,7 +23,7 @@ import (
 
 var (
 	seed     = flag.Uint64("chaos.seed", 11, "draws the faults; 0 draws a seed")
-	duration = flag.Duration("chaos.duration", 60*time.Second, "how long things break, beside the beginning and the end")
+	duration = flag.Duration("chaos.duration", 120*time.Second, "how long things break, beside the beginning and the end")
 	tell     = flag.Bool("chaos.tell", false, "tell the timeline of a run that found nothing, too")
 	only     = flag.String("chaos.only", "", "only the faults whose names contain this")
 )

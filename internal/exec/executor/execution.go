@@ -28,6 +28,7 @@ type Execution struct {
 	stop   context.CancelFunc // ends the pump
 	done   chan struct{}      // closed when the receipt is there, or left
 
+	stdin    *input
 	mu       sync.Mutex // guards what follows
 	session  execution.Session
 	journal  journal
@@ -105,11 +106,16 @@ func (x *Execution) Write(ctx context.Context, p []byte) error {
 	if !x.spec.Stdin {
 		return drover.Errorf(drover.Invalid, "execution %s has no stdin: start it with stdin", x.id)
 	}
-	return x.act(func(s execution.Session) error { return s.Write(ctx, p) })
+	_, err := x.write(ctx, anywhere, p)
+	return err
 }
 
 // CloseStdin ends stdin. Errors: Conflict once it ended.
 func (x *Execution) CloseStdin(ctx context.Context) error {
+	if err := x.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { x.stdin.turn <- struct{}{} }()
 	return x.act(func(s execution.Session) error { return s.CloseStdin(ctx) })
 }
 
@@ -179,6 +185,7 @@ func (x *Execution) take(f execution.Frame) {
 	defer x.mu.Unlock()
 	if f.Started {
 		x.pid = f.Pid
+		x.stdin.tell(f.Stdin)
 	} else {
 		x.journal.add(f.Stream, f.Offset, f.Data)
 		l := x.journal.of(f.Stream)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -14,6 +15,8 @@ type Reader struct {
 	from    execution.Offsets // of the next bytes; guarded by Execution.mu
 	started bool
 	ended   bool
+	resumes bool  // its stdin goes on where that of earlier attachments ended
+	stdinAt int64 // of its next byte, where it resumes and has started
 	once    sync.Once
 }
 
@@ -62,8 +65,7 @@ func (r *Reader) Pending() bool {
 // the receipt, then io.EOF for ever.
 func (r *Reader) nextLocked() (f execution.Frame, ok bool, err error) {
 	if r.pid != 0 && !r.started {
-		r.started = true
-		return execution.Frame{Started: true, Pid: r.pid}, true, nil
+		return r.startLocked()
 	}
 	if f, ok = r.dataLocked(); ok {
 		return f, true, nil
@@ -76,6 +78,58 @@ func (r *Reader) nextLocked() (f execution.Frame, ok bool, err error) {
 	}
 	r.ended = true
 	return execution.Frame{Receipt: r.receipt}, true, nil
+}
+
+// startLocked returns the first frame. Where stdin goes on is said if it is known now; while that is found out there is none.
+func (r *Reader) startLocked() (f execution.Frame, ok bool, err error) {
+	f = execution.Frame{Started: true, Pid: r.pid}
+	if r.resumes && r.spec.Stdin && r.receipt == nil && r.left == nil {
+		at, known, soon := r.stdin.position()
+		if soon {
+			return execution.Frame{}, false, nil
+		}
+		if known {
+			f.Stdin, r.stdinAt = &at, at
+		}
+	}
+	r.started = true
+	return f, true, nil
+}
+
+// Resume has this attachment's stdin go on where that of earlier ones ended, as its first frame says: what it sends twice counts
+// once. It is called before the first Next.
+func (r *Reader) Resume() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resumes, r.stdinAt = true, -1
+}
+
+// Write is that of the Execution; where the attachment resumes, at its own offset. Errors: Conflict if bytes before it were lost, or
+// it is not known: attach again.
+func (r *Reader) Write(ctx context.Context, p []byte) error {
+	r.mu.Lock()
+	resumes, at := r.resumes, r.stdinAt
+	r.mu.Unlock()
+	if !resumes {
+		return r.Execution.Write(ctx, p)
+	}
+	if at < 0 {
+		return drover.Errorf(drover.Conflict, "where stdin of execution %s goes on is not known: await the first message", r.id)
+	}
+	at, err := r.write(ctx, at, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.stdinAt = at
+	}
+	return err
+}
+
+// Given is how much of stdin the command was given, for an attachment that resumes.
+func (r *Reader) Given() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stdinAt
 }
 
 // dataLocked returns the bytes that arrived first of those not yet read. That bytes are missing which nothing follows is

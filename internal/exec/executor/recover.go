@@ -40,6 +40,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 		case err == nil:
 			x.mu.Lock()
 			x.session = session
+			x.stdin.change()
 			x.mu.Unlock()
 			return true
 		case drover.CodeOf(err) == drover.Gone || drover.CodeOf(err) == drover.NotFound:

@@ -281,7 +281,7 @@ func (s *Service) adopt(
 	x := &Execution{
 		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, terms: of,
 		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
-		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx), stdin: newInput(),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

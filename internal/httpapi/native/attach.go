@@ -47,7 +47,9 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
-	f.serve(r.Context(), &peer{conn: conn, text: text, session: session, id: id})
+	p := &peer{conn: conn, text: text, session: session, id: id}
+	p.resume(r)
+	f.serve(r.Context(), p)
 	return nil
 }
 
@@ -94,6 +96,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer p.session.Close() //nolint:errcheck // detaching cannot fail
 	p.id = idOf(p.session)
+	p.resume(r)
 	f.serve(r.Context(), p)
 	return nil
 }
@@ -205,7 +208,23 @@ type peer struct {
 	id      string
 	tails   [3][]byte // of text mode: beginnings of characters
 	frame   []byte
+	given   func() int64 // how much of stdin the command was given; nil: the client does not want to know
 }
+
+// resume lets the client's stdin go on where that of its earlier attachments ended, if it asks for that.
+func (p *peer) resume(r *http.Request) {
+	s, ok := p.session.(interface {
+		Resume()
+		Given() int64
+	})
+	if ok && r.URL.Query().Get("stdin") == resumeStdin {
+		s.Resume()
+		p.given = s.Given
+	}
+}
+
+// resumeStdin is the query's stdin of a client that goes on at another server, or over another connection, when one breaks.
+const resumeStdin = "resume"
 
 // serve lasts as long as the execution or its client.
 func (f *Face) serve(ctx context.Context, p *peer) {
@@ -236,7 +255,7 @@ func (p *peer) relay(ctx context.Context) error {
 		joined := p.conn.JoinPending(p.session)
 		switch {
 		case frame.Started:
-			err = p.send(ctx, execution.Message{Type: execution.MessageStarted, Execution: p.id, Pid: frame.Pid})
+			err = p.send(ctx, execution.Message{Type: execution.MessageStarted, Execution: p.id, Pid: frame.Pid, Stdin: frame.Stdin})
 		case frame.Receipt != nil:
 			return p.finish(ctx, frame.Receipt)
 		default:
@@ -331,7 +350,7 @@ func (p *peer) read(ctx context.Context, helpers *sync.WaitGroup) error {
 // its messages.
 func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []byte) func() error {
 	if kind == websocket.MessageBinary {
-		return func() error { return p.session.Write(ctx, data) }
+		return func() error { return p.write(ctx, data) }
 	}
 	var m execution.Message
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -341,7 +360,7 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	}
 	switch m.Type {
 	case execution.MessageStdin:
-		return func() error { return p.session.Write(ctx, []byte(m.Data)) }
+		return func() error { return p.write(ctx, []byte(m.Data)) }
 	case execution.MessageCloseStdin:
 		return func() error { return p.session.CloseStdin(ctx) }
 	case execution.MessageResize:
@@ -350,6 +369,19 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 		return func() error { return p.session.Signal(ctx, m.Signal) }
 	}
 	return func() error { return drover.Errorf(drover.Invalid, "type: unknown: %q", m.Type) }
+}
+
+// write gives the command stdin. A client that resumes hears how much that was so far, and that it has to attach again.
+func (p *peer) write(ctx context.Context, data []byte) error {
+	err := p.session.Write(ctx, data)
+	switch {
+	case p.given == nil || ctx.Err() != nil:
+	case err == nil:
+		return p.send(ctx, execution.Message{Type: execution.MessageGiven, Stdin: new(p.given())})
+	case drover.CodeOf(err) != drover.Invalid:
+		p.report(ctx, execution.MessageRefused, err)
+	}
+	return err
 }
 
 // act does what the client asked for, or says why it cannot be done. What fails otherwise does so because the execution

@@ -34,7 +34,7 @@ func (f *Face) executionOperations() []operation {
 			summary: "Start an execution and attach to it (websocket); the ExecutionRequest is the first message, or the header " +
 				"Drover-Execution (JSON in base64), which spares a round trip: then the handshake is answered when the command " +
 				"was started, and the answer has the header too",
-			query: []param{messagesParam, earlyParam},
+			query: []param{messagesParam, stdinParam, earlyParam},
 			raw:   "websocket", status: []int{http.StatusSwitchingProtocols},
 		},
 		{

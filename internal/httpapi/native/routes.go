@@ -69,7 +69,11 @@ var (
 		About: "a text of the client's for this request: a repetition with the same key and body is answered as the first was (409 with another)",
 	}
 	messagesParam = param{Name: "mode", Kind: "string", About: "how output comes; default binary", Values: []string{"binary", "text"}}
-	earlyParam    = param{
+	stdinParam    = param{
+		Name: "stdin", Kind: "string", Values: []string{resumeStdin},
+		About: "the client counts its stdin, and goes on where the first message says",
+	}
+	earlyParam = param{
 		Name: execution.RequestHeader, Kind: "string", Header: true,
 		About: "the ExecutionRequest, JSON in base64, instead of the first message",
 	}
@@ -77,6 +81,7 @@ var (
 		{Name: "stdout", Kind: "integer", About: "byte offset to begin at"},
 		{Name: "stderr", Kind: "integer", About: "byte offset to begin at"},
 		messagesParam,
+		stdinParam,
 	}
 	outputParameters = []param{
 		{Name: "stream", Kind: "string", About: "default stdout", Values: []string{"stdout", "stderr"}},

@@ -185,6 +185,28 @@ func (k *call) send(ctx context.Context, stream execution.Stream, offset int64, 
 	return sent, nil
 }
 
+// consumed waits until the other side has consumed what was sent, up to the offset; or until it wants no more.
+func (k *call) consumed(ctx context.Context, offset int64, over <-chan struct{}) error {
+	for {
+		k.mu.Lock()
+		acked, ended, stop := k.acked, k.ended, k.refused
+		k.mu.Unlock()
+		if acked >= offset || stop {
+			return nil
+		}
+		if ended != nil {
+			return ended
+		}
+		select {
+		case <-k.credit:
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // forget takes the call out of the connection.
 func (k *call) forget() {
 	k.c.mu.Lock()

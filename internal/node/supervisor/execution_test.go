@@ -366,6 +366,37 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// Each session hears how much of stdin came before it. From then on what an earlier one sends is not the program's any more: who
+// goes on knows what is missing, and sends it.
+func TestStdinGoesOnInAnotherSession(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	ctx := t.Context()
+	begun := func(s execution.Session) int64 {
+		f, err := s.Next(ctx)
+		require.NoError(t, err)
+		require.True(t, f.Started)
+		require.NotNil(t, f.Stdin)
+		return *f.Stdin
+	}
+	one, err := c.StartExecution(ctx, execution.Spec{ID: "x", Argv: []string{"cat"}, Stdin: true})
+	require.NoError(t, err)
+	require.Zero(t, begun(one))
+	require.NoError(t, one.Write(ctx, []byte("one\n")), "it was given to the program")
+	two, err := c.AttachExecution(ctx, "x", execution.Offsets{})
+	require.NoError(t, err)
+	require.Equal(t, int64(4), begun(two))
+	late := make(chan error, 1)
+	go func() { late <- one.Write(ctx, []byte("late\n")) }() // ends with its session
+	require.NoError(t, two.Write(ctx, []byte("two\n")))
+	awaitOutput(t, two, "one\ntwo\n")
+	require.NoError(t, one.Close())
+	<-late
+	require.NoError(t, two.CloseStdin(ctx))
+	require.Equal(t, int64(8), drain(t, two).StdoutBytes)
+	require.NoError(t, two.Close())
+}
+
 // drain reads up to the receipt.
 func drain(t *testing.T, s execution.Session) *execution.Receipt {
 	t.Helper()

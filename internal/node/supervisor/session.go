@@ -59,7 +59,11 @@ func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 		switch m.kind {
 		case wire.KindStarted:
 			d := wire.Decoder{B: m.payload}
-			return execution.Frame{Started: true, Pid: int(d.Int())}, d.Err
+			f := execution.Frame{Started: true, Pid: int(d.Int())}
+			if d.Err == nil && len(d.B) > 0 { // else the supervisor is an older one
+				f.Stdin = new(d.Int())
+			}
+			return f, d.Err
 		case wire.KindData:
 			return s.data(m)
 		case wire.KindExit:
@@ -117,7 +121,8 @@ func (s *session) exit(ctx context.Context, m message) (execution.Frame, error) 
 	return execution.Frame{Receipt: &r}, nil
 }
 
-// Write implements execution.Session. After the program ended it is an error Gone.
+// Write implements execution.Session. It returns when the program was given the bytes, or will be: another session goes on behind
+// them. After the program ended it is an error Gone.
 func (s *session) Write(ctx context.Context, p []byte) error {
 	s.wmu.Lock()
 	defer s.wmu.Unlock()
@@ -131,7 +136,10 @@ func (s *session) Write(ctx context.Context, p []byte) error {
 	}
 	n, err := s.k.send(ctx, execution.Stdin, s.written, p, s.over)
 	s.written += int64(n)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.k.consumed(ctx, s.written, s.over)
 }
 
 // CloseStdin implements execution.Session.

@@ -30,7 +30,7 @@ const (
 	KindClose   Kind = 3  // agent: the channel is no longer wanted; with stream CloseLost its user may come back
 	KindReply   Kind = 4  // supervisor: the answer
 	KindError   Kind = 5  // supervisor: Failure; the channel is over
-	KindStarted Kind = 6  // supervisor: pid
+	KindStarted Kind = 6  // supervisor: pid, bytes of stdin that the command was given
 	KindData    Kind = 7  // both: offset, bytes
 	KindEnd     Kind = 8  // both: no more data in this stream
 	KindAck     Kind = 9  // both: offset consumed

@@ -2,5 +2,6 @@
 // it, and serves any number of sessions from the offsets that they name. It keeps their limits, and tells how they ended.
 //
 // Who may run what is decided before. A command has a goroutine for each of its two streams and one that waits for its
-// end. A session has one that sends, on which Start or Attach is called, and one that feeds the program's stdin.
+// end. A session has one that sends, on which Start or Attach is called, and one that feeds the program's stdin, which is that of the
+// session that came last.
 package executions

@@ -49,8 +49,12 @@ type command struct {
 	cause               execution.Cause
 	receipt             *execution.Receipt
 
-	stdinMu sync.Mutex
-	stdin   *os.File // nil when closed; guarded by stdinMu
+	feeding sync.Mutex // held while stdin is written
+
+	stdinMu sync.Mutex // guards what follows
+	stdin   *os.File   // nil when closed
+	taken   int64      // bytes that the program was given, or is being given
+	feeder  *Session   // whose bytes count: the session that came last
 }
 
 // describe returns a copy, with a receipt once the execution has finished.

@@ -66,11 +66,12 @@ func (s *Session) Attach(id string, from execution.Offsets) {
 func (s *Session) serve(x *command) {
 	s.x = x
 	close(s.ready)
+	var e wire.Encoder
+	e.Int(int64(x.child.Pid))
+	e.Int(x.feedFrom(s))
 	if x.spec.Stdin {
 		go s.feed() // ends when the session or the execution ends
 	}
-	var e wire.Encoder
-	e.Int(int64(x.child.Pid))
 	if s.Send(wire.KindStarted, e.B) != nil {
 		return // run notices it and calls gone
 	}
@@ -215,16 +216,13 @@ func (s *Session) feed() {
 		if !ok {
 			break
 		}
-		x.stdinMu.Lock()
-		f := x.stdin
-		x.stdinMu.Unlock()
-		if f != nil {
-			_, _ = f.Write(p) // a program that no longer reads: thrown away
+		if !x.give(s, p) {
+			return
 		}
 		s.in.Done(len(p))
 	}
 	// Only an end that the agent sent closes stdin. After a lost session the next one may go on writing.
-	if s.in.Ended() {
+	if s.in.Ended() && x.feeds(s) {
 		x.endStdin()
 	}
 }

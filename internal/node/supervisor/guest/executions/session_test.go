@@ -181,7 +181,7 @@ func TestStartsThatAreRefused(t *testing.T) {
 func TestTwoReaders(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, wire.Boot{})
-	spec := script("e", "echo one; read x; echo two; exit 4")
+	spec := script("e", "echo one; read x; echo ${x}two; exit 4")
 	spec.Stdin = true
 	first := g.start(t, spec)
 	first.read(t, "one\n")
@@ -189,7 +189,8 @@ func TestTwoReaders(t *testing.T) {
 	out, _ := second.read(t, "e\n")
 	require.Equal(t, "e\n", out[0], "it had the first two bytes")
 	future := g.attach(t, "e", execution.Offsets{Stdout: 1000, Stderr: -5})
-	second.write("\n")
+	second.write("not this")
+	future.write("\n") // stdin is that of who came last
 	for _, r := range []*reader{first, second} {
 		out, receipt := r.end(t)
 		require.Equal(t, "two\n", out[0])
