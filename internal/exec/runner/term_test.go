@@ -62,6 +62,47 @@ func TestAServiceThatEndedKeepsItsHandsOff(t *testing.T) {
 	})
 }
 
+// A claim with a key was answered before it was recorded: a leader that followed within that quarter of a second did not know it,
+// and gave the same client another runner.
+func TestAClaimThatIsToBeKnownIsRecordedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, end := exectest.Start(t, c, runner.Config{Lease: 2})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		for range 20 { // so that recording is not urgent
+			c.AddLeased("python", 2)
+		}
+		synctest.Wait()
+		keyed := execution.ClaimRequest{Environment: "python", Record: true, Labels: map[string]string{"key": "x"}}
+		got, err := s.Claim(t.Context(), keyed)
+		require.NoError(t, err)
+		require.NotNil(t, c.Snapshot().Allocation(got.AllocID).Claim)
+		require.Equal(t, "x", c.Snapshot().Allocation(got.AllocID).Claim.Labels["key"])
+
+		c.Fail(drover.Errorf(drover.NotLeader, "No cluster leader"))
+		from := time.Now()
+		_, err = s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		require.Zero(t, time.Since(from), "others do not wait")
+		_, err = s.Claim(t.Context(), keyed)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		c.Fail(nil)
+		time.Sleep(time.Minute)
+		list, err := s.Runners(t.Context(), "python")
+		require.NoError(t, err)
+		with := 0
+		for _, r := range list {
+			if r.Labels["key"] == "x" && r.State == execution.RunnerClaimed {
+				with++
+			}
+		}
+		require.Equal(t, 1, with, "who was not answered keeps no runner")
+		end()
+	})
+}
+
 // A server hands out what is leased to it, and knows of the rest.
 func TestRunnersAreLeased(t *testing.T) {
 	t.Parallel()

@@ -103,7 +103,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 		if body.Labels == nil {
 			body.Labels = map[string]string{}
 		}
-		body.Labels[keyLabel] = label
+		body.Labels[keyLabel], body.Record = label, true
 	}
 	var runner execution.Runner
 	if found != nil {
