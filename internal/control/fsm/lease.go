@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
+	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // A warm runner is leased to one incarnation of a server from when it becomes running. While it is unclaimed that never
@@ -38,9 +41,10 @@ func (e *entry) beginIncarnation(c *command.BeginIncarnation) command.Begun {
 		}
 	}
 	e.txn.PutLessee(&cluster.Lessee{Server: c.Server, Incarnation: e.index, ModifyIndex: e.index})
-	e.endLeases([]uint64{0, begun.Former}, e.index, false, c.Time)
+	short := e.endLeases([]uint64{0, begun.Former}, e.index, false, c.Time)
 	e.sumDemands()
 	e.putEvals(c.Evals)
+	e.refill(short, c.Evals, c.Time)
 	return begun
 }
 
@@ -53,9 +57,10 @@ func (e *entry) endIncarnation(c *command.EndIncarnation) {
 	if l := e.txn.Lessee(c.Incarnation); l != nil {
 		e.txn.DeleteLessee(l)
 	}
-	e.endLeases([]uint64{c.Incarnation}, e.heir(c.Heir, c.Incarnation), c.Returned, c.Time)
+	short := e.endLeases([]uint64{c.Incarnation}, e.heir(c.Heir, c.Incarnation), c.Returned, c.Time)
 	e.sumDemands()
 	e.putEvals(c.Evals)
+	e.refill(short, c.Evals, c.Time)
 }
 
 // heir is the incarnation, or if that has ended the oldest live one but the former; 0 without any.
@@ -75,8 +80,27 @@ func (e *entry) heir(incarnation, former uint64) uint64 {
 	return oldest
 }
 
-// endLeases gives the claimed runners of ended incarnations to the heir, and stops the others, or leases them anew.
-func (e *entry) endLeases(ended []uint64, heir uint64, returned bool, now int64) {
+// refill has the scheduler look at jobs whose runners were stopped, if the command has no evaluation of them: a server that just
+// came back does not know all of them when it proposes it. The id is made of the entry's, so that all servers have the same.
+func (e *entry) refill(short []drover.NamespacedID, evals []*drover.Evaluation, now int64) {
+	for _, key := range short {
+		covered := slices.ContainsFunc(evals, func(ev *drover.Evaluation) bool { return ev != nil && ev.Job() == key })
+		if j := e.txn.Job(key.Namespace, key.ID); j != nil && !covered {
+			maker := trigger.Maker{IDs: derived(fmt.Sprintf("refill %d %s/%s", e.index, key.Namespace, key.ID)), Now: now}
+			e.putEval(*maker.Job(j, drover.TriggerAllocStop))
+		}
+	}
+}
+
+// derived is a source of the id that is made of a text.
+type derived string
+
+// New implements id.Source.
+func (d derived) New() string { return id.Named(string(d)) }
+
+// endLeases gives the claimed runners of ended incarnations to the heir, and stops the others, or leases them anew. It returns the
+// jobs of those that it stopped.
+func (e *entry) endLeases(ended []uint64, heir uint64, returned bool, now int64) (short []drover.NamespacedID) {
 	e.holders = nil
 	for _, old := range e.pooled() {
 		running := old.Lease != 0 || old.ClientStatus != drover.AllocClientPending
@@ -93,9 +117,13 @@ func (e *entry) endLeases(ended []uint64, heir uint64, returned bool, now int64)
 		default:
 			a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, "it may have been handed out by a server that ended"
 			a.AllocModifyIndex = e.index
+			if key := (drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}); !slices.Contains(short, key) {
+				short = append(short, key)
+			}
 		}
 		e.putAlloc(old, &a)
 	}
+	return short
 }
 
 // moveClaimed gives an incarnation's claimed runners to the heir, if there is one.
@@ -113,13 +141,15 @@ func (e *entry) moveClaimed(from, heir uint64, now int64) {
 	}
 }
 
-// pooled returns the allocations of all warm pools, in the order of their jobs and ids.
+// pooled returns the allocations of all warm pools, in the order of their jobs and ids. Of a job that was purged some may still
+// be there, which the scheduler has not stopped yet.
 func (e *entry) pooled() (all []*drover.Allocation) {
-	for j := range e.txn.Jobs("*", "") {
-		if !hasPool(j) {
+	for row := range e.txn.JobRows() {
+		namespace, id := row.Summary.Namespace, row.Summary.JobID
+		if j := e.txn.Job(namespace, id); j != nil && !hasPool(j) {
 			continue
 		}
-		for a := range e.txn.OpenByJob(j.Namespace, j.ID) {
+		for a := range e.txn.OpenByJob(namespace, id) {
 			if inPool(a) {
 				all = append(all, a)
 			}

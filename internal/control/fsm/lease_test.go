@@ -144,3 +144,43 @@ func TestDemandsAreSummed(t *testing.T) {
 	b.do(&command.DeregisterJob{Namespace: "default", ID: "env", Purge: true})
 	require.Empty(t, b.now().Lessee(one).Demands)
 }
+
+// An environment is deleted, and the scheduler has not stopped its runners yet when their server ends: they are not left with its
+// lease. (simulation, seed 67 of several servers)
+func TestRunnersOfAPurgedJobEndWithTheirServer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(4)
+	require.NoError(t, b.handOut(one, "a0"))
+	b.do(&command.DeregisterJob{Namespace: "default", ID: "env", Purge: true})
+	require.Nil(t, b.now().Job("default", "env"))
+	require.False(t, b.now().Allocation("a2").Terminal())
+	b.do(&command.EndIncarnation{Incarnation: one, Heir: two})
+	require.True(t, b.now().Allocation("a2").Terminal())
+	require.Equal(t, two, b.now().Allocation("a0").Lease)
+	require.False(t, b.now().Allocation("a1").Terminal(), "the other server lives")
+}
+
+// A server that comes back begins an incarnation before its state knows of a new environment. The runners of that which it held in
+// its former life are replaced all the same. (simulation, seed 18 of several servers)
+func TestStoppedRunnersAreReplacedWhoeverProposesIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.begin("one")
+	b.pool(2)
+	evals := func() (of []string) {
+		for ev := range b.now().EvaluationsByJob("default", "env") {
+			if ev.TriggeredBy == drover.TriggerAllocStop {
+				of = append(of, ev.ID)
+			}
+		}
+		return of
+	}
+	b.begin("one")
+	require.True(t, b.now().Allocation("a0").Terminal())
+	require.Len(t, evals(), 1, "one for both")
+	b.begin("one")
+	require.Len(t, evals(), 1, "nothing was stopped")
+	restore(t, b.f)
+}
