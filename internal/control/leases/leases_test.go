@@ -75,6 +75,7 @@ func TestWhoIsSilent(t *testing.T) {
 	require.True(t, w.Silent(now, 7))
 	_, _ = w.Due(now, []uint64{7})
 	require.True(t, w.Silent(now, 7), "it was only seen")
+	w.Beat(now)
 	w.Heard(now, 7)
 	require.False(t, w.Silent(now.Add(Quiet-1), 7))
 	require.True(t, w.Silent(now.Add(Quiet), 7))
@@ -92,17 +93,23 @@ func TestLeasesEndAfterTheirServerKnows(t *testing.T) {
 		start := time.Unix(1e9, 0)
 		now, holds := start, start // how long the server hands out
 		var w Watch
+		goOn := func(d time.Duration) {
+			for end := now.Add(d); now.Before(end); w.Beat(now) {
+				now = now.Add(min(BeatEvery, end.Sub(now)))
+			}
+		}
+		w.Beat(now)
 		due, again := w.Due(now, []uint64{7})
 		require.Empty(t, due, "a leader that begins has heard of nobody")
 		for range rapid.IntRange(0, 20).Draw(t, "questions") {
 			asked := now
-			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "there")) * time.Millisecond)
+			goOn(time.Duration(rapid.IntRange(0, 3000).Draw(t, "there")) * time.Millisecond)
 			if due, again = w.Due(now, []uint64{7}); len(due) > 0 {
 				break
 			}
-			w.Heard(now, 7)
+			require.True(t, w.Heard(now, 7))
 			holds = asked.Add(Lasts)
-			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "back")) * time.Millisecond)
+			goOn(time.Duration(rapid.IntRange(0, 3000).Draw(t, "back")) * time.Millisecond)
 		}
 		for len(due) == 0 {
 			if again.After(now) {
@@ -115,4 +122,26 @@ func TestLeasesEndAfterTheirServerKnows(t *testing.T) {
 		due, _ = w.Due(now, nil)
 		require.Empty(t, due, "it has ended")
 	})
+}
+
+// A leader that was stopped and goes on may be none any more: it promises nothing until raft had time to tell it, and ends nobody's
+// leases because it did not hear of them meanwhile.
+func TestALeaderThatStoodStillPromisesNothing(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var w Watch
+	require.False(t, w.Heard(now, 7), "it has not begun")
+	w.Beat(now)
+	require.True(t, w.Heard(now, 7))
+	now = now.Add(20 * time.Second)
+	require.False(t, w.Heard(now, 7), "before its next beat")
+	w.Beat(now)
+	require.False(t, w.Heard(now, 7), "right after it")
+	due, _ := w.Due(now, []uint64{7})
+	require.Empty(t, due)
+	for range 4 {
+		now = now.Add(BeatEvery)
+		w.Beat(now)
+	}
+	require.True(t, w.Heard(now, 7))
 }

@@ -14,16 +14,38 @@ const (
 	Ends  = 6 * time.Second         // from when the leader was asked
 )
 
-// Watch is the leader's view of the incarnations: who is still heard of. The zero value has seen none.
+// BeatEvery is how often the leader notes that it runs. One that did not for Still stood still: others may lead since. It promises
+// nothing for Still from then on, in which raft tells it, as it reaches no majority or hears of another leader.
+const (
+	BeatEvery = 250 * time.Millisecond
+	Still     = time.Second
+)
+
+// Watch is the leader's view of the incarnations: who is still heard of. The zero value has seen none, and promises nothing yet.
 type Watch struct {
 	heard map[uint64]time.Time
 	asked map[uint64]bool // it was heard of, not only seen
+	beat  time.Time       // the newest
+	went  time.Time       // when it went on after it had stood still
 }
 
-// Heard notes that the incarnation asked for its leases to go on.
-func (w *Watch) Heard(now time.Time, incarnation uint64) {
+// Beat notes that the leader runs. Who stood still cannot say that others were silent: all count as heard of anew.
+func (w *Watch) Beat(now time.Time) {
+	if !w.beat.IsZero() && now.Sub(w.beat) > Still {
+		w.went, w.heard, w.asked = now, nil, nil
+	}
+	w.beat = now
+}
+
+// Heard notes that the incarnation asked for its leases to go on. It reports false if the leader cannot promise that: it has not
+// begun, or stood still a moment ago, so that another may lead and have ended them.
+func (w *Watch) Heard(now time.Time, incarnation uint64) bool {
+	if w.beat.IsZero() || now.Sub(w.beat) > Still || !w.went.IsZero() && now.Sub(w.went) < Still {
+		return false
+	}
 	w.note(now, incarnation)
 	w.asked[incarnation] = true
+	return true
 }
 
 func (w *Watch) note(now time.Time, incarnation uint64) {

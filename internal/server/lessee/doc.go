@@ -4,8 +4,9 @@
 // machine leases its share of the warm runners. It hands out those and keeps what was claimed of them: idle timers, executions.
 // Each second it tells the leader that it lives (times: control/leases). One that the leader does not hear from hands out nothing
 // any more, and then its incarnation is ended: another server gets its claimed runners, and what it may have handed out without a
-// record of it is stopped, so that no runner is handed out by two. A server that stops gives back all. The claims that it did not
-// record when it was killed stand in its journal, and are proposed before it begins again.
+// record of it is stopped, so that no runner is handed out by two. A leader promises nothing to an incarnation that has ended, and
+// nothing at all for a second after it stood still. A server that stops gives back all. The claims that it did not record when it
+// was killed stand in its journal, and are proposed before it begins again.
 //
 // While servers of an older program are in the cluster nothing is leased, and only the leader hands out: unshared.go.
 //

@@ -325,15 +325,29 @@ func (l *Lessee) heardOf(until time.Time) {
 	}
 }
 
-// AnswerRenew notes that an incarnation lives. Errors: NotLeader.
+// AnswerRenew notes that an incarnation lives. Errors: NotLeader; Gone: it has ended, and its server does not know that yet.
 func (l *Lessee) AnswerRenew(incarnation uint64) error {
 	if !l.deps.Leads() {
 		return drover.Errorf(drover.NotLeader, "No cluster leader")
 	}
+	if !l.lives(incarnation) {
+		return drover.Errorf(drover.Gone, "incarnation %d has ended", incarnation)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard.Heard(l.deps.Clock.Now(), incarnation)
+	if !l.heard.Heard(l.deps.Clock.Now(), incarnation) {
+		return drover.Errorf(drover.NotLeader, "this server has not begun to lead, or stood still a moment ago")
+	}
 	return nil
+}
+
+// beat notes that this server, which leads, runs.
+func (l *Lessee) beat(ctx context.Context) {
+	for more := true; more; more = clock.Sleep(ctx, l.deps.Clock, leases.BeatEvery) {
+		l.mu.Lock()
+		l.heard.Beat(l.deps.Clock.Now())
+		l.mu.Unlock()
+	}
 }
 
 // watch ends the incarnations of servers that are not heard of, for as long as this server leads.
@@ -341,7 +355,11 @@ func (l *Lessee) watch(ctx context.Context) {
 	l.terms.Add(1)
 	l.mu.Lock()
 	l.heard = leases.Watch{}
+	l.heard.Beat(l.deps.Clock.Now())
 	l.mu.Unlock()
+	var beating sync.WaitGroup
+	beating.Go(func() { l.beat(ctx) }) // ends with ctx
+	defer beating.Wait()
 	for ctx.Err() == nil {
 		changed := l.deps.Changed()
 		var live []uint64
@@ -350,6 +368,7 @@ func (l *Lessee) watch(ctx context.Context) {
 		}
 		l.mu.Lock()
 		now := l.deps.Clock.Now()
+		l.heard.Beat(now)
 		due, again := l.heard.Due(now, live)
 		l.mu.Unlock()
 		heir := l.heir(due)

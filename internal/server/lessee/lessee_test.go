@@ -200,3 +200,19 @@ func TestRunnersAreWithheldWhereverTheyAreLeased(t *testing.T) {
 		a.end()
 	})
 }
+
+// A server that was cut off asks for leases that were taken away meanwhile, before it knows that: it is not told that they go on, or
+// it would hand out what is stopped. (simulation of several servers, seed 63)
+func TestEndedLeasesDoNotGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		lives := r.list()[0].Incarnation
+		require.NoError(t, a.AnswerRenew(lives))
+		require.Equal(t, drover.Gone, drover.CodeOf(a.AnswerRenew(lives+99)))
+		require.Equal(t, drover.NotLeader, drover.CodeOf(b.AnswerRenew(lives)))
+		b.end()
+		a.end()
+	})
+}

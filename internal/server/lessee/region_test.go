@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -307,6 +309,7 @@ func (r *region) run(name string) *server {
 		require.NoError(r.t, s.Run(ctx))
 	}()
 	s.stop, s.done = cancel, done
+	time.Sleep(leases.Renew) // of the bubble: the first leader promises nothing before it has begun
 	synctest.Wait()
 	return s
 }
