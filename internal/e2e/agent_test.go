@@ -19,7 +19,8 @@ type agent struct {
 	*program.Agent
 
 	t    *testing.T
-	addr string // host:port of the faces
+	addr string         // host:port of the faces
+	tls  *api.TLSConfig // how they are asked; nil is clear text
 }
 
 // start runs `drover agent args…` on a free port and waits until it serves.
@@ -39,7 +40,11 @@ func launch(t *testing.T, args ...string) *agent {
 // nomad returns Nomad's own client of the agent.
 func (a *agent) nomad() *api.Client {
 	a.t.Helper()
-	c, err := api.NewClient(&api.Config{Address: "http://" + a.addr})
+	cfg := &api.Config{Address: "http://" + a.addr}
+	if a.tls != nil {
+		cfg = &api.Config{Address: "https://" + a.addr, TLSConfig: a.tls}
+	}
+	c, err := api.NewClient(cfg)
 	require.NoError(a.t, err)
 	return c
 }

@@ -14,16 +14,39 @@ import (
 // of which one region is the authority.
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	dir, port := t.TempDir(), freePort(t)
 	const key = "MDEyMzQ1Njc4OWFiY2RlZg=="
-	of := func(region string) string {
-		return fmt.Sprintf("region = %q\nserver {\n  encrypt = %q\n  authoritative_region = \"global\"\n}\n", region, key)
+	block := func(string) string {
+		return fmt.Sprintf("server {\n  encrypt = %q\n  authoritative_region = \"global\"\n}\n", key)
 	}
-	global := start(t, append([]string{"-server", "-node", "g0", "-serf-port", port}, config(t, filepath.Join(dir, "g"), of("global"))...)...)
-	west := start(t, append([]string{
-		"-server", "-bootstrap-expect", "1", "-node", "w0", "-serf-port", freePort(t), "-retry-join", "127.0.0.1:" + port,
+	tryRegions(startRegions(t, block, nil))
+}
+
+// TestRegionsOverTLS: so it is where everybody shows a certificate, which names the region.
+func TestRegionsOverTLS(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	block := func(region string) string {
+		return ca.mutual("server", region) + "server {\n  authoritative_region = \"global\"\n}\n"
+	}
+	global, west := startRegions(t, block, ca.person())
+	tryRegions(global, west)
+}
+
+// startRegions starts one server in each of the regions global and west, with the block of each in its configuration.
+func startRegions(t *testing.T, block func(region string) string, asks *api.TLSConfig) (global, west *agent) {
+	t.Helper()
+	dir, port := t.TempDir(), freePort(t)
+	global = start(t, append([]string{"-server", "-node", "g0", "-serf-port", port}, config(t, filepath.Join(dir, "g"), block("global"))...)...)
+	west = start(t, append([]string{
+		"-server", "-bootstrap-expect", "1", "-node", "w0", "-region", "west", "-serf-port", freePort(t), "-retry-join", "127.0.0.1:" + port,
 		"-retry-interval", "1s",
-	}, config(t, filepath.Join(dir, "w"), of("west"))...)...)
+	}, config(t, filepath.Join(dir, "w"), block("west"))...)...)
+	global.tls, west.tls = asks, asks
+	return global, west
+}
+
+func tryRegions(global, west *agent) {
+	t := global.t
 	for _, a := range []*agent{global, west} {
 		eventually(t, "both regions", func() (bool, string) {
 			list, err := a.nomad().Regions().List()
@@ -43,6 +66,8 @@ func TestRegions(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = c.Jobs().List(&api.QueryOptions{Region: "nowhere"})
 	require.ErrorContains(t, err, "No path to region")
+
+	ownRegions(global, west)
 
 	_, err = c.Namespaces().Register(&api.Namespace{Name: "shared", Description: "one"}, nil)
 	require.NoError(t, err)
@@ -80,4 +105,41 @@ func TestRegions(t *testing.T) {
 	own.Region = new("west")
 	_, _, err = c.Jobs().Register(own, nil)
 	require.NoError(t, err, "the region's own work goes on")
+}
+
+// ownRegions: a job that names a region runs there, wherever it is registered; one that names none, or the default, runs where it is.
+func ownRegions(global, west *agent) {
+	t, c := global.t, west.nomad()
+	for _, one := range []struct{ id, named, asked, runs string }{
+		{"east-job", "east", "", ""},
+		{"west-job", "west", "", "west"},
+		{"here-job", "global", "", "west"},
+		{"none-job", "", "", "west"},
+		{"sent-job", "west", "global", "global"}, // who asks says so
+	} {
+		job := serversJob(one.id)
+		job.Region = &one.named
+		_, _, err := c.Jobs().Register(job, &api.WriteOptions{Region: one.asked})
+		if one.runs == "" {
+			require.ErrorContains(t, err, "No path to region")
+			_, _, err = c.Jobs().Plan(job, false, nil)
+			require.ErrorContains(t, err, "No path to region")
+			continue
+		}
+		require.NoError(t, err, one.id)
+		kept, _, err := c.Jobs().Info(one.id, &api.QueryOptions{Region: one.runs})
+		require.NoError(t, err, one.id)
+		require.Equal(t, one.runs, *kept.Region, one.id)
+	}
+	far := serversJob("back-job")
+	far.Region = new("west")
+	plan, _, err := global.nomad().Jobs().Plan(far, false, nil)
+	require.NoError(t, err)
+	require.Zero(t, plan.JobModifyIndex)
+	_, _, err = global.nomad().Jobs().Register(far, nil)
+	require.NoError(t, err)
+	_, _, err = c.Jobs().Info("back-job", nil)
+	require.NoError(t, err)
+	_, _, err = global.nomad().Jobs().Info("back-job", nil)
+	require.ErrorContains(t, err, "not found")
 }

@@ -42,6 +42,24 @@ type Key func(r *http.Request) (string, error)
 type Where struct {
 	Place Place
 	Key   Key // nil where the place depends on nothing
+	// Region is the region that the request is for where Region(r) names none; "" is this one. Nil where only that says so.
+	Region Key
+}
+
+// Of returns the same place, in the region that the key names where the request's query and headers name none.
+func (w Where) Of(region Key) Where {
+	w.Region = region
+	return w
+}
+
+// Region is the region that a request asks for in its query or, as some clients do, in a header; "" if it asks for none.
+func Region(r *http.Request) string {
+	if r.URL.RawQuery != "" {
+		if region := r.URL.Query().Get("region"); region != "" {
+			return region
+		}
+	}
+	return r.Header.Get("X-Nomad-Region")
 }
 
 // Places that depend on nothing but the route.
@@ -52,23 +70,23 @@ var (
 	Reads      = Where{Place: AtReads}
 	ReadsAlone = Where{Place: AtReadsAlone}
 	Authority  = Where{Place: AtAuthority}
-	Member     = Where{AtMember, QueryKey("server_id")}
+	Member     = Where{Place: AtMember, Key: QueryKey("server_id")}
 )
 
 // Runner is the server that keeps the runner.
-func Runner(k Key) Where { return Where{AtRunner, k} }
+func Runner(k Key) Where { return Where{Place: AtRunner, Key: k} }
 
 // Execution is the server that knows the execution.
-func Execution(k Key) Where { return Where{AtExecution, k} }
+func Execution(k Key) Where { return Where{Place: AtExecution, Key: k} }
 
 // Claim is a server that has a warm runner of the environment.
-func Claim(k Key) Where { return Where{AtClaim, k} }
+func Claim(k Key) Where { return Where{Place: AtClaim, Key: k} }
 
 // Node is a server that reaches the node.
-func Node(k Key) Where { return Where{AtNode, k} }
+func Node(k Key) Where { return Where{Place: AtNode, Key: k} }
 
 // Allocation is a server that reaches the allocation's node.
-func Allocation(k Key) Where { return Where{AtAllocation, k} }
+func Allocation(k Key) Where { return Where{Place: AtAllocation, Key: k} }
 
 // PathKey is a part of the route's path.
 func PathKey(name string) Key {
@@ -80,15 +98,16 @@ func QueryKey(name string) Key {
 	return func(r *http.Request) (string, error) { return r.URL.Query().Get(name), nil }
 }
 
-// BodyKey is a text or number among the fields of a body that is a JSON object; "" if there is none, or if the body is
-// something else: the handler that decodes it says so. What is read of the body stays to be read.
-func BodyKey(name string) Key {
+// BodyKey is a text or number among the fields of a body that is a JSON object, or of the object in its field and so on where
+// several names are given; "" if there is none, or if the body is something else: the handler that decodes it says so. What is
+// read of the body stays to be read.
+func BodyKey(names ...string) Key {
 	return func(r *http.Request) (string, error) {
 		if r.Body == nil || r.Body == http.NoBody {
 			return "", nil
 		}
 		var read bytes.Buffer
-		value := field(json.NewDecoder(io.TeeReader(r.Body, &read)), name)
+		value := field(json.NewDecoder(io.TeeReader(r.Body, &read)), names)
 		r.Body = &unread{io.MultiReader(&read, r.Body), r.Body}
 		return value, nil
 	}
@@ -104,7 +123,7 @@ type unread struct {
 func (u *unread) Close() error { return u.body.Close() }
 
 // field finds a field of an object without regard to case, as the standard library does; it reads no further than that.
-func field(d *json.Decoder, name string) string {
+func field(d *json.Decoder, names []string) string {
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return ""
@@ -115,24 +134,36 @@ func field(d *json.Decoder, name string) string {
 		if err != nil || !ok {
 			return ""
 		}
-		var value any
-		if !strings.EqualFold(key, name) {
-			value = &json.RawMessage{}
-		}
-		if err := d.Decode(&value); err != nil {
-			return ""
-		}
-		switch v := value.(type) {
-		case string:
-			return v
-		case json.Number:
-			return v.String()
-		case *json.RawMessage:
+		switch {
+		case !strings.EqualFold(key, names[0]):
+			if d.Decode(&json.RawMessage{}) != nil {
+				return ""
+			}
+		case len(names) > 1:
+			return field(d, names[1:])
 		default:
-			return fmt.Sprint(v)
+			return text(d)
 		}
 	}
 	return ""
+}
+
+// text reads a value as text; "" for lists and objects.
+func text(d *json.Decoder) string {
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return ""
+	}
+	switch v := value.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return fmt.Sprint(v)
+	default:
+		return ""
+	}
 }
 
 // Relay answers requests that are for another agent.

@@ -43,7 +43,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if a.forgetful() {
 		journal, ledger = "", ""
 	}
-	c, d, opts := a.control, a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode}
+	c, d, opts := a.control, a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode, Region: a.cfg.Region}
 	if opts.NetworkMode != "bridge" && opts.NetworkMode != "host" {
 		return nil, drover.Errorf(drover.Invalid, "exec.network_mode %q: want bridge or host", opts.NetworkMode)
 	}

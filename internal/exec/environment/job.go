@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ type Options struct {
 	// NetworkMode of environments that have network access: "bridge" (default) or "host".
 	NetworkMode string
 	Datacenters []string // default: all
+	Region      string   // of the agent, which tasks are told; default: drover.DefaultRegion
 }
 
 // ToJob returns the job that keeps the environment's runners. The environment must be valid. Pool size and bound
@@ -29,7 +31,7 @@ func ToJob(env execution.Environment, opts Options) (*drover.Job, error) {
 		datacenters = []string{"*"}
 	}
 	job := &drover.Job{
-		Region:      drover.DefaultRegion,
+		Region:      cmp.Or(opts.Region, drover.DefaultRegion),
 		Namespace:   Namespace,
 		ID:          JobID(env.ID),
 		Name:        JobID(env.ID),

@@ -28,12 +28,13 @@ const pause = 50 * time.Millisecond
 // attempt is one request that is relayed. It is the proxy's transport.
 type attempt struct {
 	*Relay
-	in    *http.Request
-	place httpapi.Place
-	key   string
-	last  bool            // another server sent it on: it goes no further, and waits for nobody
-	hold  context.Context //nolint:containedctx // of the waiting, which is shorter than the request
-	held  *body           // nil if there is none
+	in     *http.Request
+	place  httpapi.Place
+	key    string
+	region string          // "" is this one
+	last   bool            // another server sent it on: it goes no further, and waits for nobody
+	hold   context.Context //nolint:containedctx // of the waiting, which is shorter than the request
+	held   *body           // nil if there is none
 
 	mu       sync.Mutex // guards what follows
 	to       target

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -92,6 +93,12 @@ func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Whe
 			return false, err
 		}
 	}
+	if a.region = httpapi.Region(r); a.region == "" && at.Region != nil && l.abroad() {
+		var err error
+		if a.region, err = at.Region(r); err != nil {
+			return false, err
+		}
+	}
 	hop, relayed := httpapi.HopOf(r.Context())
 	a.last = relayed && hop.Way == httpapi.FromServer
 	hold, cancel := l.clock.WithTimeout(r.Context(), l.hold(at.Place))
@@ -137,7 +144,7 @@ func (l *Relay) decides(place httpapi.Place) bool {
 
 // decide says who answers. It may wait until ctx ends.
 func (a *attempt) decide(ctx context.Context) (target, error) {
-	region := regionOf(a.in)
+	region := a.region
 	if a.place == httpapi.AtAuthority && a.cfg.Authority != "" {
 		region = a.cfg.Authority
 	}
@@ -173,6 +180,16 @@ func (a *attempt) decide(ctx context.Context) (target, error) {
 	default:
 	}
 	return a.leader(ctx)
+}
+
+// abroad reports whether servers of other regions are known: without any it is not worth reading a body to find its region, as the
+// handler refuses one that is not its own.
+func (l *Relay) abroad() bool {
+	if l.node { // its server knows
+		return false
+	}
+	self := l.servers.Self()
+	return slices.ContainsFunc(l.servers.List(), func(s Server) bool { return s.Region != self.Region })
 }
 
 // alone reports whether there is no other server of the region.
@@ -259,16 +276,6 @@ func flag(r *http.Request, name string) (bool, error) {
 		return false, drover.Errorf(drover.Invalid, "Expect `true` or `false` for `%s` query string parameter, got %s", name, values[0])
 	}
 	return b, nil
-}
-
-// regionOf is the region that a request asks for, "" if it asks for none.
-func regionOf(r *http.Request) string {
-	if r.URL.RawQuery != "" {
-		if region := r.URL.Query().Get("region"); region != "" {
-			return region
-		}
-	}
-	return r.Header.Get("X-Nomad-Region")
 }
 
 // buffers are what bodies are copied through.

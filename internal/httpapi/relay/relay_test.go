@@ -151,6 +151,40 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, "a", s[1].ask(t, "GET", "/node?node_id=at-c", nil).by, "who is gone answers for nothing")
 }
 
+// A route may say which region a request is for, where the request does not; its body is read for that only where there is another.
+func TestRegionOfTheBody(t *testing.T) {
+	t.Parallel()
+	read := 0
+	region := func(r *http.Request) (string, error) {
+		read++
+		return httpapi.BodyKey("Job", "Region")(r)
+	}
+	route := httpapi.Route{Pattern: "PUT /jobs", Where: httpapi.Any.Of(region), Handle: tell}
+	w, s := three(t, nil, func() []httpapi.Route { return []httpapi.Route{route} })
+	const west = `{"Submission": {"Region": "a"}, "job": {"ID": "x", "Region": "west", "Type": "batch"}}`
+	got := s[1].ask(t, "PUT", "/jobs", strings.NewReader(west))
+	require.Equal(t, "b", got.by, "its handler refuses it")
+	require.Zero(t, read)
+	w.add("x", "west", nil, route)
+	for _, c := range []struct{ query, body, by string }{
+		{"", west, "x"},
+		{"?region=global", west, "b"},
+		{"", `{"Job": {"Region": "global"}}`, "b"},
+		{"", `{"Job": {"Region": ""}}`, "b"},
+		{"", `{"Job": {}}`, "b"},
+		{"", `{"Job": ["Region", "west"]}`, "b"},
+		{"", `{"Job": {"Region": "east"}}`, "No path to region"},
+	} {
+		got := s[1].ask(t, "PUT", "/jobs"+c.query, strings.NewReader(c.body))
+		if got.status != http.StatusOK {
+			require.Contains(t, got.body, c.by, c.body)
+		} else {
+			require.Equal(t, c.by, got.by, c.body)
+			require.True(t, strings.HasSuffix(got.body, "body="+c.body), got.body)
+		}
+	}
+}
+
 // Without a leader a request waits, and then says Nomad's sentence.
 func TestNoLeader(t *testing.T) {
 	t.Parallel()

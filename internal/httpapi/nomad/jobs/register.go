@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/drover-project/drover"
@@ -29,12 +30,10 @@ type jobBody struct {
 	Submission        *drover.JobSubmission
 }
 
-// decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's.
+// decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's. Its region is the
+// request's, else its own, else this one. Errors: Invalid; Nomad's for a region that is not this one.
 func (f *face) decodeJob(r *http.Request) (jobBody, error) {
 	var b jobBody
-	if err := f.CheckRegion(r.URL.Query().Get("region")); err != nil {
-		return b, err
-	}
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return b, err
 	}
@@ -54,13 +53,26 @@ func (f *face) decodeJob(r *http.Request) (jobBody, error) {
 	if b.Job.Namespace == "*" {
 		return b, drover.Errorf(drover.Invalid, "Job.Namespace: \"*\" is not the name of one namespace")
 	}
-	if b.Job.Region != "" {
-		if err := f.CheckRegion(b.Job.Region); err != nil {
-			return b, err
-		}
+	if b.Job.Region = cmp.Or(httpapi.Region(r), regionOf(b.Job.Region), f.Region); b.Job.Region != f.Region {
+		return b, f.CheckRegion(b.Job.Region)
 	}
 	restoreIntegers(b.Job)
 	return b, nil
+}
+
+// jobRegion is the region that the body's job names.
+func jobRegion(r *http.Request) (string, error) {
+	region, err := httpapi.BodyKey("Job", "Region")(r)
+	return regionOf(region), err
+}
+
+// regionOf is the region in which a job that names this one runs; "" is that of the agent which is asked. It is so for "global",
+// too: job files of Nomad's have that where they name none.
+func regionOf(named string) string {
+	if named == drover.DefaultRegion {
+		return ""
+	}
+	return named
 }
 
 // registerJob answers PUT /v1/jobs.

@@ -101,12 +101,12 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := newFace(c, cfg)
 	return []httpapi.Route{
 		{Pattern: "GET /v1/jobs", Where: httpapi.Reads, Handle: f.listJobs},
-		{Pattern: "PUT,POST /v1/jobs", Where: httpapi.Leader, Handle: f.registerJob},
+		{Pattern: "PUT,POST /v1/jobs", Where: httpapi.Leader.Of(jobRegion), Handle: f.registerJob},
 		{Pattern: "PUT,POST /v1/jobs/parse", Where: httpapi.Any, Handle: f.parseJob},
 		{Pattern: "GET,POST /v1/jobs/statuses", Where: httpapi.Reads, Handle: f.jobStatuses},
-		{Pattern: "PUT,POST /v1/validate/job", Where: httpapi.Any, Handle: f.validateJob},
+		{Pattern: "PUT,POST /v1/validate/job", Where: httpapi.Any.Of(jobRegion), Handle: f.validateJob},
 		{Pattern: readsOf, Where: httpapi.Reads, Handle: f.jobGet},
-		{Pattern: writesOf, Where: httpapi.Leader, Handle: f.jobPut},
+		{Pattern: writesOf, Where: httpapi.Leader.Of(jobRegion), Handle: f.jobPut},
 		{Pattern: endOf, Where: httpapi.Leader, Handle: f.jobDelete},
 		{Pattern: "GET /v1/scaling/policies", Where: httpapi.Reads, Handle: f.listScalingPolicies},
 		{Pattern: "GET /v1/scaling/policy/{id...}", Where: httpapi.Reads, Handle: f.readScalingPolicy},
