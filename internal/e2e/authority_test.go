@@ -46,8 +46,12 @@ func (a authority) certify(role, region string) (cert, key string) {
 func (a authority) mutual(role, region string) string {
 	a.t.Helper()
 	cert, key := a.certify(role, region)
-	return fmt.Sprintf("tls {\n  http = true\n  rpc = true\n  verify_https_client = true\n  ca_file = %q\n  cert_file = %q\n  key_file = %q\n}\n",
-		a.ca(), cert, key)
+	return tlsBlock(a.ca(), cert, key, "http = true\n  verify_https_client = true")
+}
+
+// tlsBlock is a tls block of an agent that encrypts its links.
+func tlsBlock(ca, cert, key, more string) string {
+	return fmt.Sprintf("tls {\n  rpc = true\n  ca_file = %q\n  cert_file = %q\n  key_file = %q\n  %s\n}\n", ca, cert, key, more)
 }
 
 // person is how somebody with a certificate asks such agents.

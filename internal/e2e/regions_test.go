@@ -36,7 +36,8 @@ func TestRegionsOverTLS(t *testing.T) {
 func startRegions(t *testing.T, block func(region string) string, asks *api.TLSConfig) (global, west *agent) {
 	t.Helper()
 	dir, port := t.TempDir(), freePort(t)
-	global = start(t, append([]string{"-server", "-node", "g0", "-serf-port", port}, config(t, filepath.Join(dir, "g"), block("global"))...)...)
+	file := config(t, filepath.Join(dir, "g"), block("global"))
+	global = start(t, append([]string{"-server", "-node", "g0", "-serf-port", port}, file...)...)
 	west = start(t, append([]string{
 		"-server", "-bootstrap-expect", "1", "-node", "w0", "-region", "west", "-serf-port", freePort(t), "-retry-join", "127.0.0.1:" + port,
 		"-retry-interval", "1s",

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,18 +33,26 @@ func HTTP2() *http.HTTP2Config {
 }
 
 // NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.
-func NewHTTPClient(tlsConfig *tls.Config) *http.Client { return newHTTPClient(tlsConfig, nil, lasting) }
-
-// newHTTPClient returns a client that takes, beside what tlsConfig does, servers whose certificate has one of the names.
-func newHTTPClient(tlsConfig *tls.Config, names []string, at timing) *http.Client {
-	t := &http2.Transport{
-		ReadIdleTimeout: at.idle, PingTimeout: at.ping, IdleConnTimeout: at.unused, TLSClientConfig: tlsConfig, AllowHTTP: tlsConfig == nil,
+func NewHTTPClient(tlsConfig *tls.Config) *http.Client {
+	if tlsConfig == nil {
+		return newHTTPClient(nil, nil, lasting)
 	}
-	t.DialTLSContext = func(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
+	return newHTTPClient(func() *tls.Config { return tlsConfig }, nil, lasting)
+}
+
+// newHTTPClient returns a client whose every new connection is encrypted as newest says then, in clear text when that is nil. It
+// takes, beside what that does, servers whose certificate has one of the names.
+func newHTTPClient(newest func() *tls.Config, names []string, at timing) *http.Client {
+	t := &http2.Transport{
+		ReadIdleTimeout: at.idle, PingTimeout: at.ping, IdleConnTimeout: at.unused, AllowHTTP: newest == nil,
+	}
+	t.DialTLSContext = func(ctx context.Context, network, addr string, asked *tls.Config) (net.Conn, error) {
 		d := net.Dialer{Timeout: at.dial}
-		if tlsConfig == nil {
+		if newest == nil {
 			return d.DialContext(ctx, network, addr)
 		}
+		cfg := newest().Clone()
+		cfg.ServerName, cfg.NextProtos = cmp.Or(cfg.ServerName, asked.ServerName), asked.NextProtos
 		return (&tls.Dialer{NetDialer: &d, Config: named(cfg, names)}).DialContext(ctx, network, addr)
 	}
 	return &http.Client{Transport: t}

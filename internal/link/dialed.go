@@ -25,10 +25,10 @@ const (
 
 // DialConfig says how a node reaches control.
 type DialConfig struct {
-	Servers  []string    // host:port of each server that is configured
-	Kept     string      // file that remembers which servers there are beside them; "" remembers none
-	TLS      *tls.Config // nil: clear text
-	Identity Identity    // its join token is what Token says
+	Servers  []string           // host:port of each server that is configured
+	Kept     string             // file that remembers which servers there are beside them; "" remembers none
+	TLS      func() *tls.Config // what the node shows and whom it trusts, asked for each connection; nil is clear text
+	Identity Identity           // its join token is what Token says
 	// Names are those of which a server's certificate has one, if it does not have that of the address.
 	Names []string
 	// Token returns what the node shows to the server to join. It is asked before each attempt, as it may be a new one each time.

@@ -112,7 +112,7 @@ func TestAdviceAboutTLS(t *testing.T) {
 	} {
 		cfg := DialConfig{Servers: []string{c.at.Addr().String()}}
 		if c.secure {
-			cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+			cfg.TLS = func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }
 		}
 		d := Dial(cfg)
 		got := d.advice(t.Context(), d.list[0], drover.Errorf(drover.Unavailable, "%s", c.err))

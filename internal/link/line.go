@@ -17,8 +17,8 @@ import (
 // anew once it broke. It is the http2.ClientConnPool of its transport.
 type line struct {
 	address   string
-	tls       *tls.Config // nil: clear text
-	names     []string    // see named
+	tls       func() *tls.Config // the newest, asked for each connection; nil is clear text
+	names     []string           // see named
 	patience  func() time.Duration
 	transport *http2.Transport
 
@@ -29,7 +29,7 @@ type line struct {
 }
 
 // newLine makes one. patience is how long a server may take to accept a connection, asked before each attempt.
-func newLine(address string, secure *tls.Config, names []string, patience func() time.Duration) *line {
+func newLine(address string, secure func() *tls.Config, names []string, patience func() time.Duration) *line {
 	l := &line{address: address, tls: secure, names: names, patience: patience, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	l.transport = &http2.Transport{
@@ -87,7 +87,7 @@ func (l *line) dial(ctx context.Context) (conn net.Conn, err error) {
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "server %s: %w", l.address, err)
 	}
-	cfg := l.tls.Clone()
+	cfg := l.tls().Clone()
 	cfg.NextProtos = []string{http2.NextProtoTLS}
 	if cfg.ServerName == "" {
 		cfg.ServerName = host

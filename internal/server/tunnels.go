@@ -28,7 +28,7 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 		}
 	}
 	return link.Dial(link.DialConfig{
-		Servers: known, Kept: kept, TLS: secure.Dialling(), Names: peer.ServerNames(a.cfg.Region),
+		Servers: known, Kept: kept, TLS: secure.Source(), Names: peer.ServerNames(a.cfg.Region),
 		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
 		Token:    func(ctx context.Context, server string) (string, error) { return nodeToken(ctx, a.cfg.Client, server) },
 		Faces:    http.HandlerFunc(a.answerServers), Clock: a.deps.Clock, Log: a.deps.Log,

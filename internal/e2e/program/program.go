@@ -84,7 +84,7 @@ func LaunchOf(t testing.TB, binary string, args ...string) *Agent {
 	t.Helper()
 	sharetest.Take(t)
 	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(binary,
-		append([]string{"agent", "-http-port", "0", "-rpc-port", "0", "-log-level", "info"}, args...)...)}
+		append([]string{"agent", "-http-port", "0", "-rpc-port", "0"}, args...)...)}
 	a.cmd.Env = append(os.Environ(), "TMPDIR="+os.Getenv("TMPDIR"))
 	pipe, err := a.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -95,9 +95,6 @@ func TestReload(t *testing.T) {
 	require.NoError(t, seen(t, address, trustsSecond))
 	require.Error(t, seen(t, address, trustsFirst))
 	require.NotSame(t, before, s.RPC.Config())
-	shown, err := s.RPC.Dialling().GetClientCertificate(nil)
-	require.NoError(t, err)
-	require.Equal(t, s.RPC.Config().Certificates[0].Certificate, shown.Certificate)
 	require.Equal(t, slog.LevelDebug, level.Level())
 	require.Equal(t, "a", header(s))
 
@@ -119,7 +116,6 @@ func TestNothingToReload(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, s.HTTP.Config())
 	require.Nil(t, s.HTTP.Listening())
-	require.Nil(t, s.RPC.Dialling())
 	require.Nil(t, s.RPC.Source())
 	require.Equal(t, drover.NotImplemented, drover.CodeOf(s.Reload()))
 	s, err = New(&config.Agent{TLS: &config.TLS{CertFile: "none"}}, nil, nil)

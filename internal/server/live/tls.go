@@ -84,16 +84,3 @@ func (t *TLS) Listening(protocols ...string) *tls.Config {
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetConfigForClient: newest}
 }
-
-// Dialling is the configuration of who dials, which shows the newest certificate. Whom it trusts is fixed. It is nil for clear text.
-func (t *TLS) Dialling() *tls.Config {
-	if t == nil {
-		return nil
-	}
-	out := t.Config().Clone()
-	out.Certificates = nil
-	out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return &t.Config().Certificates[0], nil
-	}
-	return out
-}
