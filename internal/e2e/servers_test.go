@@ -19,9 +19,10 @@ type region struct {
 	ports []string // of gossip, by server
 	rpc   []string // ports where nodes dial, by server; any if there are none
 	list  []*agent
-	more  string // of the configuration
-	with  string // the program that servers are started with; "" = today's
-	nodes bool   // each server is a node, too
+	more  string             // of the configuration
+	each  func(i int) string // more of that of the server with the number; nil is nothing
+	with  string             // the program that servers are started with; "" = today's
+	nodes bool               // each server is a node, too
 }
 
 // startServers starts n servers that begin a cluster together.
@@ -65,7 +66,11 @@ func (r *region) start(i, expect int) *agent {
 	if r.rpc != nil {
 		args = append(args, "-rpc-port", r.rpc[i])
 	}
-	args = append(args, config(r.t, filepath.Join(r.dir, fmt.Sprint("s", i)), r.more)...)
+	more := r.more
+	if r.each != nil {
+		more += r.each(i)
+	}
+	args = append(args, config(r.t, filepath.Join(r.dir, fmt.Sprint("s", i)), more)...)
 	if r.with == "" {
 		return start(r.t, args...)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,6 +155,21 @@ func (m *Members) RemoveKey(key string) (Keys, error) {
 	return m.keys(key, func(k *serf.KeyManager) (*serf.KeyResponse, error) { return k.RemoveKey(key) })
 }
 
+// keyTries is how often servers are asked about keys while some do not answer, each time for about three seconds.
+const keyTries = 3
+
+// insist asks again while servers do not answer and none refuses: questions and answers go by UDP, where one may be lost, and what
+// is asked twice is done once.
+func insist(ask func() (*serf.KeyResponse, error)) (r *serf.KeyResponse, err error) {
+	for range keyTries {
+		r, err = ask()
+		if err == nil || r == nil || r.NumErr > 0 || r.NumResp == r.NumNodes {
+			break
+		}
+	}
+	return r, err
+}
+
 // keys asks all servers, and reports whatever they said even beside an error.
 func (m *Members) keys(key string, ask func(*serf.KeyManager) (*serf.KeyResponse, error)) (Keys, error) {
 	if !m.Encrypted() {
@@ -164,12 +180,15 @@ func (m *Members) keys(key string, ask func(*serf.KeyManager) (*serf.KeyResponse
 			return Keys{}, err
 		}
 	}
-	r, err := ask(m.serf.KeyManager())
+	r, err := insist(func() (*serf.KeyResponse, error) { return ask(m.serf.KeyManager()) })
 	if r == nil {
 		return Keys{}, drover.Errorf(drover.Unavailable, "asking for the gossip keys: %w", err)
 	}
 	out := Keys{Servers: r.NumNodes, Keys: r.Keys, Primaries: r.PrimaryKeys, Messages: r.Messages}
 	if err != nil {
+		for _, name := range slices.Sorted(maps.Keys(r.Messages)) {
+			err = fmt.Errorf("%w; %s: %s", err, name, r.Messages[name])
+		}
 		return out, drover.Errorf(drover.Unavailable, "gossip keys: %w", err)
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -268,7 +269,7 @@ func TestGossipKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, keys.Servers)
 	_, err = a.RemoveKey(first)
-	require.Error(t, err, "it is in use")
+	require.ErrorContains(t, err, "b.global: ", "it is in use, and who says so is named")
 	_, err = b.UseKey(second)
 	require.NoError(t, err)
 	require.Equal(t, []string{second, first}, secrets.Secrets())
@@ -290,6 +291,33 @@ func TestGossipKeys(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dirs[1], "serf", "keyring"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// Who did not answer about keys is asked again; who refused is not.
+func TestWhoDoesNotAnswerAboutKeysIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answers, refusals []int // of three servers, by try
+		asked             int
+		ok                bool
+	}{
+		{[]int{3}, []int{0}, 1, true},
+		{[]int{2, 3}, []int{0, 0}, 2, true},
+		{[]int{2, 2, 2}, []int{0, 0, 0}, keyTries, false},
+		{[]int{2}, []int{1}, 1, false},
+	} {
+		asked := 0
+		_, err := insist(func() (*serf.KeyResponse, error) {
+			r := &serf.KeyResponse{NumNodes: 3, NumResp: c.answers[asked], NumErr: c.refusals[asked]}
+			asked++
+			if r.NumErr > 0 || r.NumResp < r.NumNodes {
+				return r, errors.New("some")
+			}
+			return r, nil
+		})
+		require.Equal(t, c.asked, asked)
+		require.Equal(t, c.ok, err == nil)
+	}
 }
 
 func TestKeysThatCannotBe(t *testing.T) {

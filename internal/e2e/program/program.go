@@ -125,12 +125,15 @@ func (a *Agent) Output() string {
 	return a.out.String()
 }
 
-// Stop ends the agent as a person would.
-func (a *Agent) Stop() {
+// Stop ends the agent as a service manager would.
+func (a *Agent) Stop() { a.End(syscall.SIGTERM) }
+
+// End ends the agent with a signal that it ends by in its own time.
+func (a *Agent) End(by syscall.Signal) {
 	if a.cmd.ProcessState != nil {
 		return
 	}
-	_ = a.cmd.Process.Signal(syscall.SIGTERM)
+	_ = a.cmd.Process.Signal(by)
 	patience, done := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
 	defer done()
 	select {
