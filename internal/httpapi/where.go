@@ -28,7 +28,7 @@ const (
 	AtClaim                   // a server that has a warm runner of the environment
 	AtNode                    // a server that reaches the node; "" = the agent that is asked
 	AtAllocation              // a server that reaches the allocation's node
-	AtMember                  // the server that ?server_id names, by id or name, or "leader"; "" = the agent that is asked
+	AtMember                  // the server that ?server_id names, by id or name, or "leader", or one that reaches ?node_id; else who is asked
 	AtAuthority               // the leader of the authoritative region, whatever region is asked for
 )
 

@@ -163,23 +163,31 @@ func (a *attempt) decide(ctx context.Context) (target, error) {
 			return a.reads(ctx, a.in)
 		}
 	case httpapi.AtMember:
-		if node := a.in.URL.Query().Get("node_id"); a.node && node != "" && node != a.servers.Self().ID {
-			return a.leader(ctx) // which reaches that node
-		}
-		if a.key == "" {
-			return target{here: true}, nil
-		}
-		return a.member(ctx, a.key)
+		return a.byMember(ctx)
 	case httpapi.AtNode:
 		if a.key == "" {
 			return target{here: true}, nil
 		}
-		return a.owned(ctx)
+		return a.owned(ctx, a.place, a.key)
 	case httpapi.AtRunner, httpapi.AtExecution, httpapi.AtClaim, httpapi.AtAllocation:
-		return a.owned(ctx)
+		return a.owned(ctx, a.place, a.key)
 	default:
 	}
 	return a.leader(ctx)
+}
+
+// byMember says who answers of itself: the server that is named, or else one that reaches the node that is named.
+func (a *attempt) byMember(ctx context.Context) (target, error) {
+	node := a.in.URL.Query().Get("node_id")
+	switch {
+	case a.node && node != "" && node != a.servers.Self().ID:
+		return a.leader(ctx) // which reaches that node
+	case a.key != "":
+		return a.member(ctx, a.key)
+	case a.node || node == "" || node == a.local:
+		return target{here: true}, nil
+	}
+	return a.owned(ctx, httpapi.AtNode, node)
 }
 
 // abroad reports whether servers of other regions are known: without any it is not worth reading a body to find its region, as the
@@ -205,15 +213,15 @@ func (l *Relay) alone() bool {
 
 // owned is who answers for the key, or else the leader. A server that does not answer gossip has nothing to say. What it keeps
 // another takes over: a client's request waits for that, one that another server sent on is refused.
-func (a *attempt) owned(ctx context.Context) (target, error) {
+func (a *attempt) owned(ctx context.Context, place httpapi.Place, key string) (target, error) {
 	if a.owner == nil {
 		return a.leader(ctx)
 	}
 	for {
 		changed := a.servers.Changed()
-		id, err := a.owner(ctx, a.place, a.key)
+		id, err := a.owner(ctx, place, key)
 		switch {
-		case err != nil && (!kept(a.place) || drover.CodeOf(err) != drover.Unavailable):
+		case err != nil && (!kept(place) || drover.CodeOf(err) != drover.Unavailable):
 			return target{}, err
 		case err != nil:
 		case id == a.servers.Self().ID:
@@ -222,7 +230,7 @@ func (a *attempt) owned(ctx context.Context) (target, error) {
 			if s, ok := a.servers.ByID(id); ok && s.Alive {
 				return a.Relay.to(s), nil
 			}
-			if id == "" || !kept(a.place) {
+			if id == "" || !kept(place) {
 				return a.leader(ctx)
 			}
 			err = drover.Errorf(drover.Unavailable, "the server that keeps it is gone, and no other has taken over from it yet")
