@@ -36,6 +36,7 @@ func world() map[string]string {
 		"GET /v1/client/stats": `{"CPU": [{"TotalPercent": 10}, {"TotalPercent": 30}], "Memory": {"Used": 1048576, "Total": 4194304},
 			"AllocDirStats": {"Used": 1024, "Size": 2048, "Mountpoint": "/data"}, "Uptime": 3661}`,
 		"PUT /v1/node/" + first + "/eligibility": `{}`,
+		"PUT /v1/node/" + first + "/purge":       `{}`,
 		"PUT /v1/node/" + first + "/drain":       `{}`,
 	}
 }
@@ -111,6 +112,8 @@ func TestEligibility(t *testing.T) {
 		clitest.Case{Args: "node eligibility -enable -disable n1", Code: 2, Err: []string{"give either -enable or -disable"}},
 		clitest.Case{Args: "node eligibility -enable", Code: 2, Err: []string{"name a node, or give -self"}},
 		clitest.Case{Args: "node eligibility -enable nope", Code: 3},
+		clitest.Case{Args: "node purge n1", Out: []string{"Node 91c30000 (n1) is forgotten.\n"}},
+		clitest.Case{Args: "node purge nope", Code: 3},
 	)
 	api.Set("PUT /v1/node/"+first+"/eligibility", "! 400 the node is draining")
 	api.Check(clitest.Case{Args: "node eligibility -enable n1", Code: 2, Err: []string{"the node is draining"}, Not: []string{"is eligible"}})
