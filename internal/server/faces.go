@@ -153,7 +153,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		handler = programs.Handler(handler, a.deps.Log.With("part", "rpc"), a.deps.Clock)
 		srv := &http.Server{
-			Handler: handler, Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second,
+			Handler: a.counted(handler), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
@@ -185,3 +185,14 @@ type nodesFunc func(nodeID string) (exchange.Workloads, error)
 
 // Workloads implements allocations.Nodes of the Nomad face.
 func (f nodesFunc) Workloads(nodeID string) (exchange.Workloads, error) { return f(nodeID) }
+
+// counted counts the calls of nodes and of other servers, and those of them that only read.
+func (a *Agent) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.samples.Count("nomad.nomad.rpc.request", 1)
+		if r.Method == http.MethodGet {
+			a.samples.Count("nomad.nomad.rpc.query", 1)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -38,7 +38,7 @@ func (a *Agent) logFolder() string {
 // certificates; those of the folder.
 func (a *Agent) openServers(c *control) (*servers.Servers, error) {
 	cfg, d := a.cfg, a.deps
-	deps := servers.Deps{Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "servers")}
+	deps := servers.Deps{Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "servers"), Samples: a.samples}
 	self := members.Self{
 		ID: "local", Name: cfg.AgentName(), Region: cfg.Region, Datacenter: cfg.Datacenter, RPCAddr: cfg.RPCAddress(),
 		HTTPAddr: a.advertised(), Expect: cfg.Expect(), NonVoter: optional.Value(cfg.Server.NonVoter), Zone: cfg.Server.Zone,
@@ -118,7 +118,9 @@ func (a *Agent) peersPart() lifecycle.Part {
 		mux.Handle(peercall.Prefix, a.control.servers.Mux())
 		mux.Handle(link.PipePath, a.remote.Pipes(a.own))
 		mux.Handle("/", relay.FromPeer(faces))
-		srv := &http.Server{Handler: peercall.Identified(mux), ConnContext: peercall.ConnContext, ReadHeaderTimeout: 10 * time.Second}
+		srv := &http.Server{
+			Handler: a.counted(peercall.Identified(mux)), ConnContext: peercall.ConnContext, ReadHeaderTimeout: 10 * time.Second,
+		}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
 		err = srv.Serve(a.control.servers.Forwarded())

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // Log is the replicated log; *raftlog.Log implements it.
@@ -69,9 +70,10 @@ type Deps struct {
 	// Autopilot keeps the servers healthy for a term: Run of one that has Watch.
 	Autopilot func(term context.Context)
 
-	Clock  clock.Clock
-	IDs    id.Source
-	Logger *slog.Logger
+	Clock   clock.Clock
+	IDs     id.Source
+	Logger  *slog.Logger
+	Samples *telemetry.Samples // takes how long it takes to bring the log to what gossip says; may be nil
 }
 
 // Config says how the cluster is found.

@@ -53,6 +53,7 @@ func (c *Cluster) identify(term context.Context) bool {
 
 // reconcile brings the log's servers to what gossip says. A step that fails is tried again at the next look.
 func (c *Cluster) reconcile(term context.Context) {
+	defer c.took("nomad.nomad.leader.reconcile", c.deps.Clock.Now())
 	peers, err := c.deps.Log.Peers()
 	if err != nil {
 		return // the log is closing
@@ -71,6 +72,11 @@ func (c *Cluster) reconcile(term context.Context) {
 	}
 }
 
+// took measures what began at a time.
+func (c *Cluster) took(name string, began time.Time) {
+	c.deps.Samples.Took(name, c.deps.Clock.Now().Sub(began))
+}
+
 // what a step does.
 type what string
 
@@ -87,6 +93,7 @@ type step struct {
 }
 
 func (c *Cluster) do(ctx context.Context, s step) error {
+	defer c.took("nomad.nomad.leader.reconcileMember", c.deps.Clock.Now())
 	switch s.what {
 	case addVoter:
 		return c.deps.Log.AddVoter(ctx, s.id, s.address)

@@ -58,7 +58,9 @@ func (w *worker) run(ctx context.Context) {
 
 // conclude tells the broker how it went. A stale token, which it refuses, means that another worker has the evaluation.
 func (w *worker) conclude(ctx context.Context, e *drover.Evaluation, token string, err error) {
+	began := w.deps.Clock.Now()
 	if err == nil {
+		defer w.took("nomad.nomad.eval.ack", began)
 		_ = w.broker.Ack(e.ID, token)
 		return
 	}
@@ -69,6 +71,7 @@ func (w *worker) conclude(ctx context.Context, e *drover.Evaluation, token strin
 	case drover.Unavailable, drover.Exhausted, drover.NotLeader: // the log's fault: a full disk, an election
 		_ = w.broker.Postpone(e.ID, token, retryDelay)
 	default:
+		defer w.took("nomad.nomad.eval.nack", began)
 		_ = w.broker.Nack(e.ID, token)
 	}
 }

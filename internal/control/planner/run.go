@@ -92,6 +92,9 @@ func (p *Planner) gather() {
 		began := p.deps.Clock.Now()
 		s.result = check(v, s.plan)
 		p.took("nomad.nomad.plan.evaluate", began)
+		for _, id := range s.result.RejectedNodes {
+			p.deps.Samples.Count("nomad.nomad.plan.node_rejected", 1, "node_id", id)
+		}
 		p.over.addResult(&s.result)
 		if p.next == nil {
 			p.next = &entry{command: &command.ApplyPlans{}, done: make(chan struct{})}

@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/peer"
 	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -56,6 +57,8 @@ type Deps struct {
 	Clock  clock.Clock
 	IDs    id.Source
 	Logger *slog.Logger
+	// Samples takes what is measured under Nomad's names; nil: nobody does.
+	Samples *telemetry.Samples
 }
 
 // Servers is this server among the others.
@@ -156,6 +159,15 @@ type network struct {
 	servers *Servers
 }
 
+// Accept implements net.Listener.
+func (n network) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	if err == nil {
+		n.servers.deps.Samples.Count("nomad.nomad.rpc.raft_handoff", 1)
+	}
+	return c, err
+}
+
 // Dial implements raftlog.Network.
 func (n network) Dial(ctx context.Context, id, address string) (net.Conn, error) {
 	self := n.servers.identity()
@@ -214,6 +226,7 @@ func (s *Servers) Open(ctx context.Context, log *raftlog.Log) error {
 	s.cluster = cluster.New(s.cfg.Join, cluster.Deps{
 		Log: log, Gossip: gossip, Identity: identity{s}, Ask: s.ask, Progress: log.Progress,
 		Autopilot: func(term context.Context) { s.autopilot.Run(term) }, Clock: s.deps.Clock, IDs: s.deps.IDs, Logger: s.deps.Logger,
+		Samples: s.deps.Samples,
 	})
 	s.autopilot = autopilot.New(log, s.cluster.Watch(s.Autopilot))
 	return nil
