@@ -150,7 +150,7 @@ func (l *Lasting) started(ctx context.Context, s *Session, f execution.Frame) (f
 	if ctx.Err() != nil {
 		return first, err
 	}
-	return first, nil //nolint:nilerr // a connection that broke is told by its Next
+	return first, nil // a connection that broke is told by its Next
 }
 
 // Write serves execution.Session: it keeps the bytes until the command was given them, and waits while that are many. Errors: those
