@@ -150,7 +150,10 @@ func TestPoolsComeFromTheState(t *testing.T) {
 		eventually(t, "the new bound", func() (bool, string) { return most(a) == 5, fmt.Sprint(most(a)) })
 		require.Contains(t, audited(a), "apply")
 	}
-	require.Len(t, tried[fleet.Applied](r.list[2], "apply").Changes, 1, "now its file is another one")
+	eventually(t, "now its file is another one", func() (bool, string) { // as soon as its own state has the pools
+		would := tried[fleet.Applied](r.list[2], "apply")
+		return would != nil && len(would.Changes) == 1, fmt.Sprint(would)
+	})
 	code, out := r.list[1].command("doctor", "-cluster")
 	require.NotZero(t, code, "it is not all well")
 	require.Contains(t, out, "pool aws differs in Max")

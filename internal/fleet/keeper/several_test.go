@@ -35,6 +35,7 @@ func TestOnlyTheFirstLeadersConfigurationCounts(t *testing.T) {
 		k.deps.Logger = slog.New(slog.NewTextHandler(&said, nil))
 		stop := run(t, k)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Zero(t, w.FleetPool("p").Policy.Max)
 		require.Nil(t, w.FleetPool("q"))
 		require.Equal(t, 1, bytes.Count(said.Bytes(), []byte("pool p differs in Max; pool q is new")), said.String())
@@ -42,6 +43,7 @@ func TestOnlyTheFirstLeadersConfigurationCounts(t *testing.T) {
 			{Name: "p", Policy: other, Source: fleet.SourceConfig}, {Name: "q", Policy: policy("q"), Source: fleet.SourceConfig},
 		}))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, 1, bytes.Count(said.Bytes(), []byte("differs=")), "nothing differs any more")
 		stop()
 
