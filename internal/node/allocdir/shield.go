@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/forked"
 )
 
 const shieldFlags = unix.ST_NOSUID | unix.ST_NODEV
@@ -83,7 +85,7 @@ func (r Root) Unshield(force bool) error {
 	if force {
 		flags |= unix.MNT_DETACH
 	}
-	if err := unix.Unmount(r.Path(), flags); err != nil && !errors.Is(err, unix.EBUSY) {
+	if err := forked.Unmount(r.Path(), flags); err != nil && !errors.Is(err, unix.EBUSY) {
 		return fmt.Errorf("unmounting the allocations' folder: %w", err)
 	}
 	return nil
