@@ -75,6 +75,7 @@ func (l *Lessee) watch(ctx context.Context) {
 	var beating sync.WaitGroup
 	beating.Go(func() { l.beat(ctx) }) // ends with ctx
 	defer beating.Wait()
+	told := map[uint64]bool{} // incarnations that are said to be gone
 	for ctx.Err() == nil {
 		changed := l.deps.Changed()
 		var live []uint64
@@ -87,7 +88,7 @@ func (l *Lessee) watch(ctx context.Context) {
 		due, again := l.heard.Due(now, live)
 		l.mu.Unlock()
 		heir := l.heir(due)
-		if l.rescue(ctx, heir); len(live) > 1 {
+		if l.rescue(ctx, heir, told); len(live) > 1 {
 			again = now.Add(min(again.Sub(now), lookEvery))
 		}
 		for _, incarnation := range due {
@@ -118,7 +119,8 @@ const (
 
 // rescue takes the claimed runners from servers whose process is gone: their users do not wait until the incarnation ends. That may
 // be early, since a process that is gone uses them no more; if it was not gone after all, no runner is handed out twice by that.
-func (l *Lessee) rescue(ctx context.Context, heir uint64) {
+// Without a heir nothing moves, and it is tried again: each is told of once.
+func (l *Lessee) rescue(ctx context.Context, heir uint64, told map[uint64]bool) {
 	for _, one := range l.deps.Lessees() {
 		l.mu.Lock()
 		silent := l.heard.Silent(l.deps.Clock.Now(), one.Incarnation)
@@ -132,7 +134,10 @@ func (l *Lessee) rescue(ctx context.Context, heir uint64) {
 		if !gone {
 			continue
 		}
-		l.deps.Log.Warn("a server's process is gone: its claimed runners are taken over", "incarnation", one.Incarnation)
+		if !told[one.Incarnation] {
+			told[one.Incarnation] = true
+			l.deps.Log.Warn("a server's process is gone: its claimed runners are taken over", "incarnation", one.Incarnation)
+		}
 		if err := l.deps.Intake.MoveClaimed(ctx, one.Incarnation, heir); err != nil {
 			l.deps.Log.Warn("taking claimed runners over", "error", err)
 		}
