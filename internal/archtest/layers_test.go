@@ -44,7 +44,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"state",
-		"control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
+		"control/store control/snapshot control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
 			"node/rendering node/diskuse fleet/ledger",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},

@@ -32,7 +32,7 @@ const (
 // maxSmall bounds the files beside the state.
 const maxSmall = 64 << 10
 
-// Image is the state at one index; *fsm.Image implements it. Each call of Write writes the same bytes.
+// Image is the state at one index; *snapshot.Image implements it. Each call of Write writes the same bytes.
 type Image interface {
 	Index() uint64
 	Cluster() *cluster.State // nil: of a server that was always alone

@@ -10,14 +10,14 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
-	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/snapshot"
 	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Inspect verifies an archive and says what is in it. Errors: Invalid, and those of r.
 func Inspect(r io.Reader) (out cluster.ArchiveContent, err error) {
 	out.Archive, err = Read(r, func(m cluster.Archive, state io.Reader) error {
-		index, shares, err := fsm.Survey(state)
+		index, shares, err := snapshot.Survey(state)
 		if err != nil {
 			return fmt.Errorf("reading the archive's state: %w", err)
 		}
@@ -39,17 +39,16 @@ func sameIndex(m cluster.Archive, index uint64) error {
 
 // decode verifies an archive and returns its state. Errors: Invalid, and those of r.
 func decode(r io.Reader) (cluster.Archive, *store.Snapshot, error) {
-	scratch := fsm.New(store.New(), nil)
+	var s *store.Snapshot
 	m, err := Read(r, func(m cluster.Archive, state io.Reader) error {
-		if err := scratch.Restore(state); err != nil {
+		txn, err := snapshot.Read(state, store.New(), nil)
+		if err != nil {
 			return fmt.Errorf("reading the archive's state: %w", err)
 		}
-		return sameIndex(m, scratch.Store().Index())
+		s = txn.Commit()
+		return sameIndex(m, s.Index())
 	})
-	if err != nil {
-		return m, nil, err
-	}
-	return m, scratch.Store().Snapshot(), nil
+	return m, s, err
 }
 
 // State verifies an archive and writes its state as JSON: an object with a list for each table. Secrets are left out, and what

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exchange"
 )
 
@@ -184,33 +185,10 @@ func (e *entry) setDemand(d command.PoolDemand) {
 		return
 	}
 	j := *old
-	groups, changed := withDemand(old.TaskGroups, max(d.Demand, 0))
+	groups, changed := leases.WithDemand(old.TaskGroups, max(d.Demand, 0))
 	if !changed {
 		return
 	}
 	j.TaskGroups, j.ModifyIndex = groups, e.index
 	e.putJob(&j)
-}
-
-// withDemand returns a copy of the groups whose pools have the demand, if it differs from what they have.
-func withDemand(groups []*drover.TaskGroup, demand int) (out []*drover.TaskGroup, changed bool) {
-	out = slices.Clone(groups)
-	for i, g := range out {
-		if g.Pool == nil || g.Pool.Demand == demand {
-			continue
-		}
-		group, pool := *g, *g.Pool
-		pool.Demand = demand
-		group.Pool = &pool
-		out[i], changed = &group, true
-	}
-	return out, changed
-}
-
-// withoutDemand is for versions of a job that nothing starts runners for any more.
-func withoutDemand(groups []*drover.TaskGroup) []*drover.TaskGroup {
-	if out, changed := withDemand(groups, 0); changed {
-		return out
-	}
-	return groups
 }

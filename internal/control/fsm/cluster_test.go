@@ -52,16 +52,17 @@ func TestTheVersionRises(t *testing.T) {
 func TestSnapshotsHaveTheClustersVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	const version = len("DROVERSNAP") // where its byte stands
 	for want := 1; want <= command.Newest; want++ {
 		b.do(&command.RaiseVersion{Version: want})
 		var image bytes.Buffer
 		require.NoError(t, b.f.Snapshot(&image))
-		require.Equal(t, byte(want), image.Bytes()[len(snapshotMagic)])
+		require.Equal(t, byte(want), image.Bytes()[version])
 		restored := New(store.New(), nil)
 		require.NoError(t, restored.Restore(bytes.NewReader(image.Bytes())))
 		require.Equal(t, b.f.Hash(), restored.Hash())
 		for _, other := range []byte{0, command.Newest + 1} {
-			image.Bytes()[len(snapshotMagic)] = other
+			image.Bytes()[version] = other
 			err := restored.Restore(bytes.NewReader(image.Bytes()))
 			require.ErrorContains(t, err, "this program reads 1 to 2")
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/snapshot"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 )
@@ -205,21 +206,21 @@ func (d draw) command(s *store.Snapshot) command.Command {
 
 // restore goes back to the present state, or to one of another log, or to what is no state.
 func (d draw) restore(s *store.Snapshot) command.Command {
-	image := &Image{s}
+	image := snapshot.Of(s)
 	if rapid.Bool().Draw(d.t, "of another log") {
 		other := New(store.New(), nil)
 		other.advance(rapid.Uint64Range(1, 200).Draw(d.t, "index"))
 		image = other.Image()
 	}
-	var snapshot bytes.Buffer
-	zip := gzip.NewWriter(&snapshot)
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
 	require.NoError(d.t, image.Write(zip))
 	require.NoError(d.t, zip.Close())
 	if rapid.IntRange(0, 3).Draw(d.t, "damaged") == 0 {
-		snapshot.Truncate(snapshot.Len() / 2)
+		packed.Truncate(packed.Len() / 2)
 	}
 	return &command.RestoreState{
-		ID: "r", Data: snapshot.Bytes(), Last: true, Epoch: "7",
+		ID: "r", Data: packed.Bytes(), Last: true, Epoch: "7",
 		Then: command.StopAllocs{IDs: []string{d.id("a", 12)}, Time: d.time(), Evals: d.evals()},
 	}
 }

@@ -1,264 +1,166 @@
 package fsm
 
 import (
-	"bufio"
-	"encoding/binary"
+	"bytes"
 	"io"
-	"math"
+	"maps"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/snapshot"
 	"github.com/drover-project/drover/internal/control/store"
 )
+
+// Image returns the present state. It is cheap.
+func (f *FSM) Image() *snapshot.Image { return snapshot.Of(f.store.Snapshot()) }
+
+// Snapshot writes the present state.
+func (f *FSM) Snapshot(w io.Writer) error { return f.Image().Write(w) }
+
+// Hash returns a digest of the whole state. The same log gives the same hash, with or without a restore in between.
+func (f *FSM) Hash() [32]byte { return f.Image().Hash() }
 
 // Restore replaces the state by a snapshot's. A torn or corrupt one changes nothing.
 // Errors: Invalid with what is wrong and where, and those of r.
 func (f *FSM) Restore(r io.Reader) error {
-	return f.restore(r, func(saved uint64) uint64 { return saved }, func(*entry) {})
+	return f.restore(r, nil, func(*entry) {})
 }
 
-// restore replaces the state by a snapshot's. at returns the index of the new state, by that of the snapshot; then changes the
+// restore replaces the state by a snapshot's. at is that of snapshot.Read; then changes the
 // state before anybody sees it.
 func (f *FSM) restore(r io.Reader, at func(saved uint64) uint64, then func(*entry)) error {
-	x := &imageReader{
-		recordReader: recordReader{r: bufio.NewReaderSize(r, 64<<10)}, jobs: map[jobRef]*drover.Job{},
-		strings: command.NewInterner(),
-	}
-	if err := x.header(); err != nil {
-		return err
-	}
-	meta, err := x.meta()
+	txn, err := snapshot.Read(r, f.store, at)
 	if err != nil {
 		return err
 	}
-	index := at(meta.Index)
-	x.t = f.store.BeginRestore(index)
-	if err := x.all(); err != nil {
-		x.t.Abort()
-		return err
-	}
-	x.t.RestoreTables(meta.Tables)
-	then(&entry{index: index, kind: command.KindRestoreState, txn: x.t})
-	f.ahead, f.parts = ahead(x.t.Commit()), nil
+	index := txn.Index()
+	then(&entry{index: index, kind: command.KindRestoreState, txn: txn})
+	f.ahead, f.parts = ahead(txn.Commit()), nil
 	if o, ok := f.observer.(RestoreObserver); ok {
 		o.Restored(index)
 	}
 	return nil
 }
 
-// imageReader rebuilds the sharing of the written state: allocations point to the same job, resources and metrics
-// again. The slices are indexed by the number of the record among those of its kind.
-type imageReader struct {
-	recordReader
-	t         *store.Txn
-	jobs      map[jobRef]*drover.Job
-	resources []*drover.AllocatedResources
-	metrics   []*drover.AllocationMetric
-	numbered  []*drover.Job // those in jobs, in the order of their records
-	strings   *command.Interner
+// parts is a snapshot that comes in several entries.
+type parts struct {
+	id     string
+	data   [][]byte
+	others int // entries that came since the last part
 }
 
-// header checks magic and version. Errors: Invalid if it is another file, or of a version that this program cannot
-// read.
-func (x *imageReader) header() error {
-	head := make([]byte, len(snapshotMagic)+1)
-	if _, err := io.ReadFull(x.r, head); err != nil {
-		return x.torn(err)
+// maxOthers is how many other entries may come between two parts: the server that sends them died, or gave up and could not say so.
+const maxOthers = 4096
+
+// otherEntry drops the parts that came if no more do.
+func (f *FSM) otherEntry() {
+	if f.parts == nil {
+		return
 	}
-	if string(head[:len(snapshotMagic)]) != snapshotMagic {
-		return drover.Errorf(drover.Invalid, "this is not a snapshot of drover")
+	if f.parts.others++; f.parts.others > maxOthers {
+		f.parts = nil
 	}
-	if v := head[len(snapshotMagic)]; v < command.Oldest || v > command.Newest {
-		return drover.Errorf(drover.Invalid, "snapshot version %d, this program reads %d to %d", v, command.Oldest, command.Newest)
-	}
-	return nil
 }
 
-// meta reads the first record. It has to be the first because the restoring transaction begins at its index.
-func (x *imageReader) meta() (m metaRecord, err error) {
-	kind, payload, err := x.next()
+// Restoring reports whether a restore is under way. No snapshot may be written then: it would not have the parts that came, and
+// the log behind it would be dropped. Only who applies the log may ask.
+func (f *FSM) Restoring() bool { return f.parts != nil }
+
+// indexGap is left between the indexes of a snapshot of another log and those that follow: nodes and users of that log have seen
+// greater ones than the snapshot's.
+const indexGap = 1 << 20
+
+// restoreState takes a part of a snapshot, and replaces the state with the last one.
+func (f *FSM) restoreState(index uint64, c *command.RestoreState) error {
+	if c.Part == 0 {
+		f.parts = &parts{id: c.ID}
+	}
+	if f.parts == nil || f.parts.id != c.ID || len(f.parts.data) != c.Part {
+		f.advance(index)
+		return drover.Errorf(drover.Conflict, "the restore was given up: another one began, or another term of office")
+	}
+	f.parts.data, f.parts.others = append(f.parts.data, c.Data), 0
+	if !c.Last {
+		f.advance(index)
+		return nil
+	}
+	err := f.replace(index, f.parts, c)
 	if err != nil {
-		return m, err
+		f.parts = nil
+		f.advance(index)
 	}
-	if kind != recMeta {
-		return m, drover.Errorf(drover.Invalid, "corrupt snapshot: it begins with record kind %d", kind)
-	}
-	return m, command.Unmarshal(payload, &m)
+	return err
 }
 
-// all reads records up to the end mark. What stands behind the mark is not read.
-func (x *imageReader) all() error {
-	for {
-		n := x.count
-		kind, payload, err := x.next()
-		if err != nil {
-			return err
-		}
-		if kind == recEnd {
-			return x.end(n, payload)
-		}
-		if err := x.record(kind, payload); err != nil {
-			return drover.Errorf(drover.Invalid, "corrupt snapshot: record %d of kind %d: %w", n, kind, err)
-		}
+// replace replaces the state by the snapshot. The cluster remains what it is, in a later epoch. All tables count as changed, so that
+// whoever waits for a change hears of it.
+func (f *FSM) replace(index uint64, p *parts, c *command.RestoreState) error {
+	readers := make([]io.Reader, len(p.data))
+	for i, data := range p.data {
+		readers[i] = bytes.NewReader(data)
 	}
-}
-
-// end compares the count of the end mark with the records read.
-func (x *imageReader) end(records uint64, payload []byte) error {
-	var end endRecord
-	if err := command.Unmarshal(payload, &end); err != nil {
-		return drover.Errorf(drover.Invalid, "corrupt snapshot: its end mark: %w", err)
-	}
-	if end.Records != records {
-		return drover.Errorf(drover.Invalid, "corrupt snapshot: %d records, its end mark says %d", records, end.Records)
-	}
-	return nil
-}
-
-// read decodes a payload into a new T and hands it on. Each call makes its own T, because the store keeps it.
-func read[T any](payload []byte, then func(*T)) error {
-	v := new(T)
-	if err := command.Unmarshal(payload, v); err != nil {
-		return err
-	}
-	then(v)
-	return nil
-}
-
-// record restores one record. Records refer only to earlier ones, so a single pass is enough.
-func (x *imageReader) record(kind recordKind, payload []byte) error {
-	switch kind {
-	case recNamespace:
-		return read(payload, x.t.RestoreNamespace)
-	case recNodePool:
-		return read(payload, x.t.RestoreNodePool)
-	case recSchedulerConfig:
-		return read(payload, x.t.RestoreSchedulerConfig)
-	case recCluster, recLessee, recAutopilot:
-		return x.several(kind, payload)
-	case recNode:
-		return read(payload, x.t.RestoreNode)
-	case recJobVersion:
-		return read(payload, func(j *drover.Job) {
-			x.know(j)
-			x.t.RestoreJobVersion(j)
-		})
-	case recOldJob:
-		return read(payload, x.know)
-	case recJob:
-		return x.job(payload)
-	case recJobRow:
-		return read(payload, x.t.RestoreJobRow)
-	case recScaling:
-		return read(payload, x.t.RestoreScalingEvents)
-	case recJobSubmission:
-		return read(payload, x.t.RestoreJobSubmission)
-	case recEval:
-		return read(payload, x.t.RestoreEvaluation)
-	case recExecution:
-		return read(payload, x.t.RestoreExecution)
-	case recDeployment:
-		return read(payload, x.t.RestoreDeployment)
-	case recResources:
-		return read(payload, func(r *drover.AllocatedResources) { x.resources = append(x.resources, r) })
-	case recMetrics:
-		return read(payload, func(m *drover.AllocationMetric) { x.metrics = append(x.metrics, m) })
-	case recPlaced:
-		return x.placed(payload)
-	case recAlloc:
-		return x.alloc(payload)
-	default:
-		return x.fleet(kind, payload)
-	}
-}
-
-// several restores a record of what several servers are together.
-func (x *imageReader) several(kind recordKind, payload []byte) error {
-	switch kind {
-	case recCluster:
-		return read(payload, x.t.RestoreCluster)
-	case recLessee:
-		return read(payload, x.t.RestoreLessee)
-	default:
-		return read(payload, x.t.RestoreAutopilot)
-	}
-}
-
-// job restores which version is a job's current one. The version itself was an earlier record.
-func (x *imageReader) job(payload []byte) error {
-	var ref jobRef
-	if err := command.Unmarshal(payload, &ref); err != nil {
-		return err
-	}
-	j := x.jobs[ref]
-	if j == nil {
-		return drover.Errorf(drover.Invalid, "job %q has no version %d", ref.ID, ref.Version)
-	}
-	x.t.RestoreJob(j)
-	return nil
-}
-
-// know makes a job's version available to the allocations that follow, by reference and by number.
-func (x *imageReader) know(j *drover.Job) {
-	x.jobs[refOf(j)] = j
-	x.numbered = append(x.numbered, j)
-}
-
-// placed reads three numbers (job, resources, metrics) and the allocation behind them. Errors: Invalid for a number
-// that no record has, and those of decoding.
-func (x *imageReader) placed(payload []byte) error {
-	var numbers [3]int
-	for i := range numbers {
-		n, k := binary.Uvarint(payload)
-		if k <= 0 || n > math.MaxInt32 {
-			return errPointsNowhere
-		}
-		numbers[i], payload = int(n), payload[k:]
-	}
-	a, err := command.DecodeAllocation(payload, x.strings)
+	zip, err := gzip.NewReader(io.MultiReader(readers...))
 	if err != nil {
-		return err
+		return drover.Errorf(drover.Invalid, "unpacking the snapshot: %w", err)
 	}
-	if numbers[0] > len(x.numbered) {
-		return drover.Errorf(drover.Invalid, "allocation %s has no job", a.ID)
-	}
-	if numbers[0] > 0 {
-		a.Job = x.numbered[numbers[0]-1]
-	}
-	return x.place(a, numbers[1], numbers[2])
-}
-
-// errPointsNowhere is the error of an allocation without a body, or with a number beyond the records read so far.
-var errPointsNowhere = drover.Errorf(drover.Invalid, "an allocation that points nowhere")
-
-// alloc reads what older snapshots have instead of recPlaced.
-func (x *imageReader) alloc(payload []byte) error {
-	var rec allocRecord
-	if err := command.Unmarshal(payload, &rec); err != nil {
-		return err
-	}
-	if rec.Alloc == nil {
-		return errPointsNowhere
-	}
-	if rec.Job != (jobRef{}) {
-		if rec.Alloc.Job = x.jobs[rec.Job]; rec.Alloc.Job == nil {
-			return drover.Errorf(drover.Invalid, "allocation %s has no job", rec.Alloc.ID)
+	before := f.store.Snapshot()
+	log := index - f.ahead
+	at := func(saved uint64) uint64 {
+		if saved >= index {
+			index = saved + indexGap
 		}
+		return index
 	}
-	return x.place(rec.Alloc, rec.Resources, rec.Metrics)
+	return f.restore(zip, at, func(e *entry) {
+		changed := before.TableIndexes()
+		maps.Copy(changed, e.txn.TableIndexes())
+		for name := range changed {
+			changed[name] = index
+		}
+		e.txn.RestoreTables(changed)
+		e.txn.PutCluster(nextCluster(before.Cluster(), e.txn.Cluster(), c, index, log))
+		e.endLessees(c.Then.Time)
+		e.stopAllocs(&c.Then)
+		e.deriveStatuses()
+	})
 }
 
-// place stores the allocation with what it shares; the references are numbers + 1.
-func (x *imageReader) place(a *drover.Allocation, resources, metrics int) error {
-	if resources < 0 || resources > len(x.resources) || metrics < 0 || metrics > len(x.metrics) {
-		return errPointsNowhere
+// endLessees ends all lives of execution services that a restored state has: none of them goes on. Claimed runners wait for the next.
+func (e *entry) endLessees(now int64) {
+	var ended []uint64
+	for _, l := range slices.Collect(e.txn.Lessees()) {
+		ended = append(ended, l.Incarnation)
+		e.txn.DeleteLessee(l)
 	}
-	if resources > 0 {
-		a.AllocatedResources = x.resources[resources-1]
+	if len(ended) > 0 {
+		e.endLeases(ended, 0, false, now)
+		e.sumDemands()
 	}
-	if metrics > 0 {
-		a.Metrics = x.metrics[metrics-1]
+}
+
+// nextCluster is what the servers are together after a restore: what they were, in a later epoch than both states.
+func nextCluster(present, restored *cluster.State, c *command.RestoreState, index, log uint64) *cluster.State {
+	next := cluster.State{CreateIndex: index}
+	if present != nil {
+		next = *present
 	}
-	x.t.RestoreAllocation(a)
-	return nil
+	next.Epoch = max(cluster.NextEpoch(next.Epoch), c.Epoch)
+	if restored != nil {
+		next.Epoch = max(next.Epoch, cluster.NextEpoch(restored.Epoch))
+	}
+	next.Version = max(cluster.VersionOf(present), cluster.VersionOf(restored))
+	next.Ahead, next.ModifyIndex = index-log, index
+	return &next
+}
+
+// ahead is how far the state's indexes are ahead of the log's.
+func ahead(s *store.Snapshot) uint64 {
+	if c := s.Cluster(); c != nil {
+		return c.Ahead
+	}
+	return 0
 }

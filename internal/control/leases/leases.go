@@ -1,5 +1,11 @@
 package leases
 
+import (
+	"slices"
+
+	"github.com/drover-project/drover"
+)
+
 // Holder is a live incarnation, and how it stands with one pool.
 type Holder struct {
 	Incarnation uint64
@@ -21,6 +27,21 @@ func Demand(holders []Holder, size int) int {
 		return 0
 	}
 	return max(0, held+lacked-size)
+}
+
+// WithDemand returns a copy of the groups whose warm pools have the demand, if it differs from what they have.
+func WithDemand(groups []*drover.TaskGroup, demand int) (out []*drover.TaskGroup, changed bool) {
+	out = slices.Clone(groups)
+	for i, g := range out {
+		if g.Pool == nil || g.Pool.Demand == demand {
+			continue
+		}
+		group, pool := *g, *g.Pool
+		pool.Demand = demand
+		group.Pool = &pool
+		out[i], changed = &group, true
+	}
+	return out, changed
 }
 
 // Choose says who gets the next runner of the pool: the one with the most claims that wait in vain, else the one that holds

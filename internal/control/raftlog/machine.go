@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/snapshot"
 )
 
 // answer is what the FSM said of an entry.
@@ -83,7 +84,7 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-type image struct{ *fsm.Image }
+type image struct{ *snapshot.Image }
 
 // Persist implements raft.FSMSnapshot.
 func (i image) Persist(sink raft.SnapshotSink) error {

@@ -1,8 +1,10 @@
-package fsm
+package snapshot
 
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,5 +53,15 @@ func TestShapes(t *testing.T) {
 	for kind, value := range records {
 		roots[fmt.Sprintf("record %d", kind)] = value
 	}
-	shapetest.Shapes{Folder: "testdata/shapes", Newest: command.Newest, Update: *updateShapes, Gates: gates}.Check(t, shapetest.Of(roots))
+	shapes := shapetest.Shapes{Folder: "testdata/shapes", Newest: command.Newest, Update: *updateShapes, Gates: gates}
+	shapes.Check(t, released(shapetest.Of(roots)))
+}
+
+// released gives the types of this package the names that the shapes of version 1 have: they were package fsm's then.
+func released(lines []string) []string {
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(l, "snapshot.", "fsm.")
+	}
+	slices.Sort(lines)
+	return lines
 }

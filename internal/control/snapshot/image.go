@@ -1,4 +1,4 @@
-package fsm
+package snapshot
 
 import (
 	"bufio"
@@ -10,25 +10,23 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Image is the state at one index, to be written while newer entries are applied.
 type Image struct{ s *store.Snapshot }
 
-// Image returns the present state. It is cheap.
-func (f *FSM) Image() *Image { return &Image{f.store.Snapshot()} }
+// Of returns what is to be written of the state. It is cheap.
+func Of(s *store.Snapshot) *Image { return &Image{s} }
 
 // Index returns the index of the image's last entry.
 func (i *Image) Index() uint64 { return i.s.Index() }
 
-// Snapshot writes the present state.
-func (f *FSM) Snapshot(w io.Writer) error { return f.Image().Write(w) }
-
 // Hash returns a digest of the whole state. The same log gives the same hash, with or without a restore in between.
-func (f *FSM) Hash() [32]byte {
+func (i *Image) Hash() [32]byte {
 	h := sha256.New()
-	if err := f.Snapshot(h); err != nil {
+	if err := i.Write(h); err != nil {
 		panic(err) // a hash takes every write, and what was decoded can be encoded
 	}
 	return [32]byte(h.Sum(nil))
@@ -204,7 +202,9 @@ func oldJob(j *drover.Job) *drover.Job {
 	c := *j
 	c.Status, c.StatusDescription, c.Stable, c.VersionTag = drover.JobStatusDead, "", false, nil
 	c.ModifyIndex = c.JobModifyIndex
-	c.TaskGroups = withoutDemand(c.TaskGroups)
+	if groups, changed := leases.WithDemand(c.TaskGroups, 0); changed {
+		c.TaskGroups = groups // nothing starts runners of it any more
+	}
 	return &c
 }
 
