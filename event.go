@@ -10,6 +10,9 @@ const (
 	TopicNode        = "Node"
 	TopicNodePool    = "NodePool"
 	TopicOperator    = "Operator"
+	TopicACLToken    = "ACLToken"
+	TopicACLPolicy   = "ACLPolicy"
+	TopicACLRole     = "ACLRole"
 	TopicEnvironment = "Environment" // ours
 	TopicRunner      = "Runner"      // ours
 	TopicExecution   = "Execution"   // ours

@@ -57,7 +57,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"loops",
-		"control/archive control/intake control/planner control/assignment control/leader control/cluster control/federation " +
+		"control/access control/archive control/intake control/planner control/assignment control/leader control/cluster control/federation " +
 			"node/agent node/allocrunner " +
 			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
 			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",

@@ -19,6 +19,7 @@ import (
 
 	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // olderCommit is the last one whose program writes cluster version 1 in a cluster. Another program is tried with DROVER_OLD.
@@ -297,7 +298,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, a := range r.list {
 		eventually(t, "the version", func() (bool, string) {
 			v := a.stat("drover", "cluster_version")
-			return v == "2", v
+			return v == strconv.Itoa(command.Newest), v
 		})
 	}
 
@@ -312,7 +313,8 @@ func TestRollingUpgrade(t *testing.T) {
 	r.list[out] = r.start(out, 3)
 	eventually(t, "the reason", func() (bool, string) {
 		text := r.list[leads].Output() + r.list[(leads+2)%3].Output()
-		return strings.Contains(text, "this cluster writes version 2") && strings.Contains(text, "start another program there") &&
+		refused := fmt.Sprintf("this cluster writes version %d", command.Newest)
+		return strings.Contains(text, refused) && strings.Contains(text, "start another program there") &&
 			strings.Contains(text, "its program may be an older one, which does not speak drover-raft/2"), text
 	})
 	has := r.list[out].number("raft", "last_log_index")

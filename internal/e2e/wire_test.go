@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/e2e/program"
 )
 
@@ -32,7 +33,7 @@ func TestAnImpostorGetsNothing(t *testing.T) {
 	for _, a := range r.list {
 		eventually(t, "the version", func() (bool, string) {
 			v := a.stat("drover", "cluster_version")
-			return v == "2", v
+			return v == fmt.Sprint(command.Newest), v
 		})
 	}
 	gone := (leads + 1) % 3

@@ -64,6 +64,16 @@ var kinds = [kindEnd]func() Command{
 	KindRestoreState:           func() Command { return new(RestoreState) },
 	KindSetAutopilot:           func() Command { return new(SetAutopilot) },
 	KindApplyFleetPools:        func() Command { return new(ApplyFleetPools) },
+	KindBootstrapACL:           func() Command { return new(BootstrapACL) },
+	KindUpsertACLTokens:        func() Command { return new(UpsertACLTokens) },
+	KindDeleteACLTokens:        func() Command { return new(DeleteACLTokens) },
+	KindUpsertACLPolicies:      func() Command { return new(UpsertACLPolicies) },
+	KindDeleteACLPolicies:      func() Command { return new(DeleteACLPolicies) },
+	KindUpsertACLRoles:         func() Command { return new(UpsertACLRoles) },
+	KindDeleteACLRoles:         func() Command { return new(DeleteACLRoles) },
+	KindPutOneTimeToken:        func() Command { return new(PutOneTimeToken) },
+	KindExchangeOneTimeToken:   func() Command { return new(ExchangeOneTimeToken) },
+	KindExpireACLTokens:        func() Command { return new(ExpireACLTokens) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -54,6 +54,16 @@ const (
 	KindRestoreState
 	KindSetAutopilot
 	KindApplyFleetPools
+	KindBootstrapACL
+	KindUpsertACLTokens
+	KindDeleteACLTokens
+	KindUpsertACLPolicies
+	KindDeleteACLPolicies
+	KindUpsertACLRoles
+	KindDeleteACLRoles
+	KindPutOneTimeToken
+	KindExchangeOneTimeToken
+	KindExpireACLTokens
 	kindEnd
 )
 
@@ -61,11 +71,11 @@ const (
 // while the servers of a cluster have agreed on it; a program writes what its cluster's version has, and not what it could.
 const (
 	Oldest = 1
-	Newest = 2
+	Newest = 3
 )
 
 // begins is the first kind of each cluster version: kinds are appended, so all up to the next version's first belong to it.
-var begins = [Newest + 1]Kind{1: KindBarrier, 2: KindInitCluster + 1}
+var begins = [Newest + 1]Kind{1: KindBarrier, 2: KindInitCluster + 1, 3: KindBootstrapACL}
 
 // Since returns the lowest cluster version that has the kind.
 func (k Kind) Since() int {
@@ -100,6 +110,8 @@ var kindNames = [...]string{
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
 	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot", "ApplyFleetPools",
+	"BootstrapACL", "UpsertACLTokens", "DeleteACLTokens", "UpsertACLPolicies", "DeleteACLPolicies", "UpsertACLRoles",
+	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 }
 
 // String returns the command's name.

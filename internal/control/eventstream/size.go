@@ -2,6 +2,7 @@ package eventstream
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -32,6 +33,8 @@ func sizeOfPayload(v any) int64 {
 			size += 800 + int64(len(g.Tasks))*2_000
 		}
 		return size
+	case *acl.Policy:
+		return int64(500 + len(v.Rules))
 	case *execution.Execution:
 		return 1_500
 	case *drover.Evaluation:

@@ -45,7 +45,7 @@ func TestTheVersionRises(t *testing.T) {
 	require.Equal(t, cluster.State{ID: "one", Epoch: "e1", Version: 2, CreateIndex: first.CreateIndex, ModifyIndex: b.index}, *c)
 	_, err := b.try(&command.RaiseVersion{Version: command.Newest + 1})
 	require.ErrorIs(t, err, ErrUndecodable, "this program could not read what comes behind it")
-	require.ErrorContains(t, err, "the cluster writes version 3 from here on, this program reads 1 to 2")
+	require.ErrorContains(t, err, "the cluster writes version 4 from here on, this program reads 1 to 3")
 }
 
 // A snapshot has the format of the state's version; a program reads those between its oldest and its newest.
@@ -64,7 +64,7 @@ func TestSnapshotsHaveTheClustersVersion(t *testing.T) {
 		for _, other := range []byte{0, command.Newest + 1} {
 			image.Bytes()[version] = other
 			err := restored.Restore(bytes.NewReader(image.Bytes()))
-			require.ErrorContains(t, err, "this program reads 1 to 2")
+			require.ErrorContains(t, err, "this program reads 1 to 3")
 		}
 	}
 }

@@ -206,5 +206,5 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 	case *command.SetAutopilot:
 		return e.setAutopilot(c), nil
 	}
-	return e.applyLeases(c)
+	return e.applyACL(c)
 }

@@ -135,7 +135,11 @@ func (d draw) dispatch() command.Command {
 	return &command.DispatchJob{Register: command.RegisterJob{Job: j, EnforceIndex: true, Eval: eval("e-"+j.ID, j.ID, drover.EvalPending)}}
 }
 
+// servers draws what several servers are together, or access control.
 func (d draw) servers() command.Command {
+	if rapid.Bool().Draw(d.t, "acl") {
+		return d.acl()
+	}
 	if rapid.Bool().Draw(d.t, "init") {
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
 	}
@@ -146,7 +150,7 @@ func (d draw) servers() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 23).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 25).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -185,7 +189,7 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 20, 21:
 		return d.leases(s)
-	case 17, 22:
+	case 17, 22, 24, 25:
 		return d.servers()
 	case 18:
 		return d.dispatch()

@@ -1,7 +1,5 @@
 package snapshot
 
-import "github.com/drover-project/drover"
-
 // fleet writes the fleet's tables. They stand behind everything else, because they were added after the other tables.
 func (x *imageWriter) fleet() error {
 	if i := x.s.FleetIdentity(); i != nil {
@@ -21,7 +19,7 @@ func (x *imageWriter) fleet() error {
 	return writeAll(x, recFleetMemory, x.s.FleetMemories())
 }
 
-// fleet restores the fleet's records, and refuses every kind that no reader knows.
+// fleet restores the fleet's records.
 func (x *imageReader) fleet(kind recordKind, payload []byte) error {
 	switch kind {
 	case recFleetIdentity:
@@ -35,6 +33,6 @@ func (x *imageReader) fleet(kind recordKind, payload []byte) error {
 	case recFleetMemory:
 		return read(payload, x.t.PutFleetMemory)
 	default:
-		return drover.Errorf(drover.Invalid, "unknown kind")
+		return x.acl(kind, payload)
 	}
 }

@@ -55,6 +55,11 @@ const (
 	recExecution
 	recLessee
 	recAutopilot
+	recACLBootstrap
+	recACLPolicy
+	recACLRole
+	recACLToken
+	recOneTimeToken
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/fleet"
@@ -36,6 +37,8 @@ var records = map[recordKind]any{
 	recFleetIdentity: fleet.Identity{}, recFleetPool: fleet.Pool{}, recFleetInstance: fleet.InstanceRecord{}, recFleetCost: fleet.Cost{},
 	recPlaced: "", recJobSubmission: drover.JobSubmission{}, recFleetMemory: fleet.Memory{}, recCluster: cluster.State{},
 	recExecution: execution.Record{}, recLessee: cluster.Lessee{}, recAutopilot: cluster.Autopilot{},
+	recACLBootstrap: acl.Bootstrap{}, recACLPolicy: acl.Policy{}, recACLRole: acl.Role{}, recACLToken: acl.Token{},
+	recOneTimeToken: acl.OneTimeToken{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

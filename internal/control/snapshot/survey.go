@@ -27,7 +27,8 @@ var shareNames = map[recordKind]string{
 	recOldJob: "job versions of allocations", recAlloc: "allocations", recEnd: "end", recScaling: "scaling events",
 	recFleetIdentity: "fleet identity", recFleetPool: "fleet pools", recFleetInstance: "fleet machines", recFleetCost: "fleet costs",
 	recPlaced: "allocations", recJobSubmission: "job submissions", recFleetMemory: "fleet memory", recCluster: "cluster",
-	recExecution: "executions", recLessee: "lessees", recAutopilot: "autopilot",
+	recExecution: "executions", recLessee: "lessees", recAutopilot: "autopilot", recACLBootstrap: "bootstrap of access control",
+	recACLPolicy: "ACL policies", recACLRole: "ACL roles", recACLToken: "ACL tokens", recOneTimeToken: "one-time tokens",
 }
 
 // Survey reads a snapshot to its end mark and says what it consists of, in the order of the snapshot. It does not decode what the

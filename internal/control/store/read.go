@@ -21,6 +21,21 @@ func get[T any](r *reader, table, key string) *T {
 	return raw.(*T)
 }
 
+// first returns the first value with the key in an index, or nil; none has the key "".
+func first[T any](r *reader, table, index, key string) *T {
+	if key == "" {
+		return nil
+	}
+	raw, err := r.txn.First(table, index, key)
+	if err != nil {
+		panic(err) // an index that the schema does not have
+	}
+	if raw == nil {
+		return nil
+	}
+	return raw.(*T)
+}
+
 // scan yields the values whose key in the index begins with prefix, in the order of their keys. Inside a Txn the
 // table must not be written before the scan ends.
 func scan[T any](r *reader, table, index, prefix string) iter.Seq[*T] {

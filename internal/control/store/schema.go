@@ -92,7 +92,7 @@ func schema() *memdb.DBSchema {
 	} {
 		s.Tables[t.Name] = t
 	}
-	for _, t := range fleetTables() {
+	for _, t := range append(fleetTables(), aclTables()...) {
 		s.Tables[t.Name] = t
 	}
 	return s

@@ -85,6 +85,13 @@ type reader struct {
 // Index returns the index of the last applied entry.
 func (r *reader) Index() uint64 { return r.index }
 
+// History is what all snapshots of one store have in common until it is restored. Who caches by the indexes of tables compares it, too:
+// a restored state may have the same indexes and other rows.
+type History struct{ db *memdb.MemDB }
+
+// History returns that of the snapshot.
+func (r *reader) History() History { return History{r.db} }
+
 // TableIndex returns the index of the table's last change; 0 = untouched. The name may also be one of the Watch
 // constants' tables.
 func (r *reader) TableIndex(table string) uint64 { return r.tables[table] }

@@ -1,0 +1,40 @@
+package snapshot
+
+import "github.com/drover-project/drover"
+
+// acl writes the records of access control.
+func (x *imageWriter) acl() error {
+	if b := x.s.ACLBootstrap(); b != nil {
+		if err := x.write(recACLBootstrap, b); err != nil {
+			return err
+		}
+	}
+	if err := writeAll(x, recACLPolicy, x.s.ACLPolicies("")); err != nil {
+		return err
+	}
+	if err := writeAll(x, recACLRole, x.s.ACLRoles("")); err != nil {
+		return err
+	}
+	if err := writeAll(x, recACLToken, x.s.ACLTokens("")); err != nil {
+		return err
+	}
+	return writeAll(x, recOneTimeToken, x.s.OneTimeTokens())
+}
+
+// acl restores the records of access control, and refuses every kind that no reader knows.
+func (x *imageReader) acl(kind recordKind, payload []byte) error {
+	switch kind {
+	case recACLBootstrap:
+		return read(payload, x.t.RestoreACLBootstrap)
+	case recACLPolicy:
+		return read(payload, x.t.RestoreACLPolicy)
+	case recACLRole:
+		return read(payload, x.t.RestoreACLRole)
+	case recACLToken:
+		return read(payload, x.t.RestoreACLToken)
+	case recOneTimeToken:
+		return read(payload, x.t.RestoreOneTimeToken)
+	default:
+		return drover.Errorf(drover.Invalid, "unknown kind")
+	}
+}

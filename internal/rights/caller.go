@@ -1,0 +1,22 @@
+package rights
+
+import "github.com/drover-project/drover/acl"
+
+// Caller is who asks, and what they may do. It is never changed.
+type Caller struct {
+	Token *acl.Token // what a caller without one has stands for everybody; never nil
+	*Rights
+}
+
+// Is reports whether the caller is the holder of the token with the accessor.
+func (c *Caller) Is(accessor string) bool {
+	return c != nil && accessor != "" && c.Token.AccessorID == accessor
+}
+
+// String names the caller for logs.
+func (c *Caller) String() string {
+	if c == nil {
+		return "nobody"
+	}
+	return c.Token.String()
+}
