@@ -1,62 +1,42 @@
 package policy
 
-import (
-	"bytes"
-	"fmt"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-)
+import "fmt"
 
 // hclParser reads the older dialect of HCL that policies are written in: HCL 2 without expressions, where several things may stand in one
 // line, keys may be quoted and labels not, and a block may have an equals sign.
 type hclParser struct {
 	found
-	tokens hclsyntax.Tokens // without line ends and comments
-	depth  int
+	lexer
+	token token // which is looked at
+	depth int
 }
 
 // parseHCL returns the object that the whole text is.
 func parseHCL(source []byte) (value, *found) {
-	tokens, diags := hclsyntax.LexConfig(source, "", hcl.InitialPos)
-	p := &hclParser{}
-	for _, d := range diags {
-		p.addf(placeOf(*d.Subject), "%s: %s", d.Summary, d.Detail)
-	}
-	for i := range tokens {
-		if t := tokens[i].Type; t != hclsyntax.TokenNewline && t != hclsyntax.TokenComment {
-			p.tokens = append(p.tokens, tokens[i])
-		}
-	}
-	if len(p.problems) > 0 {
-		return value{}, &p.found
-	}
-	v := p.object(place{1, 1}, hclsyntax.TokenEOF)
+	p := &hclParser{lexer: lexer{rest: string(source), at: place{1, 1}}}
+	p.take()
+	v := p.object(place{1, 1}, endOfRules)
 	return v, &p.found
 }
 
-func placeOf(r hcl.Range) place { return place{r.Start.Line, r.Start.Column} }
-
-// next is the token that is read next; the last one, the end of the text, is never taken away.
-func (p *hclParser) next() hclsyntax.Token { return p.tokens[0] }
-
-func (p *hclParser) take() hclsyntax.Token {
-	t := p.tokens[0]
-	if len(p.tokens) > 1 {
-		p.tokens = p.tokens[1:]
-	}
+// take returns the token and goes on to the next one.
+func (p *hclParser) take() token {
+	t := p.token
+	p.token = p.lexer.next()
 	return t
 }
 
-// fail notes what is wrong with the next token and skips the rest: what comes behind a syntax error is guesswork.
+// fail notes what is wrong with the token and skips the rest: what comes behind a syntax error is guesswork.
 func (p *hclParser) fail(format string, args ...any) {
-	t := p.next()
-	what := fmt.Sprintf("%q", bytes.TrimSpace(t.Bytes))
-	if t.Type == hclsyntax.TokenEOF {
-		what = "the end of the rules"
+	switch t := p.token; t.mark {
+	case broken:
+		p.addf(t.at, "%s", t.text)
+	case endOfRules:
+		p.addf(t.at, "%s, got the end of the rules", fmt.Sprintf(format, args...))
+	default:
+		p.addf(t.at, "%s, got %q", fmt.Sprintf(format, args...), t.text)
 	}
-	p.addf(placeOf(t.Range), "%s, got %s", fmt.Sprintf(format, args...), what)
-	p.tokens = p.tokens[len(p.tokens)-1:]
+	p.lexer.rest, p.token = "", token{at: p.token.at}
 }
 
 // deeper enters one level, and reports whether it may be read.
@@ -68,15 +48,15 @@ func (p *hclParser) deeper() bool {
 	return true
 }
 
-// object reads items up to the token that ends the object, which it takes.
-func (p *hclParser) object(at place, end hclsyntax.TokenType) value {
+// object reads items up to the sign that ends the object, which it takes.
+func (p *hclParser) object(at place, end mark) value {
 	v := value{at: at, kind: object, text: "a block"}
 	if !p.deeper() {
 		return v
 	}
 	defer func() { p.depth-- }()
-	for p.next().Type != end {
-		if p.next().Type == hclsyntax.TokenEOF {
+	for p.token.mark != end {
+		if p.token.mark == endOfRules {
 			p.fail("a block needs its \"}\"")
 			return v
 		}
@@ -85,7 +65,7 @@ func (p *hclParser) object(at place, end hclsyntax.TokenType) value {
 			return v
 		}
 		v.items = append(v.items, i)
-		if p.next().Type == hclsyntax.TokenComma {
+		if p.token.mark == ',' {
 			p.take()
 		}
 	}
@@ -95,71 +75,53 @@ func (p *hclParser) object(at place, end hclsyntax.TokenType) value {
 
 // item reads a key with its value, or a block.
 func (p *hclParser) item() (item, bool) {
-	at := placeOf(p.next().Range)
-	key, ok := p.name("the name of a rule or of a setting is expected here")
-	if !ok {
+	at := p.token.at
+	if p.token.mark != ident && p.token.mark != quoted {
+		p.fail("the name of a rule or of a setting is expected here")
 		return item{}, false
 	}
-	out := item{key: key, at: at}
+	out := item{key: p.take().text, at: at}
 	inner := &out
 	for {
-		switch t := p.next(); t.Type {
-		case hclsyntax.TokenEqual:
+		switch p.token.mark {
+		case '=':
 			p.take()
+			var ok bool
 			inner.value, ok = p.value()
 			return out, ok
-		case hclsyntax.TokenOBrace:
-			inner.value = p.object(placeOf(p.take().Range), hclsyntax.TokenCBrace)
+		case '{':
+			inner.value = p.object(p.take().at, '}')
 			inner.block = inner == &out
 			return out, len(p.problems) == 0
-		case hclsyntax.TokenIdent, hclsyntax.TokenOQuote:
+		case ident, quoted:
 			if !p.deeper() {
 				return out, false
 			}
-			label, ok := p.name("a label is expected here")
-			if !ok {
-				return out, false
-			}
-			inner.value = value{at: at, kind: object, text: "a block", items: []item{{key: label, at: placeOf(t.Range)}}}
-			inner = &inner.value.items[0]
 			defer func() { p.depth-- }()
+			label := p.take()
+			inner.value = value{at: at, kind: object, text: "a block", items: []item{{key: label.text, at: label.at}}}
+			inner = &inner.value.items[0]
 		default:
-			p.fail("\"=\" or \"{\" is expected behind %q", key)
+			p.fail("\"=\" or \"{\" is expected behind %q", out.key)
 			return out, false
 		}
 	}
 }
 
-// name reads an identifier or a text in quotes.
-func (p *hclParser) name(want string) (string, bool) {
-	switch p.next().Type {
-	case hclsyntax.TokenIdent:
-		return string(p.take().Bytes), true
-	case hclsyntax.TokenOQuote:
-		v, ok := p.quoted(hclsyntax.TokenCQuote)
-		return v.text, ok
-	default:
-		p.fail("%s", want)
-		return "", false
-	}
-}
-
 // value reads what stands behind an equals sign or in a list.
 func (p *hclParser) value() (value, bool) {
-	at := placeOf(p.next().Range)
-	switch p.next().Type {
-	case hclsyntax.TokenOQuote:
-		return p.quoted(hclsyntax.TokenCQuote)
-	case hclsyntax.TokenOHeredoc:
-		return p.quoted(hclsyntax.TokenCHeredoc)
-	case hclsyntax.TokenOBrack:
+	at := p.token.at
+	switch p.token.mark {
+	case quoted:
+		return value{at: at, kind: text, text: p.take().text}, true
+	case '[':
 		return p.elements(at)
-	case hclsyntax.TokenOBrace:
+	case '{':
 		p.take()
-		v := p.object(at, hclsyntax.TokenCBrace)
+		v := p.object(at, '}')
 		return v, len(p.problems) == 0
-	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit:
-		return value{at: at, text: string(p.take().Bytes)}, true
+	case ident, number:
+		return value{at: at, text: p.take().text}, true
 	default:
 		p.fail("a text in quotes or a list of them is expected here")
 		return value{}, false
@@ -174,16 +136,16 @@ func (p *hclParser) elements(at place) (value, bool) {
 		return v, false
 	}
 	defer func() { p.depth-- }()
-	for p.next().Type != hclsyntax.TokenCBrack {
+	for p.token.mark != ']' {
 		e, ok := p.value()
 		if !ok {
 			return v, false
 		}
 		v.list = append(v.list, e)
-		switch p.next().Type {
-		case hclsyntax.TokenComma:
+		switch p.token.mark {
+		case ',':
 			p.take()
-		case hclsyntax.TokenCBrack:
+		case ']':
 		default:
 			p.fail("\",\" or \"]\" is expected behind an element of a list")
 			return v, false
@@ -191,38 +153,4 @@ func (p *hclParser) elements(at place) (value, bool) {
 	}
 	p.take()
 	return v, true
-}
-
-// quoted reads a text up to the token that ends it. It has no templates.
-func (p *hclParser) quoted(end hclsyntax.TokenType) (value, bool) {
-	open := p.take()
-	source := bytes.Clone(open.Bytes)
-	for p.next().Type != end {
-		switch p.next().Type {
-		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
-			source = append(source, p.take().Bytes...)
-		case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			p.fail("rules have no templates: double the first sign")
-			return value{}, false
-		default:
-			p.fail("the text needs its end")
-			return value{}, false
-		}
-	}
-	source = append(source, p.take().Bytes...)
-	at := placeOf(open.Range)
-	if open.Type == hclsyntax.TokenOQuote && !bytes.ContainsAny(source, `\$%`) {
-		return value{at: at, kind: text, text: string(source[1 : len(source)-1])}, true
-	}
-	e, diags := hclsyntax.ParseExpression(source, "", open.Range.Start)
-	if diags.HasErrors() {
-		p.addf(at, "%s: %s", diags[0].Summary, diags[0].Detail)
-		return value{}, false
-	}
-	v, diags := e.Value(nil)
-	if diags.HasErrors() || v.IsNull() {
-		p.addf(at, "the text cannot be read")
-		return value{}, false
-	}
-	return value{at: at, kind: text, text: v.AsString()}, true
 }

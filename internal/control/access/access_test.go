@@ -100,6 +100,12 @@ func TestTokens(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, ends.ExpirationTime, kept.ExpirationTime)
+	_, _, err = b.UpdateToken(t.Context(), b.root, &acl.Token{
+		AccessorID: ends.AccessorID, Type: acl.ClientToken, Policies: []string{"q"}, Global: true, ExpirationTime: ends.ExpirationTime,
+	})
+	require.NoError(t, err, "the end as it was read, without the TTL that it was made of")
+	kept, err = b.Token(b.root, ends.AccessorID)
+	require.NoError(t, err)
 	list, err := b.Tokens(b.root, TokenQuery{})
 	require.NoError(t, err)
 	require.Len(t, list, 2)

@@ -29,7 +29,11 @@ func (a *Access) MakeOneTime(ctx context.Context, who *rights.Caller) (*acl.OneT
 // Exchange uses a one-time token up and returns the token that it was made with. Errors: ErrDenied for a secret that is not one's, that was
 // used or has expired.
 func (a *Access) Exchange(ctx context.Context, secret acl.Secret) (*acl.Token, uint64, error) {
-	return propose[*acl.Token](ctx, a, &command.ExchangeOneTimeToken{Secret: secret, Time: a.now().UnixNano()})
+	t, index, err := propose[*acl.Token](ctx, a, &command.ExchangeOneTimeToken{Secret: secret, Time: a.now().UnixNano()})
+	if err != nil {
+		return nil, 0, err
+	}
+	return named(a.deps.Store.Snapshot(), t), index, nil
 }
 
 // CollectAfter is how long an expired token stays in the state, so that a leader whose clock jumped takes nothing away that others honour.

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -95,8 +96,9 @@ func (a *Access) UpdateToken(ctx context.Context, who *rights.Caller, t *acl.Tok
 	if next.SecretID == "" {
 		next.SecretID = old.SecretID
 	}
-	if next.ExpirationTime == nil && next.ExpirationTTL == 0 {
-		next.ExpirationTime, next.ExpirationTTL = old.ExpirationTime, old.ExpirationTTL
+	next.ExpirationTTL = cmp.Or(next.ExpirationTTL, old.ExpirationTTL)
+	if next.ExpirationTime == nil {
+		next.ExpirationTime = old.ExpirationTime
 	}
 	next.CreateTime = old.CreateTime
 	return a.storeToken(ctx, next, old)
