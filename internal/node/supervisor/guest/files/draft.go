@@ -42,15 +42,34 @@ func (s *Service) openDraft(dir string) (*draft, error) {
 	return d, nil
 }
 
-// link gives a draft its name, under which it can be moved.
-func (d *draft) link() error {
-	if d.named {
-		return nil
+// path leads to the draft, whether it has a name or not.
+func (d *draft) path() string { return fmt.Sprintf("/proc/self/fd/%d", d.f.Fd()) }
+
+// place puts a draft that is finished at p, in place of a file that is there. Where there is none, as in a new runner, it is linked there
+// at once: a name of its own and a rename after it would cost a quarter of the whole write.
+func (d *draft) place(p string) error {
+	if !d.named {
+		if err := d.link(p); err != unix.EEXIST {
+			return err
+		}
+		if err := d.nameIt(); err != nil {
+			return err
+		}
 	}
+	return os.Rename(d.name, p)
+}
+
+// nameIt gives a draft the name of its own under which it can be moved.
+func (d *draft) nameIt() error {
 	d.s.drafts.Store(d.name, true)
 	d.named = true
+	return d.link(d.name)
+}
+
+// link gives a draft without a name the one at p, where there may be nothing yet.
+func (d *draft) link(p string) error {
 	// The way through /proc works without CAP_DAC_READ_SEARCH, which AT_EMPTY_PATH would need (linkat(2)).
-	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", d.f.Fd()), unix.AT_FDCWD, d.name, unix.AT_SYMLINK_FOLLOW)
+	return unix.Linkat(unix.AT_FDCWD, d.path(), unix.AT_FDCWD, p, unix.AT_SYMLINK_FOLLOW)
 }
 
 // close ends the writing; moved says that the file has another name now.

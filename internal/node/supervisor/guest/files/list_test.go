@@ -132,7 +132,7 @@ func TestFilesThatAreBeingWrittenAreNotListed(t *testing.T) {
 	g.put(t, ".drover-notes", "the guest's own")
 	d, err := g.openDraft(g.dir)
 	require.NoError(t, err)
-	require.NoError(t, d.link())
+	require.NoError(t, d.nameIt())
 	require.FileExists(t, d.name)
 	all, err := g.list(t, execution.FileRequest{})
 	require.NoError(t, err)

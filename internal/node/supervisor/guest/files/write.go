@@ -175,9 +175,6 @@ func (s *Service) replace(p string, mode uint32, o ids, at time.Time, data io.Re
 	if err := fill(d.f, data); err != nil {
 		return err
 	}
-	if err := d.link(); err != nil {
-		return err
-	}
 	// The owner comes first, because a chown clears setuid and setgid bits.
 	if err := d.f.Chown(o.uid, o.gid); err != nil {
 		return err
@@ -186,14 +183,16 @@ func (s *Service) replace(p string, mode uint32, o ids, at time.Time, data io.Re
 		return err
 	}
 	// The time is set after the content, whose writing would change it.
-	if err := setTime(d.name, at); err != nil {
+	if err := setTimeAt(d.path(), at, 0); err != nil {
 		return err
 	}
-	return os.Rename(d.name, p)
+	return d.place(p)
 }
 
 // setTime sets when a file, not what it links to, was changed last; a time of zero leaves it.
-func setTime(p string, at time.Time) error {
+func setTime(p string, at time.Time) error { return setTimeAt(p, at, unix.AT_SYMLINK_NOFOLLOW) }
+
+func setTimeAt(p string, at time.Time, flags int) error {
 	if at.IsZero() {
 		return nil
 	}
@@ -201,7 +200,7 @@ func setTime(p string, at time.Time) error {
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "the time %v: %w", at, err)
 	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, p, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.UtimesNanoAt(unix.AT_FDCWD, p, []unix.Timespec{ts, ts}, flags)
 }
 
 // fill copies through a pooled buffer. The struct wrappers hide ReadFrom and WriteTo, with which io would allocate one of its own.
