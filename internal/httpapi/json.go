@@ -74,20 +74,20 @@ func DecodeOptionalJSON(r *http.Request, v any) error {
 
 func decodeJSON(body io.Reader, v any) error { return decodeWith(body, v, func(*json.Decoder) {}) }
 
-// decodeWith decodes one value, at first as it stands. Only if a duration is a text it rewrites the body and
-// decodes again, as most bodies have none. Errors: io.EOF without a body, else those of bodyError.
+// decodeWith decodes one value as it comes in. Only if a duration is a text it rewrites the body and decodes again, as most bodies have
+// none. Errors: io.EOF without a body, else those of bodyError.
 func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 	if body == nil {
 		return io.EOF
 	}
-	text, err := io.ReadAll(body)
-	if err != nil {
-		return bodyError(err, v)
-	}
-	err = decodeText(text, v, set)
+	var seen bytes.Buffer
+	err := decodeText(io.TeeReader(body, &seen), v, set)
 	if spelledDuration(err) {
-		if text, err = numberDurations(text, v); err == nil {
-			err = decodeText(text, v, set)
+		if _, err = seen.ReadFrom(body); err == nil {
+			var text []byte
+			if text, err = numberDurations(seen.Bytes(), v); err == nil {
+				err = decodeText(bytes.NewReader(text), v, set)
+			}
 		}
 	}
 	if err == nil || errors.Is(err, io.EOF) || drover.CodeOf(err) == drover.Invalid {
@@ -97,17 +97,21 @@ func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 }
 
 // decodeText decodes one JSON value. Errors: io.EOF (not ErrUnexpectedEOF) when there is none; Invalid when more follows
-// it; those of encoding/json.
-func decodeText(text []byte, v any, set func(*json.Decoder)) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+// it; those of text and of encoding/json.
+func decodeText(text io.Reader, v any, set func(*json.Decoder)) error {
+	d := json.NewDecoder(text)
 	set(d)
 	if err := d.Decode(v); err != nil {
 		return err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	_, err := d.Token()
+	if _, malformed := errors.AsType[*json.SyntaxError](err); err == nil || malformed {
 		return drover.Errorf(drover.Invalid, "the body has something behind its JSON value (at byte %d)", d.InputOffset())
 	}
-	return nil
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // bodyError says what is wrong with a body that was to become v in words that help who wrote it.
