@@ -64,6 +64,8 @@ type Allocation struct {
 	Claim *Claim `json:",omitempty"`
 	// Lease is the incarnation of the server that may hand the runner out, or keeps it for its claimer; 0 = the only server. Ours.
 	Lease uint64 `json:",omitempty"`
+	// Reported is the order of the newest report of its node that was taken; older ones come too late. Ours.
+	Reported uint64 `json:"-"`
 }
 
 // Claim records that a warm runner was handed out. It is never taken back: a claimed runner only ends.

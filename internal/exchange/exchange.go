@@ -71,6 +71,9 @@ type AllocUpdate struct {
 	DeploymentID      string // that DeploymentStatus is about; "" = it is not known
 	NetworkStatus     *drover.AllocNetworkStatus
 	Time              int64 // unix ns, the node's clock
+	// Order is larger than that of all that the node reported before, also before it restarted: servers may still be about to pass
+	// an older report on. 0: the node is of an older program, and its reports count as they come.
+	Order uint64
 }
 
 // Workloads is a node as control, the execution service and the HTTP faces see it: what can be asked about running

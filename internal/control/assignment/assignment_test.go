@@ -372,3 +372,24 @@ func TestARolloutGoesOnWhenAWarmRunnerStarts(t *testing.T) {
 	require.Len(t, b.log.updates[1].Evals, 1)
 	require.Equal(t, drover.TriggerRollingUpdate, b.log.updates[1].Evals[0].TriggeredBy)
 }
+
+// TestOrdersNeedTheirVersion: servers of an older program would not know an order, and take what others refuse.
+func TestOrdersNeedTheirVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, "service", "n1", "a")
+	push := func(status string, order uint64) {
+		t.Helper()
+		require.NoError(t, b.Push(t.Context(), "n1", []exchange.AllocUpdate{{ID: "a", ClientStatus: status, Order: order}}))
+	}
+	push(drover.AllocClientRunning, 5)
+	push(drover.AllocClientPending, 4)
+	require.Zero(t, b.store.Snapshot().Allocation("a").Reported)
+	require.Equal(t, drover.AllocClientPending, b.store.Snapshot().Allocation("a").ClientStatus)
+	_, _, err := b.log.Propose(t.Context(), &command.RaiseVersion{Version: orderedSince})
+	require.NoError(t, err)
+	push(drover.AllocClientRunning, 5)
+	push(drover.AllocClientPending, 4)
+	require.Equal(t, uint64(5), b.store.Snapshot().Allocation("a").Reported)
+	require.Equal(t, drover.AllocClientRunning, b.store.Snapshot().Allocation("a").ClientStatus)
+}

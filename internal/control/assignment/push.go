@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
@@ -172,15 +173,23 @@ func (c *Controller) flush(ctx context.Context, b *batch, before <-chan struct{}
 	close(b.done)
 }
 
+// orderedSince is the cluster version from which on reports say their order: what the state machine makes of that must be the same
+// at all servers.
+const orderedSince = 2
+
 // Entry makes the command for what nodes report, with an evaluation for each job that the scheduler has to look at. It
 // is pure.
 func Entry(s *store.Snapshot, m trigger.Maker, nodes []command.NodeUpdates) *command.UpdateAllocs {
 	cmd := &command.UpdateAllocs{Time: m.Now}
+	ordered := cluster.VersionOf(s.Cluster()) >= orderedSince
 	seen, rolls := map[drover.NamespacedID]bool{}, rollouts{}
 	for _, n := range nodes {
 		n.Updates = slices.Clone(n.Updates) // the caller's may be changed once it does not wait any more
 		cmd.Nodes = append(cmd.Nodes, n)
 		for i := range n.Updates {
+			if !ordered {
+				n.Updates[i].Order = 0
+			}
 			a := s.Allocation(n.Updates[i].ID)
 			if a == nil || a.NodeID != n.NodeID {
 				continue

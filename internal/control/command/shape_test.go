@@ -16,7 +16,9 @@ var updateShapes = flag.Bool("update", false, "write the shapes of the newest ve
 
 // gates says of each field that was added to an older version's what keeps it from being written before all servers know it.
 var gates = map[string]string{
-	"drover.Allocation.Lease": "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+	"drover.Allocation.Lease":    "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+	"drover.Allocation.Reported": "only the state machine sets it, to the order of a report, which needs version 2",
+	"exchange.AllocUpdate.Order": "control/assignment leaves it out before version 2",
 }
 
 // TestShapes fails when what is written to the log changes without a cluster version. It says what to do then.

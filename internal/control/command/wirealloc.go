@@ -39,6 +39,7 @@ func AppendAllocation(dst []byte, a *drover.Allocation) ([]byte, error) {
 	w.int(28, a.ModifyTime)
 	w.int(32, a.UnknownSince)
 	w.uint(33, a.Lease)
+	w.uint(34, a.Reported)
 	if err := w.rareAlloc(a); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding allocation %s: %w", a.ID, err)
 	}
@@ -175,6 +176,8 @@ func (r *reader) numbers(a *drover.Allocation) {
 		a.UnknownSince = r.int()
 	case 33:
 		a.Lease = r.value
+	case 34:
+		a.Reported = r.value
 	}
 }
 

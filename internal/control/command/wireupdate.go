@@ -34,6 +34,7 @@ func (w *writer) update(u *exchange.AllocUpdate) {
 	w.networkStatus(6, u.NetworkStatus)
 	w.int(7, u.Time)
 	w.string(8, u.DeploymentID)
+	w.uint(9, u.Order)
 }
 
 func decodeUpdates(data []byte, in *Interner) (*UpdateAllocs, error) {
@@ -89,6 +90,8 @@ func (r *reader) update() (u exchange.AllocUpdate) {
 			u.Time = r.int()
 		case 8:
 			u.DeploymentID = r.shared()
+		case 9:
+			u.Order = r.value
 		}
 	}
 	return u

@@ -31,10 +31,11 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 		return
 	}
 	checkReport(old, nodeID, u)
-	if old.NodeID != nodeID {
+	if old.NodeID != nodeID || u.Order != 0 && u.Order < old.Reported { // it has said something newer since
 		return
 	}
 	a := *old
+	a.Reported = max(old.Reported, u.Order)
 	if acceptStatus(old.ClientStatus, u.ClientStatus) {
 		a.ClientStatus, a.ClientDescription, a.UnknownSince = u.ClientStatus, u.ClientDescription, 0
 	}

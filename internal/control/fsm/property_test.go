@@ -121,6 +121,7 @@ func (d draw) updates() command.Command {
 	c := &command.UpdateAllocs{Time: d.time(), Evals: d.evals()}
 	for range rapid.IntRange(1, 3).Draw(d.t, "updates") {
 		u := exchange.AllocUpdate{ID: d.id("a", 12), ClientStatus: d.pick("to", "pending", "running", "complete", "failed", "")}
+		u.Order = rapid.Uint64Range(0, 20).Draw(d.t, "order")
 		if rapid.Bool().Draw(d.t, "healthy") {
 			u.DeploymentStatus = &drover.AllocDeploymentStatus{Healthy: new(true), Timestamp: time.Unix(9, 0).UTC()}
 		}

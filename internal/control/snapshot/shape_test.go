@@ -23,8 +23,9 @@ var updateShapes = flag.Bool("update", false, "write the shapes of the newest ve
 
 // gates says of each field that was added to an older version's what keeps it from being written before all servers know it.
 var gates = map[string]string{
-	"cluster.State.Ahead":     "only RestoreState sets it, which needs version 2",
-	"drover.Allocation.Lease": "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+	"cluster.State.Ahead":        "only RestoreState sets it, which needs version 2",
+	"drover.Allocation.Lease":    "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+	"drover.Allocation.Reported": "only the state machine sets it, to the order of a report, which needs version 2",
 }
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.

@@ -124,7 +124,11 @@ func (a *Agent) open(deps Deps) (err error) {
 	if a.state, err = openState(cfg, deps); err != nil {
 		return err
 	}
-	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
+	start, err := countStart(cfg)
+	if err != nil {
+		return err
+	}
+	a.pusher = newPusher(deps.Controller, a.identity.ID, start<<startBits, deps.Clock, deps.Log)
 	a.refills = newRefills(deps.Clock, runtime.NumCPU())
 	a.stops = newStops(deps.Clock, a.refills.busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/drover-project/drover/internal/id"
@@ -28,6 +29,21 @@ func ReadIdentity(cfg Config, ids id.Source) (Identity, error) {
 	}
 	i.Secret, err = readOrMake(filepath.Join(dir, "secret-id"), "", ids)
 	return i, err
+}
+
+// startBits is how many bits of a report's order count the reports of one start of the agent.
+const startBits = 40
+
+// countStart returns how often an agent has opened the folder, with this time, as <data>/client/starts says. Who lost the file begins
+// anew, and then learns from control how far it was.
+func countStart(cfg Config) (uint64, error) {
+	path := filepath.Join(cfg.DataDir, "client", "starts")
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("reading how often the node was started: %w", err)
+	}
+	before, _ := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64-startBits) // damaged is lost
+	return before + 1, writeDurably(path, strconv.FormatUint(before+1, 10))
 }
 
 // readOrMake returns the id in the file. wanted, if given, replaces it.
@@ -69,7 +85,7 @@ func writeDurably(path, text string) error {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the node's identity: %w", err)
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }

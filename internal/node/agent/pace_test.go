@@ -30,7 +30,7 @@ func (c *counting) Push(_ context.Context, _ string, updates []exchange.AllocUpd
 
 func pushing(t *testing.T) (*counting, *pusher) {
 	c := &counting{}
-	p := newPusher(c, "n", clock.Wall{}, slog.New(slog.DiscardHandler))
+	p := newPusher(c, "n", 0, clock.Wall{}, slog.New(slog.DiscardHandler))
 	contacted := make(chan struct{})
 	close(contacted)
 	go p.run(t.Context(), contacted) // ends with the test

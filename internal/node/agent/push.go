@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -39,12 +38,14 @@ type pusher struct {
 	moving  map[string]bool      // those that control has as pending, or wants to stop
 	status  map[string]string    // client status that control knows
 	heard   map[string]time.Time // when control acknowledged an end
+	order   uint64               // of the newest update that was sent: see exchange.AllocUpdate
 }
 
-// newPusher returns a pusher of the node. It sends nothing before run is called, but may be given updates.
-func newPusher(control exchange.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
+// newPusher returns a pusher of the node, whose updates are ordered behind that number. It sends nothing before run is called, but may
+// be given updates.
+func newPusher(control exchange.Controller, nodeID string, order uint64, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
-		control: control, nodeID: nodeID, clock: c, log: log, wake: wake.NewSignal(),
+		control: control, nodeID: nodeID, order: order, clock: c, log: log, wake: wake.NewSignal(),
 		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
 		pools: map[string]bool{}, moving: map[string]bool{},
 	}
@@ -55,7 +56,7 @@ func (p *pusher) know(a *drover.Allocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status[a.ID] = a.ClientStatus
-	p.move(a)
+	p.hear(a)
 	if a.Job != nil {
 		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
 			p.pools[a.ID] = true
@@ -63,8 +64,10 @@ func (p *pusher) know(a *drover.Allocation) {
 	}
 }
 
-// move marks the allocation as moving if it is starting or stopping. mu is held.
-func (p *pusher) move(a *drover.Allocation) {
+// hear marks the allocation as moving if it is starting or stopping. What is sent from now on is ordered behind what control has of it,
+// though this process may not know that the node ever said it. mu is held.
+func (p *pusher) hear(a *drover.Allocation) {
+	p.order = max(p.order, a.Reported)
 	if !a.ClientTerminal() && (a.ClientStatus == drover.AllocClientPending || a.ServerTerminal()) {
 		p.moving[a.ID] = true
 	}
@@ -74,7 +77,7 @@ func (p *pusher) move(a *drover.Allocation) {
 func (p *pusher) learn(a *drover.Allocation) {
 	p.mu.Lock()
 	_, known := p.status[a.ID]
-	p.move(a)
+	p.hear(a)
 	p.mu.Unlock()
 	if !known {
 		p.know(a)
@@ -143,12 +146,22 @@ func (p *pusher) take() (updates []exchange.AllocUpdate, wait time.Duration) {
 	if wait := due.Sub(now); wait > 0 {
 		return nil, wait
 	}
-	for _, u := range p.pending {
-		updates = append(updates, u)
-	}
+	updates = p.ordered()
 	clear(p.pending)
 	p.urgent, p.awaited = false, false
 	return updates, 0
+}
+
+// ordered returns what is pending, ordered behind all that was sent before. What is sent again is that too: whoever still passes its
+// former copy on comes too late with it. mu is held.
+func (p *pusher) ordered() []exchange.AllocUpdate {
+	updates := make([]exchange.AllocUpdate, 0, len(p.pending))
+	for _, u := range p.pending {
+		p.order++
+		u.Order = p.order
+		updates = append(updates, u)
+	}
+	return updates
 }
 
 // giveBack makes unsent updates pending again, unless there are newer ones.
@@ -245,10 +258,7 @@ func (p *pusher) send(ctx context.Context, updates []exchange.AllocUpdate) bool 
 // flush sends what is pending once, before the process ends.
 func (p *pusher) flush(ctx context.Context) {
 	p.mu.Lock()
-	updates := make([]exchange.AllocUpdate, 0, len(p.pending))
-	for u := range maps.Values(p.pending) {
-		updates = append(updates, u)
-	}
+	updates := p.ordered()
 	p.mu.Unlock()
 	if len(updates) == 0 {
 		return
