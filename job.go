@@ -27,7 +27,8 @@ const (
 	AllNodePool        = "all"
 	DefaultPriority    = 50
 	MaxPriority        = 100
-	MaxGroupCount      = 50_000 // allocations a job may have
+	MaxGroupCount      = 1_000_000 // allocations a job may have at any server
+	DefaultMaxCount    = 50_000    // allocations a job may have unless a server's job_max_count says otherwise
 	TrackedJobVersions = 6
 )
 

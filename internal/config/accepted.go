@@ -26,7 +26,7 @@ var accepted = map[string][]string{
 		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
 		"raft_trailing_logs", "root_key_gc_interval", "root_key_gc_threshold",
 		"root_key_rotation_threshold", "upgrade_version",
-		"search", "job_max_priority", "job_default_priority", "job_max_count",
+		"search", "job_max_priority", "job_default_priority",
 		"job_tracked_versions", "start_timeout", "client_introduction", "enabled_schedulers",
 	},
 	"server.default_scheduler_config": {"node_limit_for_feasibility_checks"},

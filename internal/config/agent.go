@@ -127,6 +127,8 @@ type Server struct {
 	JoinTokenFile string `hcl:"join_token_file,optional"` // file that holds join_token; path
 	// how much of a job's source is kept beside it: "1M", "512K", "0" for none; default "1M"
 	JobMaxSource string `hcl:"job_max_source_size,optional"`
+	// allocations that a job may ask for, but for system jobs; 0 is 1000000; default 50000
+	JobMaxCount *int `hcl:"job_max_count,optional"`
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`

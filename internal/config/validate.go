@@ -95,6 +95,7 @@ func (a *Agent) serverProblems(p *problems) {
 	p.check(s.JoinToken == "" || s.JoinTokenFile == "", "server.join_token_file", "and join_token are set: one of them, please")
 	_, err := Size(s.JobMaxSource, 0)
 	p.check(err == nil, "server.job_max_source_size", "%v", err)
+	p.check(optional.Value(s.JobMaxCount) >= 0, "server.job_max_count", "must not be negative, got %d", optional.Value(s.JobMaxCount))
 	a.clusterProblems(p)
 }
 

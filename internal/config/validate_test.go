@@ -34,6 +34,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a negative port":         {&Agent{Ports: &Ports{RPC: -1}}, "ports.rpc: "},
 		"the highest port":        {&Agent{Ports: &Ports{HTTP: 65535}}, ""},
 		"an unknown level":        {&Agent{LogLevel: "loud"}, `log_level: must be trace, debug, info, warn or error, got "loud"`},
+		"a count below 0":         {&Agent{Server: &Server{JobMaxCount: new(-1)}}, "server.job_max_count: must not be negative, got -1"},
 		"a size that is none":     {&Agent{Server: &Server{JobMaxSource: "big"}}, "server.job_max_source_size: "},
 		"two tokens":              {&Agent{Server: &Server{JoinToken: "a", JoinTokenFile: "b"}}, "server.join_token_file: and join_token"},
 		"a duration that is none": {&Agent{Server: &Server{JobGC: "soon"}}, `server.job_gc_threshold: "soon" is no duration`},

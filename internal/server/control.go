@@ -92,6 +92,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
+		MaxCount: cfg.JobMaxCount,
 	})
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {

@@ -21,7 +21,7 @@ func (in *Intake) ValidateJob(_ context.Context, job *drover.Job) error {
 	if job == nil {
 		return drover.Errorf(drover.Invalid, "missing job for validation")
 	}
-	return faults(canonical(job), in.deps.Store.Snapshot())
+	return in.faults(canonical(job), in.deps.Store.Snapshot())
 }
 
 // canonical returns a copy as it would be stored.
@@ -33,10 +33,12 @@ func canonical(given *drover.Job) *drover.Job {
 }
 
 // faults joins what the job itself shows, and what only the state does.
-func faults(j *drover.Job, s *store.Snapshot) error {
+func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 	var errs []error
 	if err := j.Validate(); err != nil {
 		errs = joined(err)
+	} else if err := in.tooMany(j); err != nil {
+		errs = append(errs, err)
 	}
 	if err := CheckPeriodic(j.Periodic); err != nil {
 		errs = append(errs, err)
@@ -53,6 +55,24 @@ func faults(j *drover.Job, s *store.Snapshot) error {
 		return nil
 	}
 	return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
+}
+
+// tooMany says that the job asks for more allocations than it may.
+func (in *Intake) tooMany(j *drover.Job) error {
+	limit, total := drover.DefaultMaxCount, 0
+	if in.deps.MaxCount != nil {
+		limit = *in.deps.MaxCount
+	}
+	if limit == 0 || j.Type == drover.JobTypeSystem || j.Type == drover.JobTypeSysBatch {
+		return nil
+	}
+	for _, g := range j.TaskGroups {
+		total += *g.Count
+	}
+	if total <= limit {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "job: asks for %d allocations, the limit is %d (server.job_max_count)", total, limit)
 }
 
 // joined takes an error apart that holds several.

@@ -29,6 +29,9 @@ type Deps struct {
 	// MaxSource bounds the text of a job that is kept, in bytes; larger ones are left out with a warning. Nil:
 	// drover.MaxJobSource, 0: none is kept.
 	MaxSource *int
+	// MaxCount is how many allocations a job may ask for, but for system jobs. Nil: drover.DefaultMaxCount, 0:
+	// drover.MaxGroupCount.
+	MaxCount *int
 }
 
 // Intake is safe for use by several goroutines.

@@ -27,7 +27,7 @@ func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (dr
 // admit returns the canonical job as it would be stored. Errors: as RegisterJob.
 func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
 	j, s := canonical(r.Job), in.deps.Store.Snapshot()
-	if err := faults(j, s); err != nil {
+	if err := in.faults(j, s); err != nil {
 		return nil, err
 	}
 	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {

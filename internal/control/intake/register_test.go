@@ -325,6 +325,42 @@ func TestSourceIsKeptUpToALimit(t *testing.T) {
 	}
 }
 
+// How many allocations a job may ask for is said by the server's configuration: it is looked at when a job comes, and when it is scaled.
+func TestAJobMayAskForSoMany(t *testing.T) {
+	b := setup(t)
+	for _, c := range []struct {
+		limit *int
+		count int
+		kind  string
+		says  string
+	}{
+		{nil, drover.DefaultMaxCount, "batch", ""},
+		{nil, drover.DefaultMaxCount + 1, "batch", "job: asks for 50001 allocations, the limit is 50000 (server.job_max_count)"},
+		{new(0), drover.DefaultMaxCount + 1, "service", ""},
+		{new(0), drover.MaxGroupCount + 1, "service", "job.group[g].Count: must be from 0 to 1000000"},
+		{new(3), 3, "service", ""},
+		{new(3), 4, "service", "job: asks for 4 allocations, the limit is 3 (server.job_max_count)"},
+		{new(0), 1, "system", ""},
+	} {
+		b.deps.MaxCount = c.limit
+		j := job("j-"+c.kind, c.kind)
+		j.TaskGroups[0].Count = &c.count
+		_, err := b.RegisterJob(t.Context(), drover.RegisterRequest{Job: j})
+		for _, err := range []error{err, b.ValidateJob(t.Context(), j)} {
+			if c.says == "" {
+				require.NoError(t, err)
+				continue
+			}
+			code(t, drover.Invalid, err, c.says)
+		}
+	}
+	_, err := b.ScaleJob(t.Context(), drover.ScaleRequest{Namespace: "default", ID: "j-batch", Group: "g", Count: new(4)})
+	require.NoError(t, err, "there is no limit now")
+	b.deps.MaxCount = new(3)
+	_, err = b.ScaleJob(t.Context(), drover.ScaleRequest{Namespace: "default", ID: "j-batch", Group: "g", Count: new(5)})
+	code(t, drover.Invalid, err, "job: asks for 5 allocations, the limit is 3")
+}
+
 // A job that is reverted is made of the old version's text again.
 func TestRevertTakesTheSourceAlong(t *testing.T) {
 	b := setup(t)

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/drover-project/drover"
@@ -55,7 +56,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	if g.Pool != nil {
 		g.Pool.Size = *r.Count
 	}
-	if err := j.Validate(); err != nil {
+	if err := cmp.Or(j.Validate(), in.tooMany(j)); err != nil {
 		return drover.Outcome{}, err
 	}
 	j.SubmitTime = 0

@@ -15,7 +15,7 @@ import (
 
 // Bounds of an environment's fields.
 const (
-	MaxPoolSize  = drover.MaxGroupCount
+	MaxPoolSize  = drover.DefaultMaxCount
 	minMemoryMB  = 10 // Job.Validate has it too
 	maxEnvVars   = 1_000
 	maxEnvBytes  = 128 << 10
