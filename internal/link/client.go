@@ -27,9 +27,10 @@ var (
 )
 
 // HTTP2 is for a server whose nodes dial: it closes the connection of a node that is gone, with its tunnel. Nodes ping when nothing
-// else is to be said, so that the server itself has to ask only those that have fallen silent.
+// else is to be said, so that the server itself has to ask only those that have fallen silent. Frames are short: for each connection
+// both sides keep room for the longest.
 func HTTP2() *http.HTTP2Config {
-	return &http.HTTP2Config{SendPingTimeout: lasting.idle + lasting.ping, PingTimeout: lasting.ping}
+	return &http.HTTP2Config{SendPingTimeout: lasting.idle + lasting.ping, PingTimeout: lasting.ping, MaxReadFrameSize: 16 << 10}
 }
 
 // NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.

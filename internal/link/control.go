@@ -17,6 +17,7 @@ const (
 	secretHeader = "Drover-Node-Secret"
 	tokenHeader  = "Drover-Join-Token"
 	serverHeader = "Drover-Server" // the id of the server where a tunnel ends
+	silentHeader = "Drover-Silent" // "true": the node says nothing in its tunnel until it is asked something, for however long
 )
 
 // Authenticator says whether a node is who it says it is. Errors: Unauthorized; Unavailable if this server cannot know.
@@ -89,7 +90,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		if err := s.Send(&chunk{}); err != nil { // says: accepted
 			return err
 		}
-		return toWire(nodes.serve(ctx, nodeID, s))
+		return toWire(nodes.serve(ctx, nodeID, s, h.Get(silentHeader) == "true"))
 	}, opts))
 	return mux
 }
@@ -117,6 +118,7 @@ type Control struct {
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
 	faces     http.Handler           // of the node's agent, for control; nil: it is not asked
+	suspects  func(serverID string)  // is told of servers that do not answer others; may be nil
 	token     atomic.Pointer[string] // in place of the identity's, if it is set
 }
 

@@ -34,6 +34,7 @@ type DialConfig struct {
 	// Token returns what the node shows to the server to join. It is asked before each attempt, as it may be a new one each time.
 	Token func(ctx context.Context, server string) (string, error)
 	Faces http.Handler // what control asks the node's agent itself; may be nil
+	Known bool         // the node registers elsewhere, so that no server is preferred to another
 	Clock clock.Clock
 	Log   *slog.Logger
 }
@@ -44,6 +45,7 @@ type Dialed struct {
 	cfg     DialConfig
 	open    chan struct{}  // closed once the first tunnel stands
 	changed wake.Broadcast // the list, or which tunnels stand
+	doubt   wake.Signal    // whether the main server answers, see doubted
 
 	mu     sync.Mutex      // guards what follows
 	list   []*server       // in the order of this node's preference
@@ -51,12 +53,15 @@ type Dialed struct {
 	moved  context.Context //nolint:containedctx // ends when calls have to be made otherwise
 	move   context.CancelFunc
 	opened bool          // open is closed
+	begun  time.Time     // when Run began
+	known  time.Time     // when the node was registered first; zero until then
+	doubts bool          // another server says that the main one does not answer
 	pace   time.Duration // between pings of the main server
 }
 
 // Dial makes the node's side of the link. It connects when Run or a call does.
 func Dial(cfg DialConfig) *Dialed {
-	d := &Dialed{cfg: cfg, open: make(chan struct{}), pace: leastPace}
+	d := &Dialed{cfg: cfg, open: make(chan struct{}), doubt: wake.NewSignal(), pace: firstPace}
 	d.moved, d.move = context.WithCancel(context.Background()) //nolint:forbidigo // until the first move
 	known := addresses(cfg.Servers)
 	for _, s := range d.kept() {
@@ -74,10 +79,12 @@ func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
 	var keepers sync.WaitGroup
 	defer keepers.Wait()
 	keepers.Go(func() { d.watch(ctx) }) // ends with ctx
+	d.starts()
+	workloads := workloadsHandler(w)
 	for ctx.Err() == nil {
 		changed := d.changed.C()
 		for _, s := range d.begin() {
-			keepers.Go(func() { d.keep(ctx, w, s) }) // ends with ctx, or when the server is forgotten
+			keepers.Go(func() { d.keep(ctx, workloads, s) }) // ends with ctx, or when the server is forgotten
 		}
 		select {
 		case <-changed:
@@ -88,7 +95,7 @@ func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
 }
 
 // keep keeps the tunnel to one server open.
-func (d *Dialed) keep(ctx context.Context, w exchange.Workloads, s *server) {
+func (d *Dialed) keep(ctx context.Context, workloads http.Handler, s *server) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer s.line.close()
@@ -96,16 +103,17 @@ func (d *Dialed) keep(ctx context.Context, w exchange.Workloads, s *server) {
 	defer unwatch()
 	wait := leastWait
 	said := complaints{log: d.cfg.Log.With("server", s.address)}
+	d.awaitTurn(ctx, s)
 	for ctx.Err() == nil {
 		token, err := d.cfg.Token(ctx, s.address)
 		if err == nil {
 			s.control.SetJoinToken(token)
-			err = s.control.ServeWorkloads(ctx, w, func(serverID string) {
+			err = s.control.serve(ctx, workloads, func(serverID string) {
 				wait, said.last = leastWait, ""
 				d.stands(s, serverID)
 			})
-			d.fell(s)
 		}
+		d.fell(s)
 		if ctx.Err() != nil {
 			return
 		}

@@ -5,7 +5,7 @@
 // Messages are plain Go structs in msgpack, so there is no second set of types.
 //
 // A node has one connection with each server (line), with a tunnel, and asks one of them (Dialed) for as long as that gives signs of
-// life; where a server has no tunnel, a pipe leads through that of another one (Piped).
+// life; it dials that one first (turn.go). Where a server has no tunnel, a pipe leads through that of another one (Piped).
 //
 // It knows no plane, and decides nothing but which server is asked: it carries package exchange's interfaces. A tunnel owns its
 // connection's goroutines, which end when it closes, as those of a pipe; a session's ends with the stream. Dialed.Run owns those

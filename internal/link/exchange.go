@@ -29,8 +29,14 @@ func (d *Dialed) Heartbeat(ctx context.Context, nodeID string) (exchange.Registr
 func (d *Dialed) registered(r exchange.Registration, err error) (exchange.Registration, error) {
 	if err == nil {
 		d.mu.Lock()
-		d.pace = pace(r.TTL)
+		first := d.known.IsZero()
+		if d.pace = pace(r.TTL); first {
+			d.known = d.cfg.Clock.Now()
+		}
 		d.mu.Unlock()
+		if first {
+			d.changed.Send()
+		}
 		d.Learn(r.Servers)
 		d.prefer()
 	}

@@ -67,10 +67,11 @@ type pullReply struct {
 	JobOf  []int    // the place of each allocation's job in Jobs; -1 = it has none
 }
 
-// chunk is a piece of a byte stream; the first of a FileRead also has the file's info.
+// chunk is a piece of a byte stream; the first of a FileRead also has the file's info. In a tunnel it may tell of a server instead.
 type chunk struct {
-	Info *execution.FileInfo
-	Data []byte
+	Info    *execution.FileInfo
+	Data    []byte
+	Suspect string `codec:",omitempty"` // the id of a server that does not answer another one
 }
 
 // target names a task, and what is asked of it.

@@ -30,8 +30,8 @@ const PipePath = "/drover/node/"
 // pipeProtocol is what a connection is upgraded to.
 const pipeProtocol = "drover-pipe"
 
-// pipeHandler serves w over each pipe that comes.
-func pipeHandler(w exchange.Workloads, opts connect.HandlerOption) http.Handler {
+// pipeHandler serves the workloads over each pipe that comes.
+func pipeHandler(workloads http.Handler, opts connect.HandlerOption) http.Handler {
 	return connect.NewBidiStreamHandler(procPipe, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		if err := s.Send(&chunk{}); err != nil { // says: accepted
 			return err
@@ -41,16 +41,26 @@ func pipeHandler(w exchange.Workloads, opts connect.HandlerOption) http.Handler 
 		conn := newStreamConn(s.Receive, s.Send, cancel)
 		defer func() { _ = conn.Close() }()
 		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		serveWorkloads(ctx, conn, workloadsHandler(w, conn.broken), lasting)
+		serveWorkloads(ctx, conn, conn.broken, workloads, lasting)
 		return nil
 	}, opts)
 }
 
-// serveWorkloads serves control over a connection until that breaks, or the peer does not answer pings.
-func serveWorkloads(ctx context.Context, conn net.Conn, handler http.Handler, at timing) {
+// serveWorkloads serves control over a connection until that breaks, or the peer does not answer pings. gone reports that it broke,
+// before what goes over it is told.
+func serveWorkloads(ctx context.Context, conn net.Conn, gone func() bool, handler http.Handler, at timing) {
 	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: at.idle, PingTimeout: at.ping, MaxConcurrentStreams: 100_000}
-	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
+	base := context.WithValue(context.WithoutCancel(ctx), goneKey{}, gone) // what is served ends with the connection, and finds it broken
 	server.ServeConn(conn, &http2.ServeConnOpts{Context: base, Handler: handler})
+}
+
+// goneKey is where the context of what is served has serveWorkloads' gone.
+type goneKey struct{}
+
+// broken reports whether the connection has ended over which this was asked for.
+func broken(ctx context.Context) bool {
+	gone, _ := ctx.Value(goneKey{}).(func() bool)
+	return gone != nil && gone()
 }
 
 // Pipes serves PipePath to other servers. local returns the workloads of a node of this process, or nil.
@@ -87,7 +97,7 @@ func pipeHere(w http.ResponseWriter, r *http.Request, own exchange.Workloads) er
 		return err
 	}
 	conn := &watched{Conn: c}
-	serveWorkloads(r.Context(), conn, workloadsHandler(own, conn.broke.Load), lasting)
+	serveWorkloads(r.Context(), conn, conn.broke.Load, workloadsHandler(own), lasting)
 	return nil
 }
 

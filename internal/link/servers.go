@@ -28,6 +28,7 @@ type server struct {
 
 	id     string    // that it said when the tunnel was opened; guarded by Dialed.mu, as what follows
 	begun  bool      // the tunnel is kept
+	failed bool      // it was tried in vain, or the server was silent for too long
 	stands bool      // it is there
 	since  time.Time // when it was opened
 	left   time.Time // as the main server; zero if the tunnel was opened since
@@ -46,7 +47,7 @@ func (d *Dialed) newServer(address string) *server {
 	s := &server{address: address, line: newLine(address, d.cfg.TLS, d.cfg.Names, d.patience)}
 	s.life, s.forget = context.WithCancel(context.Background()) //nolint:forbidigo // as long as the server is known
 	s.control = NewControl(s.line.client(), scheme+address, d.cfg.Identity)
-	s.control.faces = d.cfg.Faces
+	s.control.faces, s.control.suspects = d.cfg.Faces, d.suspect
 	return s
 }
 
@@ -145,10 +146,10 @@ func (d *Dialed) stands(s *server, id string) {
 	d.changed.Send()
 }
 
-// fell notes that the tunnel is not there any more.
+// fell notes that the tunnel is not there any more, or did not come.
 func (d *Dialed) fell(s *server) {
 	d.mu.Lock()
-	s.stands = false
+	s.stands, s.failed = false, true
 	d.mu.Unlock()
 	d.changed.Send()
 }

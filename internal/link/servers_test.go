@@ -261,6 +261,8 @@ func TestANodeMovesToAnotherServer(t *testing.T) {
 func TestANodeGoesBack(t *testing.T) {
 	list := stations(t)
 	d := keeps(t, "", list[0].addr, list[1].addr, list[2].addr)
+	_, err := d.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.NoError(t, err)
 	for _, s := range list {
 		reached(t, s)
 	}
@@ -303,6 +305,8 @@ func TestAServerWithTwoAddresses(t *testing.T) {
 	_, port, err := net.SplitHostPort(s.addr)
 	require.NoError(t, err)
 	d := keeps(t, "", s.addr, "localhost:"+port)
+	_, err = d.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.NoError(t, err)
 	one := func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 // sessions knows the node's open sessions by the callers' ids.
 type sessions struct {
 	workloads exchange.Workloads
-	broken    func() bool // whether the connection to the callers has ended
 	mu        sync.Mutex
 	open      map[string]execution.Session // guarded by mu
 }
@@ -28,7 +27,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 	if err != nil {
 		return err
 	}
-	defer s.leave(session)
+	defer leave(ctx, session)
 	s.mu.Lock()
 	s.open[o.SessionID] = session
 	s.mu.Unlock()
@@ -56,8 +55,8 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 }
 
 // leave closes a session. A caller whose connection broke did not: it may come back, to this execution or its receipt.
-func (s *sessions) leave(session execution.Session) {
-	if l, ok := session.(interface{ Lost() }); ok && s.broken() {
+func leave(ctx context.Context, session execution.Session) {
+	if l, ok := session.(interface{ Lost() }); ok && broken(ctx) {
 		l.Lost()
 		return
 	}

@@ -19,10 +19,16 @@ import (
 // ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; the caller dials
 // again. ready is called once control accepted the tunnel, with the id of its server if that said one.
 func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, ready func(serverID string)) error {
+	return c.serve(ctx, workloadsHandler(w), ready)
+}
+
+// serve is ServeWorkloads of a handler of workloads.
+func (c *Control) serve(ctx context.Context, workloads http.Handler, ready func(serverID string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
 	c.who().set(s.RequestHeader())
+	s.RequestHeader().Set(silentHeader, "true")
 	if err := s.Send(nil); err != nil {
 		return fromWire(err)
 	}
@@ -30,18 +36,20 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 		return fromWire(err)
 	}
 	conn := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
+	conn.suspects = c.suspects
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // http2 alone does not notice while the request body is open
 	if ready != nil {
 		ready(s.ResponseHeader().Get(serverHeader))
 	}
-	serveWorkloads(ctx, conn, c.tunnelled(w, conn.broken), timing{}) // the line finds out that the server is gone
+	if conn.await() { // the line finds out that the server is gone
+		serveWorkloads(ctx, conn, conn.broken, c.tunnelled(workloads), timing{})
+	}
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
 }
 
 // tunnelled is what control reaches through the tunnel: the workloads, and what the node's agent says of itself.
-func (c *Control) tunnelled(w exchange.Workloads, broken func() bool) http.Handler {
-	workloads := workloadsHandler(w, broken)
+func (c *Control) tunnelled(workloads http.Handler) http.Handler {
 	if c.faces == nil {
 		return workloads
 	}
@@ -81,8 +89,28 @@ func (n *Nodes) server() string {
 // remoteNode is a node at the other end of a tunnel.
 type remoteNode struct {
 	*workloadsClient
-	conn  net.Conn
-	agent http.RoundTripper
+	conn *streamConn
+	used func() (*http2.ClientConn, error) // HTTP/2 over conn, from the first request on
+}
+
+// newRemoteNode makes one. Nothing is sent before the first request: most tunnels are hardly ever used.
+func newRemoteNode(conn *streamConn) *remoteNode {
+	r := &remoteNode{conn: conn}
+	r.used = sync.OnceValues(func() (*http2.ClientConn, error) {
+		t := &http2.Transport{AllowHTTP: true, StrictMaxConcurrentStreams: true} // HTTP2 finds out that the node is gone
+		return t.NewClientConn(conn)
+	})
+	r.workloadsClient = newWorkloadsClient(&http.Client{Transport: r})
+	return r
+}
+
+// RoundTrip implements http.RoundTripper. Errors: Unavailable if the tunnel broke.
+func (r *remoteNode) RoundTrip(req *http.Request) (*http.Response, error) {
+	c, err := r.used()
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)
+	}
+	return c.RoundTrip(req)
 }
 
 // Workloads returns the node's workloads. Errors: Unavailable when it has no tunnel here.
@@ -106,25 +134,30 @@ func (n *Nodes) node(nodeID string) (*remoteNode, error) {
 
 // Agent returns what reaches the faces of the node's agent. Errors: Unavailable when it has no tunnel here.
 func (n *Nodes) Agent(nodeID string) (http.RoundTripper, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r, ok := n.conns[nodeID]
-	if !ok {
-		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected to this server", nodeID)
-	}
-	return r.agent, nil
+	return n.node(nodeID)
 }
 
-// serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one.
-func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk]) error {
+// Suspect has all nodes whose tunnels end here look whether the server still answers them, as it does not answer this one. It does not
+// wait for them.
+func (n *Nodes) Suspect(serverID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.conns {
+		go func() { _ = r.conn.say(&chunk{Suspect: serverID}) }() // ends when it is said, or when the tunnel breaks
+	}
+}
+
+// serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one. Nodes of before close a tunnel
+// in which nothing is said for some seconds: they are not silent.
+func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk], silent bool) error {
 	gone := make(chan struct{})
 	conn := newStreamConn(s.Receive, s.Send, sync.OnceFunc(func() { close(gone) }))
-	t := &http2.Transport{AllowHTTP: true, StrictMaxConcurrentStreams: true} // HTTP2 finds out that the node is gone
-	cc, err := t.NewClientConn(conn)
-	if err != nil {
-		return drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)
+	node := newRemoteNode(conn)
+	if !silent {
+		if _, err := node.used(); err != nil {
+			return drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)
+		}
 	}
-	node := &remoteNode{newWorkloadsClient(&http.Client{Transport: cc}), conn, cc}
 	n.mu.Lock()
 	old := n.conns[nodeID]
 	n.conns[nodeID] = node
@@ -154,21 +187,33 @@ type streamConn struct {
 	sendMu  sync.Mutex // one Send at a time
 	closed  bool       // guarded by sendMu
 	once    sync.Once
+
+	suspects func(serverID string) // is told of servers; nil: nobody is
 }
 
 func newStreamConn(receive func() (*chunk, error), send func(*chunk) error, onClose func()) *streamConn {
 	return &streamConn{receive: receive, send: send, onClose: onClose}
 }
 
-// Read returns the next bytes.
-func (c *streamConn) Read(p []byte) (int, error) {
+// await waits until there is something to read. It reports false if the stream ended.
+func (c *streamConn) await() bool {
 	for len(c.rest) == 0 {
 		m, err := c.receive()
 		if err != nil {
 			_ = c.Close()
-			return 0, io.EOF
+			return false
 		}
-		c.rest = m.Data
+		if c.rest = m.Data; m.Suspect != "" && c.suspects != nil {
+			c.suspects(m.Suspect)
+		}
+	}
+	return true
+}
+
+// Read returns the next bytes.
+func (c *streamConn) Read(p []byte) (int, error) {
+	if !c.await() {
+		return 0, io.EOF
 	}
 	n := copy(p, c.rest)
 	c.rest = c.rest[n:]
@@ -177,18 +222,25 @@ func (c *streamConn) Read(p []byte) (int, error) {
 
 // Write sends p as one chunk.
 func (c *streamConn) Write(p []byte) (int, error) {
-	c.sendMu.Lock()
-	if c.closed {
-		c.sendMu.Unlock()
-		return 0, net.ErrClosed
-	}
-	err := c.send(&chunk{Data: p})
-	c.sendMu.Unlock()
-	if err != nil {
-		_ = c.Close()
+	if err := c.say(&chunk{Data: p}); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// say sends a chunk.
+func (c *streamConn) say(m *chunk) error {
+	c.sendMu.Lock()
+	if c.closed {
+		c.sendMu.Unlock()
+		return net.ErrClosed
+	}
+	err := c.send(m)
+	c.sendMu.Unlock()
+	if err != nil {
+		_ = c.Close()
+	}
+	return err
 }
 
 // Close ends the connection. Once it has returned nothing is sent any more, so that a handler may return.

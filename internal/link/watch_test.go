@@ -67,3 +67,45 @@ func TestPing(t *testing.T) {
 	require.Eventually(t, func() bool { return line.ping(t.Context(), time.Millisecond) == nil }, time.Minute, time.Millisecond,
 		"who asks something finds out that there is no connection")
 }
+
+// Thousands of nodes ask their server rarely whether it lives. One that stands still they leave as soon as another one, which it does
+// not answer either, says so; one that answers they stay with, whatever is said of it.
+func TestASuspectedServerIsLookedAt(t *testing.T) {
+	list := stations(t)
+	d := keeps(t, "", list[0].addr)
+	_, err := d.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.NoError(t, err)
+	for _, s := range list {
+		reached(t, s)
+	}
+	d.mu.Lock()
+	d.pace = time.Hour // from the next look on
+	d.mu.Unlock()
+	d.doubt.Send()
+	main := func() (at *station, line *line) {
+		s, _, _ := d.mainServer()
+		for _, x := range list {
+			if x.addr == s.address {
+				at = x
+			}
+		}
+		return at, s.line
+	}
+	at, line := main()
+	heard := line.heard.Load()
+	for _, s := range list {
+		s.nodes.Suspect(at.id)
+	}
+	require.Eventually(t, func() bool { return line.heard.Load() > heard+1 }, time.Minute, time.Millisecond, "it is asked, and answers")
+	now, _ := main()
+	require.Equal(t, at.id, now.id)
+
+	close(at.proxy.paused)
+	for _, s := range list {
+		if s != at {
+			s.nodes.Suspect("another")
+			s.nodes.Suspect(at.id)
+		}
+	}
+	require.Eventually(t, func() bool { now, _ := main(); return now != at }, time.Minute, time.Millisecond)
+}

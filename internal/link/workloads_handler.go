@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 
 	"connectrpc.com/connect"
 
@@ -15,8 +16,14 @@ import (
 
 const chunkSize = 64 << 10
 
-// workloadsHandler serves a node's workloads to control. broken reports whether control is not connected any more.
-func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
+// workloadsHandler serves a node's workloads to control, over any number of connections (serveWorkloads). It is made when control
+// asks for the first time: it is larger than all else that a node keeps of a connection.
+func workloadsHandler(w exchange.Workloads) http.Handler {
+	made := sync.OnceValue(func() http.Handler { return newWorkloadsHandler(w) })
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { made().ServeHTTP(rw, r) })
+}
+
+func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 	mux := http.NewServeMux()
 	opts := handlerOptions
 	on := func(procedure string, f func(ctx context.Context, t *target) error) {
@@ -74,8 +81,8 @@ func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	streamed(mux, procLogs, opts, func(ctx context.Context, t *target, s *connect.ServerStream[exchange.LogChunk]) error {
 		return serveLogs(ctx, w, t.Log, s)
 	})
-	mux.Handle(procPipe, pipeHandler(w, opts))
-	open := &sessions{workloads: w, broken: broken, open: map[string]execution.Session{}}
+	mux.Handle(procPipe, pipeHandler(mux, opts))
+	open := &sessions{workloads: w, open: map[string]execution.Session{}}
 	streamed(mux, procSession, opts, open.serve)
 	unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*empty, error) {
 		return &empty{}, open.perform(ctx, op)

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -52,6 +53,8 @@ type Config struct {
 	// for the port's own, with an empty address: any of them is a proof. It is asked for those of the server that is dialled: the
 	// first is proved.
 	Secrets func(ctx context.Context, address string) []string
+
+	Accepted func() // told of each connection that is accepted, whoever dialled; may be nil
 
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -119,7 +122,9 @@ func (p *Port) accept() {
 		c, err := p.in.Accept()
 		switch {
 		case err == nil:
-			pause = 0
+			if pause = 0; p.cfg.Accepted != nil {
+				p.cfg.Accepted()
+			}
 			p.wait.Go(func() { p.sort(c) })
 		case errors.Is(err, net.ErrClosed) || p.ctx.Err() != nil:
 			return
@@ -200,7 +205,7 @@ func (p *Port) identifyClear(c net.Conn) (*listener, net.Conn, error) {
 		return nil, c, err
 	}
 	if first[0] != greeting(Raft)[0] { // HTTP/2 begins with another letter
-		return p.nodes, buffered, nil
+		return p.nodes, buffered.begun(), nil
 	}
 	line, err := buffered.r.ReadSlice('\n') // at most the buffer's size
 	if err != nil {
@@ -307,6 +312,29 @@ func greeting(proto Protocol) string { return string(proto) + "\n" }
 type peeked struct {
 	net.Conn
 	r *bufio.Reader
+}
+
+// begun returns the connection with no more than was read of it and nobody took: there may be thousands of nodes.
+func (c *peeked) begun() net.Conn {
+	rest, _ := c.r.Peek(c.r.Buffered()) // it has them
+	return &begun{Conn: c.Conn, rest: bytes.Clone(rest)}
+}
+
+// begun is a connection of which the beginning was read.
+type begun struct {
+	net.Conn
+	rest []byte // of the beginning; owned by the reader
+}
+
+// Read implements net.Conn.
+func (c *begun) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		c.rest = nil
+		return c.Conn.Read(b)
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
 }
 
 func newPeeked(c net.Conn) *peeked { return &peeked{Conn: c, r: bufio.NewReaderSize(c, mostSaid)} }

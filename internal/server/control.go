@@ -120,6 +120,7 @@ func (a *Agent) openFront(c *control) {
 	c.front = nodes.New(nodes.Deps{
 		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock,
 		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
+		Suspect: a.remote.Suspect,
 		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},
 	})
 }
@@ -178,6 +179,7 @@ func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", 
 func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 	return []lifecycle.Part{
 		{Name: "servers", Run: c.servers.Run},
+		{Name: "watch of servers", Run: c.front.Watch},
 		{Name: "first configuration", Run: func(ctx context.Context) error { return c.configureFirst(ctx, cfg) }},
 		{Name: "leader", Run: func(ctx context.Context) error {
 			c.log.Follow(ctx, func(term context.Context) { c.leader.Lead(term, c.log) })

@@ -70,6 +70,7 @@ type Deps struct {
 	Control exchange.Controller // that of this server, which decides only while it leads
 	Gate    Gate
 	Holds   func(nodeID string) bool // whether this server reaches the node
+	Suspect func(serverID string)    // tells the nodes that this server reaches that another server does not answer it
 	Log     Log
 	Store   *store.Store
 	Clock   clock.Clock
@@ -78,7 +79,7 @@ type Deps struct {
 // Front is control as nodes see it at this server: an exchange.Controller and a link.Authenticator.
 type Front struct {
 	deps    Deps
-	indexes *gather[struct{}, uint64]
+	current *gather[struct{}, struct{}]
 	beats   *gather[string, exchange.Registration]
 	pushes  *gather[push, struct{}]
 
@@ -103,7 +104,7 @@ type proof struct {
 // New returns the front of this server. In a cluster its mux answers the others' from then on.
 func New(deps Deps) *Front {
 	f := &Front{deps: deps, proven: map[string]proof{}, through: map[string]*link.Piped{}}
-	f.indexes = &gather[struct{}, uint64]{clock: deps.Clock, send: f.askIndex, most: 1}
+	f.current = &gather[struct{}, struct{}]{clock: deps.Clock, send: f.catchUp, most: 2}
 	f.beats = &gather[string, exchange.Registration]{clock: deps.Clock, send: f.sendBeats, most: 1}
 	f.pushes = &gather[push, struct{}]{clock: deps.Clock, send: f.sendPushes, most: 8}
 	if deps.Servers.Clustered() {
@@ -225,21 +226,28 @@ func (f *Front) Current(ctx context.Context) error {
 	if !f.deps.Servers.Clustered() {
 		return nil
 	}
-	index, err := f.indexes.ask(ctx, struct{}{})
+	_, err := f.current.ask(ctx, struct{}{})
+	return err
+}
+
+// catchUp waits until this server's state has all that the leader's has now, once for all who ask: thousands that each waited for
+// the state would be woken up by every entry of the log.
+func (f *Front) catchUp(ctx context.Context, list []struct{}) ([]result[struct{}], error) {
+	index, err := f.askIndex(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wait, cancel := f.deps.Clock.WithTimeout(ctx, hold)
 	defer cancel()
 	for {
 		changed := f.deps.Store.WatchAny()
 		if f.deps.Store.Snapshot().Index() >= index {
-			return nil
+			return make([]result[struct{}], len(list)), nil
 		}
 		select {
 		case <-changed:
 		case <-wait.Done():
-			return drover.Errorf(drover.Unavailable, "this server's state is older than the leader's")
+			return nil, drover.Errorf(drover.Unavailable, "this server's state is older than the leader's")
 		}
 	}
 }

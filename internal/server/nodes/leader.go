@@ -67,6 +67,7 @@ func whileItLeads[T any](ctx context.Context, f *Front, leader string, call func
 // answer registers what this server answers while it leads.
 func (f *Front) answer(mux *peercall.Mux) {
 	peercall.Handle(mux, procHolds, func(_ context.Context, _, nodeID string) (bool, error) { return f.deps.Holds(nodeID), nil })
+	peercall.Handle(mux, procAlive, func(context.Context, string, struct{}) (struct{}, error) { return struct{}{}, nil })
 	peercall.Handle(mux, procIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) { return f.index(ctx) })
 	peercall.Handle(mux, procRegister, func(ctx context.Context, _ string, n *drover.Node) (exchange.Registration, error) {
 		return f.deps.Control.Register(ctx, n)
@@ -110,16 +111,11 @@ func each[In, Out any](list []In, do func(In) (Out, error)) []result[Out] {
 	return out
 }
 
-// askIndex asks for the index of the leader's state once for all.
-func (f *Front) askIndex(ctx context.Context, list []struct{}) ([]result[uint64], error) {
-	index, err := atLeader(ctx, f, f.index, func(ctx context.Context, address string) (uint64, error) {
+// askIndex asks for the index of the leader's state.
+func (f *Front) askIndex(ctx context.Context) (uint64, error) {
+	return atLeader(ctx, f, f.index, func(ctx context.Context, address string) (uint64, error) {
 		return peercall.Call[uint64](ctx, f.deps.Servers.Client(), address, procIndex, struct{}{})
 	})
-	out := make([]result[uint64], len(list))
-	for i := range out {
-		out[i].Value = index
-	}
-	return out, err
 }
 
 func (f *Front) sendBeats(ctx context.Context, nodes []string) ([]result[exchange.Registration], error) {

@@ -45,6 +45,8 @@ type one struct {
 	fsm    *fsm.FSM
 	stands chan struct{} // while it is open the server answers nothing; nil: it answers
 
+	suspects chan string // of which the nodes are told
+
 	mu     sync.Mutex // guards what follows
 	beats  []string
 	pushed map[string]int
@@ -140,7 +142,7 @@ func newTown(t *testing.T) *town {
 		require.NoError(t, err)
 		o := &one{
 			town: w, self: servers.Server{ID: id, Address: l.Addr().String(), Alive: true}, mux: peercall.NewMux(),
-			store: store.New(), pushed: map[string]int{},
+			store: store.New(), pushed: map[string]int{}, suspects: make(chan string, 100),
 		}
 		o.fsm = fsm.New(o.store, nil)
 		var d net.Dialer
@@ -151,7 +153,10 @@ func newTown(t *testing.T) *town {
 			}
 			return c, nil
 		}, clock.Wall{})
-		o.Front = New(Deps{Servers: o, Control: deciding{o}, Gate: gate{o}, Holds: o.Holds, Log: o, Store: o.store, Clock: clock.Wall{}})
+		o.Front = New(Deps{
+			Servers: o, Control: deciding{o}, Gate: gate{o}, Holds: o.Holds, Log: o, Store: o.store, Clock: clock.Wall{},
+			Suspect: func(serverID string) { o.suspects <- serverID },
+		})
 		handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if o.stands != nil {
 				select {
