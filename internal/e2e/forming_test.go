@@ -122,7 +122,7 @@ func (r *region) measured(leads int) {
 		seen := exportedMetrics(t, r.list[leads].addr)
 		for _, name := range []string{
 			"nomad_nomad_leader_reconcile", "nomad_nomad_eval_ack", "nomad_nomad_rpc_request", "nomad_nomad_rpc_query",
-			"nomad_nomad_rpc_raft_handoff", "nomad_nomad_job_status_pending", "nomad_nomad_job_summary_queued",
+			"nomad_nomad_rpc_raft_handoff", "nomad_nomad_rpc_accept_conn", "nomad_nomad_job_status_pending", "nomad_nomad_job_summary_queued",
 		} {
 			if !seen[name] {
 				return false, "no " + name

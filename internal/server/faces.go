@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"time"
 
@@ -170,8 +171,10 @@ func (a *Agent) rpcPart() lifecycle.Part {
 			}
 			err = srv.Serve(peers.Nodes()) // whose handshakes are done
 		case secure != nil:
+			srv.ConnState = a.accepted
 			err = srv.ServeTLS(a.rpc, "", "")
 		default:
+			srv.ConnState = a.accepted
 			err = srv.Serve(a.rpc)
 		}
 		if ctx.Err() != nil {
@@ -181,18 +184,46 @@ func (a *Agent) rpcPart() lifecycle.Part {
 	}}
 }
 
+// accepted counts connections, where the port is not split (servers.Listen does it there).
+func (a *Agent) accepted(_ net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		a.samples.Count("nomad.nomad.rpc.accept_conn", 1)
+	}
+}
+
 type nodesFunc func(nodeID string) (exchange.Workloads, error)
 
 // Workloads implements allocations.Nodes of the Nomad face.
 func (f nodesFunc) Workloads(nodeID string) (exchange.Workloads, error) { return f(nodeID) }
 
-// counted counts the calls of nodes and of other servers, and those of them that only read.
+// counted counts the calls of nodes and of other servers, those of them that only read, and those that are answered with an error.
 func (a *Agent) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.samples.Count("nomad.nomad.rpc.request", 1)
 		if r.Method == http.MethodGet {
 			a.samples.Count("nomad.nomad.rpc.query", 1)
 		}
-		next.ServeHTTP(w, r)
+		answer := &failing{ResponseWriter: w}
+		if next.ServeHTTP(answer, r); answer.failed {
+			a.samples.Count("nomad.nomad.rpc.request_error", 1)
+		}
 	})
 }
+
+// failing notes whether a request is answered with an error.
+type failing struct {
+	http.ResponseWriter
+	failed bool
+}
+
+// WriteHeader begins the answer.
+func (w *failing) WriteHeader(status int) {
+	w.failed = status >= http.StatusBadRequest
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Flush implements http.Flusher.
+func (w *failing) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // who cannot has sent all
+
+// Unwrap is for http.ResponseController.
+func (w *failing) Unwrap() http.ResponseWriter { return w.ResponseWriter }

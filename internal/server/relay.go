@@ -27,7 +27,7 @@ func (a *Agent) openRelay() *relay.Relay {
 	})
 	return relay.New(relay.Config{Hold: config.Duration(a.cfg.Server.RPCHold, 0), Authority: a.cfg.Authority()}, relay.Deps{
 		Servers: &knownServers{Servers: c.servers}, Owner: a.owner, Ready: c.log.Ready, Linearize: c.linearize,
-		Node:  a.info().LocalNode(),
+		Abroad: func(region string) { a.samples.Count("nomad.nomad.rpc.cross_region."+region, 1) }, Node: a.info().LocalNode(),
 		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "relay"),
 	})
 }

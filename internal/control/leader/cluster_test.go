@@ -33,6 +33,8 @@ type memoryLog struct {
 	index uint64
 	count map[command.Kind]int
 	full  bool // as a full disk: nothing is taken
+	death *death
+	dead  bool // the leader has died: it writes nothing any more
 }
 
 func (l *memoryLog) setFull(full bool) {
@@ -54,9 +56,22 @@ func (l *memoryLog) Propose(ctx context.Context, c command.Command) (uint64, any
 	if l.full {
 		return 0, nil, drover.Errorf(drover.Exhausted, "writes are refused: no space left")
 	}
+	lost := drover.Errorf(drover.NotLeader, "leadership was lost while proposing; it may still be applied")
+	dies, written := l.death.at(c.Kind(), l.count[command.KindApplyPlans])
+	if dies {
+		defer close(l.death.died)
+	}
+	if l.dead || dies && !written {
+		l.dead = true
+		return 0, nil, lost
+	}
 	l.index++
 	l.count[c.Kind()]++
 	result, err := l.fsm.Apply(l.index, data)
+	if dies {
+		l.dead = true
+		return 0, nil, lost
+	}
 	return l.index, result, err
 }
 
@@ -244,7 +259,11 @@ func (a *agent) pull(ctx context.Context) {
 			})
 		}
 		if err := a.c.nodes.Push(ctx, a.node.ID, updates); err != nil {
-			return
+			since = 0
+			clear(reported)
+			if drover.CodeOf(err) == drover.NotFound || !clock.Sleep(ctx, clock.Wall{}, time.Second) {
+				return
+			}
 		}
 	}
 }

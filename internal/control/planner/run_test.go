@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 func TestLonePlanIsCommittedWithItsEvaluation(t *testing.T) {
@@ -35,6 +40,33 @@ func TestLonePlanIsCommittedWithItsEvaluation(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, r.RefreshIndex)
 	require.NotContains(t, f.evals, "e2", "the evaluation is not done")
+}
+
+// Each node that is refused is counted, by its id.
+func TestRefusedNodesAreCounted(t *testing.T) {
+	t.Parallel()
+	f := newFakeState()
+	f.nodes["n"], f.nodes["full"], f.nodes["gone"] = node("n", 10), node("full", 1), node("gone", 10)
+	f.nodes["gone"].Status = drover.NodeStatusDown
+	metrics := telemetry.NewMetrics(clock.Wall{})
+	p := newPlanner(f, Config{})
+	p.deps.Samples = metrics.Samples()
+	start(t, p)
+	for range 2 {
+		_, err := p.Submit(t.Context(), place(alloc("a", "n", 2), alloc("b", "full", 2), alloc("c", "gone", 2)), nil)
+		require.NoError(t, err)
+	}
+	w := httptest.NewRecorder()
+	metrics.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/metrics?format=prometheus", nil))
+	var counted []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "nomad_nomad_plan_node_rejected") {
+			counted = append(counted, strings.TrimSpace(line))
+		}
+	}
+	require.ElementsMatch(t, []string{
+		`nomad_nomad_plan_node_rejected{node_id="full"} 2`, `nomad_nomad_plan_node_rejected{node_id="gone"} 2`,
+	}, counted)
 }
 
 // TestFollowUpsOfAcceptedPartsAreCommitted: seed 9791 of the simulation. A plan evicted an allocation on one node and was

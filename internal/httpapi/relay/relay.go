@@ -35,6 +35,8 @@ type Deps struct {
 	// Linearize returns once this server has all that was acknowledged anywhere before it was called, as the leader confirmed
 	// with a majority. Errors: NotLeader, Unavailable.
 	Linearize func(ctx context.Context) error
+	// Abroad is told of each request that goes to another region; nil: nobody is.
+	Abroad func(region string)
 	// Node is the id of the node in this process, which requests that name none mean; "" if there is none.
 	Node  string
 	Clock clock.Clock
@@ -48,6 +50,7 @@ type Relay struct {
 	owner     func(ctx context.Context, place httpapi.Place, key string) (string, error)
 	ready     func(ctx context.Context) error
 	linearize func(ctx context.Context) error
+	told      func(region string)
 	local     string // the node in this process
 	clock     clock.Clock
 	log       *slog.Logger
@@ -60,7 +63,8 @@ type Relay struct {
 func New(cfg Config, d Deps) *Relay {
 	cfg.Hold, cfg.Idle = cmp.Or(cfg.Hold, 5*time.Second), cmp.Or(cfg.Idle, 64)
 	l := &Relay{
-		cfg: cfg, servers: d.Servers, owner: d.Owner, ready: d.Ready, linearize: d.Linearize, local: d.Node, clock: d.Clock, log: d.Log,
+		cfg: cfg, servers: d.Servers, owner: d.Owner, ready: d.Ready, linearize: d.Linearize, told: d.Abroad,
+		local: d.Node, clock: d.Clock, log: d.Log,
 	}
 	l.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -149,7 +153,11 @@ func (a *attempt) decide(ctx context.Context) (target, error) {
 		region = a.cfg.Authority
 	}
 	if !a.node && region != "" && region != a.servers.Self().Region {
-		return a.inRegion(region)
+		to, err := a.inRegion(region)
+		if err == nil && a.told != nil {
+			a.told(region)
+		}
+		return to, err
 	}
 	switch a.place {
 	case httpapi.AtHere, httpapi.AtAny:

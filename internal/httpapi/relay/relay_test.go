@@ -87,9 +87,9 @@ func TestPlaces(t *testing.T) {
 		}
 		return strings.TrimPrefix(key, "at-"), nil
 	}
-	caught := make(chan struct{}, 1)
+	caught, abroad := make(chan struct{}, 1), make(chan string, 1)
 	w, s := three(t, func(_ *Config, d *Deps) {
-		d.Owner = owner
+		d.Owner, d.Abroad = owner, func(region string) { abroad <- region }
 		d.Linearize = func(context.Context) error { caught <- struct{}{}; return nil }
 	}, func() []httpapi.Route {
 		return []httpapi.Route{
@@ -142,6 +142,8 @@ func TestPlaces(t *testing.T) {
 		require.Equal(t, "", got.header.Get(httpapi.RefusedHeader))
 	}
 	require.Len(t, caught, 1)
+	require.Equal(t, "west", <-abroad)
+	require.Empty(t, abroad, "nobody knows east")
 	for body, by := range map[string]string{
 		`{"files": [{"path": "x", "environment": "at-b"}], "Environment": "at-c"}`: "c",
 		`{"environment": "at-b", "x": {"y": [1]}}`:                                 "b",

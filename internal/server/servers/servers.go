@@ -118,6 +118,7 @@ func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	}
 	s.port = peer.Split(in, peer.Config{
 		Self: s.identity, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
+		Accepted: func() { deps.Samples.Count("nomad.nomad.rpc.accept_conn", 1) },
 	})
 	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)
 	peercall.Handle(s.mux, procStatus, s.answerStatus)
