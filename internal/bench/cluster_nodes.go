@@ -33,7 +33,8 @@ func nodesCommand(app *term.App) *cobra.Command {
 					fmt.Fprintln(app.Err, "profiles of simulated nodes:", err)
 				}
 			}()
-			cluster.RunNodes(ctx, clock.Wall{}, args[2:], first, count, func() { fmt.Fprintln(app.Out, "registered") })
+			cluster.RunNodes(ctx, clock.Wall{}, args[2:], first, count, func() { fmt.Fprintln(app.Out, "registered") },
+				func() { fmt.Fprintln(app.Out, "connected") })
 			return nil
 		},
 	}
@@ -56,7 +57,18 @@ func (m *planes) manyNodes(ctx context.Context) error {
 			return err
 		}
 		defer nodes.Close()
+		profiled, err := m.profile(ctx, p, nodes, "registration")
+		if err != nil {
+			return err
+		}
+		if err := nodes.Await(ctx); err != nil {
+			return err
+		}
 		m.report("registered", m.now().Sub(begin).Seconds(), "s", "≤ 60", "")
+		if err := nodes.Await(ctx); err != nil {
+			return err
+		}
+		m.report("each connected with all servers", m.now().Sub(begin).Seconds(), "s", "", "")
 		m.reportRoles("registration", rolesOf(p, leads, nodes).since(before), m.nodeCount)
 		m.report("memory of the servers a node", (serversMB(p)-empty)*1e3/float64(m.nodeCount), "kB", "", "")
 		simulated := 0.0
@@ -64,6 +76,9 @@ func (m *planes) manyNodes(ctx context.Context) error {
 			simulated += memoryMB(c.Process.Pid, "VmRSS")
 		}
 		m.report("memory of a simulated node", simulated*1e3/float64(m.nodeCount), "kB", "", "")
+		if err := profiled(); err != nil {
+			return err
+		}
 		if err := m.manyAllocs(ctx, p, leads, nodes); err != nil {
 			return err
 		}

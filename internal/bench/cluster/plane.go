@@ -106,7 +106,7 @@ func serverText(i int, gossip []string, rpc string) string {
 	_, port, _ := net.SplitHostPort(rpc) // of a listener
 	text := fmt.Sprintf("name = \"s%d\"\nports {\n  rpc = %s\n%s}\nclient {\n  enabled = false\n}\nautopilot {\n"+
 		"  server_stabilization_time = \"1s\"\n}\n", i, port, "%s")
-	server := "  enabled = true\n  join_token = \"" + secret + "\"\n"
+	server := "  enabled = true\n  job_max_count = 0\n  join_token = \"" + secret + "\"\n"
 	serf := ""
 	if len(gossip) > 1 {
 		var join []string

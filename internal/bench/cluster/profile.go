@@ -53,7 +53,8 @@ func (a *Agent) fetch(ctx context.Context, path, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// Profile has each process of simulated nodes keep a CPU profile from now until Profiled, as dir/name-nodesN.cpu.prof.
+// Profile has each process of simulated nodes keep a CPU profile from now until Profiled, as dir/name-nodesN.cpu.prof, and one of its
+// memory then, as dir/name-nodesN.heap.prof.
 func (n *Nodes) Profile(dir, name string) error {
 	for i, in := range n.inputs {
 		if _, err := fmt.Fprintf(in, "profile %s\n", filepath.Join(dir, fmt.Sprintf("%s-nodes%d", name, i))); err != nil {
@@ -76,12 +77,17 @@ func (n *Nodes) Profiled() error {
 // Obey does what lines of a process's input say (Nodes.Profile), until it ends.
 func Obey(lines io.Reader) error {
 	scan := bufio.NewScanner(lines)
+	last := ""
 	for scan.Scan() {
 		name, found := strings.CutPrefix(scan.Text(), "profile ")
 		if !found {
 			pprof.StopCPUProfile() // its file is whole then
+			if err := keepHeap(last + ".heap.prof"); err != nil {
+				return err
+			}
 			continue
 		}
+		last = name
 		file, err := os.Create(name + ".cpu.prof")
 		if err != nil {
 			return err
@@ -91,4 +97,13 @@ func Obey(lines io.Reader) error {
 		}
 	}
 	return scan.Err()
+}
+
+// keepHeap keeps what the process has in memory.
+func keepHeap(name string) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }
