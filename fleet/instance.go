@@ -125,6 +125,8 @@ type Durable struct {
 	ReadyAt    time.Time // when it first became active
 	IdleAt     time.Time // since when it has no work, in the log: when this was written; zero while busy
 	GoneAt     time.Time // zero while it is there
+	// Of is the tag of the cluster whose machine it is, one of Identity.Former; "" = it is ours.
+	Of string `codec:",omitempty" json:",omitempty"`
 }
 
 // Instance is a machine that the fleet bought, or is about to: what is kept of it, and what the cloud and its agent tell.

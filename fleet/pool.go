@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // Pool is a pool of the fleet as it is stored: its policy, and what operators want of it.
 type Pool struct {
 	Name          string
@@ -30,11 +32,57 @@ func (p *Pool) Effective() *Policy {
 	return &e
 }
 
-// Identity is who this Drover is to clouds. It is made once and never changes.
+// Identity is who this Drover is to clouds. Owner is made once and never changes.
 type Identity struct {
-	Owner string // tag of its machines
+	Owner string // tag of its machines, unless the configuration gives another
 	Key   []byte // signs the tokens of machines
 	Seed  uint64
+
+	// Also are further tags of machines that are ours: what the configuration gave, or gives.
+	Also []string
+	// Former are the tags of clusters whose archives were restored here. They may live on somewhere: a machine of theirs becomes
+	// ours when its agent calls here, and nobody here destroys it before.
+	Former []string
+}
+
+// Owns reports whether machines with the tag are surely ours.
+func (i *Identity) Owns(tag string) bool {
+	return tag != "" && (tag == i.Owner || slices.Contains(i.Also, tag))
+}
+
+// Called returns the identity of a fleet whose machines have this tag, too.
+func (i *Identity) Called(tag string) Identity {
+	next := *i
+	if tag != "" && !i.Owns(tag) {
+		next.Also = append(slices.Clone(i.Also), tag)
+	}
+	next.Former = slices.DeleteFunc(slices.Clone(i.Former), next.Owns)
+	return next
+}
+
+// Restored returns the identity after an archive's state was restored: the key is the archive's, because its machines have tokens
+// of it, and the names remain the present ones. Those of the archive are added: as ours if one of them was ours before, and else as
+// those of another cluster. Either may be nil: the present one in a state that never had a fleet, which gets no Owner by this.
+func Restored(present, archived *Identity) *Identity {
+	if archived == nil {
+		return present
+	}
+	if present == nil {
+		present = &Identity{}
+	}
+	next := Identity{Owner: present.Owner, Key: archived.Key, Seed: archived.Seed, Also: slices.Clone(present.Also)}
+	theirs := append([]string{archived.Owner}, archived.Also...)
+	former := slices.Concat(present.Former, archived.Former)
+	if slices.ContainsFunc(theirs, present.Owns) {
+		next.Also = append(next.Also, theirs...)
+	} else {
+		former = append(former, theirs...)
+	}
+	slices.Sort(next.Also)
+	next.Also = slices.DeleteFunc(slices.Compact(next.Also), func(tag string) bool { return tag == "" || tag == next.Owner })
+	slices.Sort(former)
+	next.Former = slices.DeleteFunc(slices.Compact(former), func(tag string) bool { return tag == "" || next.Owns(tag) })
+	return &next
 }
 
 // InstanceRecord is a machine as the raft log knows it: recorded before it is asked for, kept until it is gone. What

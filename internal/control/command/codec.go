@@ -64,6 +64,7 @@ var kinds = [kindEnd]func() Command{
 	KindRestoreState:           func() Command { return new(RestoreState) },
 	KindSetAutopilot:           func() Command { return new(SetAutopilot) },
 	KindApplyFleetPools:        func() Command { return new(ApplyFleetPools) },
+	KindNameFleet:              func() Command { return new(NameFleet) },
 	KindBootstrapACL:           func() Command { return new(BootstrapACL) },
 	KindUpsertACLTokens:        func() Command { return new(UpsertACLTokens) },
 	KindDeleteACLTokens:        func() Command { return new(DeleteACLTokens) },

@@ -7,6 +7,10 @@ import (
 // InitFleet makes the fleet's identity, unless there is one. Result: nil.
 type InitFleet struct{ Identity fleet.Identity }
 
+// NameFleet says that machines with the tag are ours, too: those of the configured owner, or of a cluster whose archive was restored
+// here and which the operator says is gone. A fleet without an Owner gets this one. Result: nil.
+type NameFleet struct{ Tag string }
+
 // PutFleetPools stores pools of the fleet, and makes the node pools that their machines join. Result: nil.
 // Errors: Invalid.
 type PutFleetPools struct{ Pools []*fleet.Pool }
@@ -36,6 +40,9 @@ type BindFleetNode struct{ Instance, Node string }
 
 // Kind implements Command.
 func (*InitFleet) Kind() Kind { return KindInitFleet }
+
+// Kind implements Command.
+func (*NameFleet) Kind() Kind { return KindNameFleet }
 
 // Kind implements Command.
 func (*PutFleetPools) Kind() Kind { return KindPutFleetPools }

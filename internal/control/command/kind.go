@@ -54,6 +54,7 @@ const (
 	KindRestoreState
 	KindSetAutopilot
 	KindApplyFleetPools
+	KindNameFleet
 	KindBootstrapACL
 	KindUpsertACLTokens
 	KindDeleteACLTokens
@@ -110,6 +111,7 @@ var kindNames = [...]string{
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 	"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
 	"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot", "ApplyFleetPools",
+	"NameFleet",
 	"BootstrapACL", "UpsertACLTokens", "DeleteACLTokens", "UpsertACLPolicies", "DeleteACLPolicies", "UpsertACLRoles",
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 }

@@ -19,6 +19,7 @@ func TestKindsKeepTheirNumbers(t *testing.T) {
 		"Reap", "RecordScaling", "SetNodeMeta", "InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 		"TellExecutions", "InitCluster", "DispatchJob", "RecordExecutions",
 		"BeginIncarnation", "EndIncarnation", "RecordRunners", "RaiseVersion", "RestoreState", "SetAutopilot", "ApplyFleetPools",
+		"NameFleet",
 	} {
 		k := Kind(i + 1)
 		require.Equal(t, name, k.String(), "number %d", k)

@@ -19,6 +19,9 @@ var gates = map[string]string{
 	"drover.Allocation.Lease":    "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported": "only the state machine sets it, to the order of a report, which needs version 2",
 	"exchange.AllocUpdate.Order": "control/assignment leaves it out before version 2",
+	"fleet.Identity.Also":        "only NameFleet and RestoreState add to it, which need version 2",
+	"fleet.Identity.Former":      "only RestoreState adds to it, which needs version 2",
+	"fleet.Durable.Of":           "only RestoreState sets it, which needs version 2",
 }
 
 // TestShapes fails when what is written to the log changes without a cluster version. It says what to do then.

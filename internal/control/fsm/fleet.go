@@ -1,19 +1,24 @@
 package fsm
 
 import (
+	"slices"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
 // applyFleet dispatches the fleet's commands. It is the last of the three dispatchers: a command that it does not know
-// is a defect of this program, and the error is Internal. The identity is written once and never changed.
+// is a defect of this program, and the error is Internal. The identity is made once; it only gets further names.
 func (e *entry) applyFleet(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.InitFleet:
 		if e.txn.FleetIdentity() == nil {
 			e.txn.PutFleetIdentity(&c.Identity)
 		}
+		return nil, nil
+	case *command.NameFleet:
+		e.nameFleet(c.Tag)
 		return nil, nil
 	case *command.PutFleetPools:
 		return nil, e.putFleetPools(c.Pools)
@@ -29,6 +34,53 @@ func (e *entry) applyFleet(c command.Command) (any, error) {
 		return nil, e.bindFleetNode(c)
 	}
 	return nil, drover.Errorf(drover.Internal, "command %s has no apply function", c.Kind())
+}
+
+// nameFleet makes the machines with the tag ours, if there is a fleet.
+func (e *entry) nameFleet(tag string) {
+	who := e.txn.FleetIdentity()
+	if who == nil || tag == "" {
+		return
+	}
+	next := who.Called(tag)
+	if who.Owner == "" {
+		next = *who
+		next.Owner = tag
+	}
+	e.txn.PutFleetIdentity(&next)
+	e.inheritMachines(&next)
+}
+
+// keepFleet has the fleet go on as who it was before an archive's state came in its place. Machines of the archive that are of another
+// cluster, which may go on, too, are marked so.
+func (e *entry) keepFleet(present *fleet.Identity) {
+	archived := e.txn.FleetIdentity()
+	next := fleet.Restored(present, archived)
+	if next == nil {
+		return
+	}
+	e.txn.PutFleetIdentity(next)
+	if archived != nil && !next.Owns(archived.Owner) {
+		for _, i := range slices.Collect(e.txn.FleetInstances("")) {
+			if i.Of == "" && i.State != fleet.InstanceGone {
+				of := *i
+				of.Of = archived.Owner
+				e.txn.PutFleetInstance(&of)
+			}
+		}
+	}
+	e.inheritMachines(next)
+}
+
+// inheritMachines unmarks machines that turned out to be ours.
+func (e *entry) inheritMachines(who *fleet.Identity) {
+	for _, i := range slices.Collect(e.txn.FleetInstances("")) {
+		if who.Owns(i.Of) {
+			ours := *i
+			ours.Of = ""
+			e.txn.PutFleetInstance(&ours)
+		}
+	}
 }
 
 // putFleetPools stores all the pools or none, and makes the node pools that their machines join. Errors: Invalid.
@@ -72,15 +124,19 @@ func (e *entry) deleteFleetPools(c *command.DeleteFleetPools) {
 }
 
 // updateFleet stores what the fleet's loop observed and decided. The loop works on an older state, so two fields are
-// not taken back: the amount charged never decreases, and a bound node stays bound. Only a new state or behavior makes
-// an event.
+// not taken back: the amount charged never decreases, and a bound node stays bound; nor is whose machine it is. Only a new state or
+// behavior makes an event.
 func (e *entry) updateFleet(c *command.UpdateFleet) {
+	who := e.txn.FleetIdentity()
 	for _, i := range c.Put {
 		if i == nil || i.ID == "" {
 			continue
 		}
 		next := *i
 		next.CreateIndex, next.ModifyIndex = e.index, e.index
+		if who != nil && who.Owns(next.Of) {
+			next.Of = ""
+		}
 		old := e.txn.FleetInstance(i.ID)
 		if old != nil {
 			next.CreateIndex = old.CreateIndex

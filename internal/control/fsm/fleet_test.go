@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"compress/gzip"
 	"testing"
 	"time"
 
@@ -106,4 +107,62 @@ func TestPoolsAreAppliedToWhatWasSeen(t *testing.T) {
 	_, err = apply(t, f, 14, &command.ApplyFleetPools{Pools: pool(3), Version: 12})
 	require.NoError(t, err)
 	require.Equal(t, 3, f.Store().Snapshot().FleetPool("std").Policy.Max)
+}
+
+// TestARestoredFleetIsNotAnotherClusters: after a restore into another cluster its own machines are its own yet, and those of the
+// archive are marked until a person says that they are ours; within one cluster nothing changes.
+func TestARestoredFleetIsNotAnotherClusters(t *testing.T) {
+	t.Parallel()
+	rows := func(f *FSM, ids ...string) {
+		var put []*fleet.InstanceRecord
+		for _, id := range ids {
+			put = append(put, &fleet.InstanceRecord{Durable: fleet.Durable{ID: id, Pool: "p", State: fleet.InstanceActive}})
+		}
+		put = append(put, &fleet.InstanceRecord{Durable: fleet.Durable{ID: "gone", State: fleet.InstanceGone}})
+		_, err := apply(t, f, f.Store().Index()+1, &command.UpdateFleet{Put: put})
+		require.NoError(t, err)
+	}
+	a, b := New(store.New(), nil), New(store.New(), nil)
+	for owner, f := range map[string]*FSM{"a": a, "b": b} {
+		_, err := apply(t, f, 10, &command.InitFleet{Identity: fleet.Identity{Owner: owner, Key: []byte(owner)}})
+		require.NoError(t, err)
+	}
+	rows(a, "a1", "a2")
+	rows(b, "b1")
+	var archived bytes.Buffer
+	require.NoError(t, a.Snapshot(&archived))
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	_, err := zip.Write(archived.Bytes())
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	for name, f := range map[string]*FSM{"a": a, "b": b} {
+		_, err := apply(t, f, f.Store().Index()+1, &command.RestoreState{ID: "r", Data: zipped.Bytes(), Last: true})
+		require.NoError(t, err)
+		s := f.Store().Snapshot()
+		require.Equal(t, name, s.FleetIdentity().Owner)
+		require.Equal(t, "a", string(s.FleetIdentity().Key), "machines of the archive have tokens of its key")
+		require.Empty(t, s.FleetInstance("gone").Of)
+		require.Nil(t, s.FleetInstance("b1"), "the cloud's list brings it back")
+	}
+	require.Empty(t, a.Store().Snapshot().FleetInstance("a1").Of)
+	require.Empty(t, a.Store().Snapshot().FleetIdentity().Former)
+	s := b.Store().Snapshot()
+	require.Equal(t, []string{"a"}, s.FleetIdentity().Former)
+	require.Equal(t, "a", s.FleetInstance("a1").Of)
+
+	_, err = apply(t, b, s.Index()+1, &command.UpdateFleet{Put: []*fleet.InstanceRecord{{Durable: fleet.Durable{
+		ID: "a1", Pool: "p", State: fleet.InstanceRegistered,
+	}}}})
+	require.NoError(t, err)
+	require.Empty(t, b.Store().Snapshot().FleetInstance("a1").Of, "its agent called")
+	_, err = apply(t, b, s.Index()+2, &command.NameFleet{Tag: "a"})
+	require.NoError(t, err)
+	late := &fleet.InstanceRecord{Durable: fleet.Durable{ID: "a2", State: fleet.InstanceOrphaned, Of: "a"}}
+	_, err = apply(t, b, s.Index()+3, &command.UpdateFleet{Put: []*fleet.InstanceRecord{late}})
+	require.NoError(t, err)
+	s = b.Store().Snapshot()
+	require.Equal(t, []string{"a"}, s.FleetIdentity().Also)
+	require.Empty(t, s.FleetIdentity().Former)
+	require.Empty(t, s.FleetInstance("a2").Of, "a loop that did not hear of it yet takes it not back")
 }

@@ -96,8 +96,8 @@ func (f *FSM) restoreState(index uint64, c *command.RestoreState) error {
 	return err
 }
 
-// replace replaces the state by the snapshot. The cluster remains what it is, in a later epoch. All tables count as changed, so that
-// whoever waits for a change hears of it.
+// replace replaces the state by the snapshot. The cluster remains what it is, in a later epoch, and so does its fleet. All tables count
+// as changed, so that whoever waits for a change hears of it.
 func (f *FSM) replace(index uint64, p *parts, c *command.RestoreState) error {
 	readers := make([]io.Reader, len(p.data))
 	for i, data := range p.data {
@@ -123,6 +123,7 @@ func (f *FSM) replace(index uint64, p *parts, c *command.RestoreState) error {
 		}
 		e.txn.RestoreTables(changed)
 		e.txn.PutCluster(nextCluster(before.Cluster(), e.txn.Cluster(), c, index, log))
+		e.keepFleet(before.FleetIdentity())
 		e.endLessees(c.Then.Time)
 		e.stopAllocs(&c.Then)
 		e.deriveStatuses()

@@ -26,6 +26,9 @@ var gates = map[string]string{
 	"cluster.State.Ahead":        "only RestoreState sets it, which needs version 2",
 	"drover.Allocation.Lease":    "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported": "only the state machine sets it, to the order of a report, which needs version 2",
+	"fleet.Identity.Also":        "only NameFleet and RestoreState add to it, which need version 2",
+	"fleet.Identity.Former":      "only RestoreState adds to it, which needs version 2",
+	"fleet.Durable.Of":           "only RestoreState sets it, which needs version 2",
 }
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"log/slog"
@@ -49,6 +50,7 @@ type Gate struct {
 
 	mu        sync.Mutex
 	authority *Authority // guarded by mu; nil until the fleet has a key
+	key       []byte     // that the authority is made from; guarded by mu
 }
 
 // New returns a gate.
@@ -172,16 +174,18 @@ func (g *Gate) Machine(token string) (string, error) {
 func (g *Gate) Authority() (*Authority, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.authority != nil {
-		return g.authority, nil
-	}
 	who := g.deps.State().FleetIdentity()
 	if who == nil {
 		return nil, errNotOpen()
 	}
-	var err error
-	g.authority, err = NewAuthority(who.Key)
-	return g.authority, err
+	if g.authority != nil && bytes.Equal(g.key, who.Key) { // a restored state may have another
+		return g.authority, nil
+	}
+	a, err := NewAuthority(who.Key)
+	if err == nil {
+		g.authority, g.key = a, who.Key
+	}
+	return a, err
 }
 
 func errNotOpen() error { return drover.Errorf(drover.Unavailable, "the fleet is not open yet") }

@@ -2,6 +2,8 @@ package keeper
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/drover-project/drover/fleet"
@@ -18,17 +20,17 @@ type cloud struct {
 	provider provider.Provider // the same, with its calls measured
 	pool     *pool.Pool
 	err      error // why it can't be used
-	owner    string
+	who      fleet.Identity
 }
 
 // openCloud makes a provider's loop for a term, with the provider of the term before.
 func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *cloud {
-	c := &cloud{cfg: cfg, owner: who.Owner}
-	if before != nil && before.owner == who.Owner { // a restored state may have another
+	c := &cloud{cfg: cfg, who: who}
+	if before != nil && reflect.DeepEqual(before.who, who) { // a restored state may have another
 		c.plain, c.provider = before.plain, before.provider
 	}
 	if c.provider == nil {
-		made, err := cfg.Open(who.Owner)
+		made, err := cfg.Open(who.Owner, slices.Concat(who.Also, who.Former))
 		if err != nil {
 			c.err = err
 			k.deps.Logger.Error("a provider of the fleet can't be used", "provider", cfg.Name, "error", err)
@@ -36,9 +38,10 @@ func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *clo
 		}
 		c.plain, c.provider = made, k.deps.Meters.Watch(cfg.Name, made)
 	}
-	rows := intents{k, cfg.Name}
+	rows := intents{k, cfg.Name, k.deps.Clock.Now()}
 	c.pool = pool.New(pool.Config{
-		Owner: who.Owner, Provider: cfg.Name, Setting: cfg.Setting, Policies: k.policies(cfg.Name), Seed: who.Seed, IDs: k.deps.IDs,
+		Owner: who.Owner, Also: who.Also, Former: who.Former,
+		Provider: cfg.Name, Setting: cfg.Setting, Policies: k.policies(cfg.Name), Seed: who.Seed, IDs: k.deps.IDs,
 		UserData: UserData(k.home(cfg.Kind), who.Key), Shareable: bootstrap.Shareable, Audit: k.note, Spent: k.spentToday,
 		Attributes: cfg.Attributes, Sharing: k.sharing, Learned: rows.learned,
 	}, pool.Deps{

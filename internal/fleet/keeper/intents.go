@@ -14,6 +14,7 @@ import (
 type intents struct {
 	*Keeper
 	provider string
+	began    time.Time // of the term of office
 }
 
 // goneKept is how many rows of machines that are gone are kept for people.
@@ -104,9 +105,12 @@ func (l intents) Demand(nodePool string) ([]fleet.DemandClass, <-chan struct{}) 
 	return l.deps.View.Demand(nodePool, l.firstNodePool())
 }
 
-// Nodes implements pool.Nodes, without those of other providers' machines.
+// Nodes implements pool.Nodes, without those of other providers' machines. Nodes call whoever leads.
 func (l intents) Nodes() ([]pool.Node, <-chan struct{}) {
 	list, changed := l.deps.View.Nodes()
+	for k := range list {
+		list[k].Silent = !l.deps.Meters.HeardSince(list[k].ID, l.began)
+	}
 	if len(l.cfg.Providers) > 1 {
 		s := l.deps.State()
 		list = slices.DeleteFunc(list, func(n pool.Node) bool {

@@ -43,6 +43,8 @@ type Log interface {
 	// Barrier returns once this server surely led at some moment of the call. Errors: NotLeader, Unavailable.
 	Barrier(ctx context.Context) error
 	InitFleet(ctx context.Context, identity fleet.Identity) error
+	// NameFleet makes machines with the tag ours, too. Errors: NotImplemented while a server runs an older program.
+	NameFleet(ctx context.Context, tag string) error
 	DeletePools(ctx context.Context, names []string) error
 	Update(ctx context.Context, u Update) error
 }
@@ -81,13 +83,13 @@ type Provider struct {
 	Setting    string            // what its settings put into machines; machines that were made with another one are replaced
 	PriceEvery time.Duration     // how often a cloud is asked for its prices
 	Attributes map[string]string // that nodes of its machines have whatever their type
-	// Open makes the provider for machines with the owner's tag.
-	Open func(owner string) (provider.Provider, error)
+	// Open makes the provider for machines with the owner's tag, and with one of the others.
+	Open func(owner string, others []string) (provider.Provider, error)
 }
 
 // Config is what a Keeper is made with.
 type Config struct {
-	Owner string          // tag of our machines; "" = made once, and kept with the state
+	Owner string          // tag of new machines; those with it are ours. "" = made once, and kept with the state
 	Pools []*fleet.Policy // of the configuration; nil = it has none
 	// Several says that this server is one of several: the pools of its configuration are the first ones of the cluster if it is
 	// the first to lead, and later only those that package office applies. A server that is alone stores them whenever it starts.
@@ -258,6 +260,9 @@ func (k *Keeper) abandon(ctx context.Context) {
 		}
 		list, err := pool.ListAll(ctx, c.provider)
 		for n := range list {
+			if slices.Contains(c.who.Former, list[n].Tags[fleet.TagOwner]) {
+				continue // another cluster may have it
+			}
 			if s := list[n].State; s == provider.Pending || s == provider.Running {
 				err = errors.Join(err, c.provider.Destroy(ctx, list[n].ID))
 			}

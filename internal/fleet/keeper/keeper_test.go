@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,6 +44,7 @@ type world struct {
 	changed  chan struct{}
 	refuses  int // so many writes
 	follower bool
+	older    bool // a server of the cluster has an older program
 	steered  []string
 	costs    []*fleet.Cost
 }
@@ -216,7 +216,8 @@ func newKeeper(t *testing.T, w *world, cfg Config) (*Keeper, *sim.Provider) {
 		clock.Wall{})
 	if cfg.Providers == nil {
 		cfg.Providers = []Provider{{
-			Name: "sim", Kind: provider.KindLoopback, PriceEvery: time.Hour, Open: func(string) (provider.Provider, error) { return cloud, nil },
+			Name: "sim", Kind: provider.KindLoopback, PriceEvery: time.Hour,
+			Open: func(string, []string) (provider.Provider, error) { return cloud, nil },
 		}}
 	}
 	audit, err := office.OpenAudit("", clock.Wall{})
@@ -239,30 +240,6 @@ func run(t *testing.T, k *Keeper) (stop func()) {
 		cancel(errors.New("the test is over"))
 		require.NoError(t, <-done)
 	}
-}
-
-func TestTheFleetIsNamedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.refuses = 3
-		k, _ := newKeeper(t, w, Config{})
-		stop := run(t, k)
-		require.Nil(t, w.FleetIdentity(), "the log refuses")
-		time.Sleep(time.Minute)
-		first := w.FleetIdentity()
-		require.Len(t, first.Key, 32)
-		require.True(t, strings.HasPrefix(first.Owner, "drover-"))
-		stop()
-		k, _ = newKeeper(t, w, Config{Owner: "configured"})
-		stop = run(t, k)
-		require.Same(t, first, w.FleetIdentity())
-		who, err := k.identify(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "configured", who.Owner)
-		require.Equal(t, first.Key, who.Key)
-		stop()
-	})
 }
 
 func TestPoolsOfTheConfigurationAreKept(t *testing.T) {
@@ -333,7 +310,7 @@ func TestWhoMayBeAsked(t *testing.T) {
 		err = k.Each(t.Context(), none)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it leads, and is not open yet")
 		require.Empty(t, k.Problem("sim"))
-		k, _ = newKeeper(t, w, Config{Providers: []Provider{{Name: "broken", Open: func(string) (provider.Provider, error) {
+		k, _ = newKeeper(t, w, Config{Providers: []Provider{{Name: "broken", Open: func(string, []string) (provider.Provider, error) {
 			return nil, drover.Errorf(drover.Invalid, "no credentials")
 		}}}})
 		stop := run(t, k)
@@ -350,7 +327,7 @@ func TestIntentsComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	k, _ := newKeeper(t, w, Config{})
-	rows := intents{k, "sim"}
+	rows := intents{k, "sim", time.Time{}}
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	require.NoError(t, rows.Record(t.Context(), []fleet.Durable{{
 		ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at, Bought: "work waits",
@@ -388,7 +365,7 @@ func TestRowsOfMachinesThatAreGoneAreBounded(t *testing.T) {
 			GoneAt: at.Add(time.Duration(n) * time.Second),
 		}}
 	}
-	require.NoError(t, intents{k, "sim"}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{Durable: fleet.Durable{
+	require.NoError(t, intents{k, "sim", time.Time{}}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{Durable: fleet.Durable{
 		ID:    "new",
 		State: fleet.InstanceGone, GoneAt: at,
 	}}}}))
@@ -403,7 +380,7 @@ func TestADrainIsAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		k, _ := newKeeper(t, w, Config{})
-		rows := intents{k, "sim"}
+		rows := intents{k, "sim", time.Time{}}
 		require.NoError(t, rows.Drain(t.Context(), "none", time.Time{}), "it is gone")
 		w.nodes["n1"] = &drover.Node{ID: "n1"}
 		require.NoError(t, rows.Drain(t.Context(), "n1", time.Time{}))

@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/office"
@@ -56,25 +58,37 @@ func (k *Keeper) until(ctx context.Context, doing string, do func(context.Contex
 
 // identify returns who this Drover is, and makes that up the first time. Errors: ctx's.
 func (k *Keeper) identify(ctx context.Context) (fleet.Identity, error) {
-	k.until(ctx, "naming the fleet", func(ctx context.Context) error {
-		if k.deps.State().FleetIdentity() != nil {
-			return nil
-		}
-		var random [40]byte
-		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		return k.deps.Log.InitFleet(ctx, fleet.Identity{
-			Owner: "drover-" + k.deps.IDs.New()[:13], Key: random[:32], Seed: binary.LittleEndian.Uint64(random[32:]),
-		})
-	})
+	k.until(ctx, "naming the fleet", k.name)
 	who := k.deps.State().FleetIdentity()
-	if who == nil {
+	if who == nil || ctx.Err() != nil {
 		return fleet.Identity{}, context.Cause(ctx)
 	}
-	out := *who
-	if k.cfg.Owner != "" {
-		out.Owner = k.cfg.Owner
+	if k.cfg.Owner == "" {
+		return *who, nil
 	}
+	out := who.Called(k.cfg.Owner)
+	out.Owner, out.Also = k.cfg.Owner, append(slices.Clone(out.Also), who.Owner)
+	out.Also = slices.DeleteFunc(out.Also, func(tag string) bool { return tag == out.Owner })
 	return out, nil
+}
+
+// name gives the fleet a name if it has none, and has the state know the configured one. So machines that were bought under a name stay
+// ours if the configuration changes, and if the state is restored elsewhere.
+func (k *Keeper) name(ctx context.Context) error {
+	made := "drover-" + k.deps.IDs.New()[:13]
+	switch who := k.deps.State().FleetIdentity(); {
+	case who == nil:
+		var random [40]byte
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		return k.deps.Log.InitFleet(ctx, fleet.Identity{Owner: made, Key: random[:32], Seed: binary.LittleEndian.Uint64(random[32:])})
+	case who.Owner == "": // the state was restored before this fleet had a name
+		return k.deps.Log.NameFleet(ctx, made)
+	case k.cfg.Owner != "" && !who.Owns(k.cfg.Owner):
+		if err := k.deps.Log.NameFleet(ctx, k.cfg.Owner); drover.CodeOf(err) != drover.NotImplemented {
+			return err
+		}
+	}
+	return nil
 }
 
 // putConfigured stores the pools of the configuration, and lets those end that it does not have any more. Of several servers only

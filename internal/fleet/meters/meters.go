@@ -60,6 +60,14 @@ func (m *Meters) Heartbeat(nodeID string) {
 	m.heard[nodeID] = now
 }
 
+// HeardSince reports whether the node called since then.
+func (m *Meters) HeardSince(nodeID string, then time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ever := m.heard[nodeID]
+	return ever && !at.Before(then)
+}
+
 // observe adds a value to a histogram, count one to a counter.
 type (
 	observe func(seconds float64, labels ...string)

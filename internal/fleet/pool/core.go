@@ -16,7 +16,9 @@ import (
 // Config is what a Core is made with.
 type Config struct {
 	// The tag that tells this fleet's machines from those of everybody else in the same account.
-	Owner    string // Drover's name in tags; machines with another are never touched
+	Owner    string   // Drover's name in tags; machines with another are never touched
+	Also     []string // further names of ours
+	Former   []string // names of clusters whose machines are ours once their agents call here; they are left alone before
 	Provider string
 	Setting  string          // names what the provider's own settings put into its machines; "" = nothing
 	Policies []*fleet.Policy // of this provider; canonicalized and valid
@@ -102,9 +104,10 @@ type entry struct {
 	killed     bool
 	unanswered bool // its create, when the server was started again
 	meter      ledger.Meter
-	consoled   bool      // its console was asked for, as it did not boot
-	written    written   // what the log has of it
-	stopped    time.Time // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
+	consoled   bool              // its console was asked for, as it did not boot
+	written    written           // what the log has of it
+	seen       *provider.Machine // of a machine of a former cluster: what the cloud told last; nil = nothing yet
+	stopped    time.Time         // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
 }
 
 // NewCore starts with an empty picture: it lists the cloud before it decides anything.

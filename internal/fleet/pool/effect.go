@@ -56,6 +56,7 @@ type Node struct {
 	Intent string // of the token that its agent showed
 	Report Report
 	Lost   bool
+	Silent bool // this server has not heard it since it leads: it is known from the log alone
 }
 
 // request builds a create. Fleet tags are set after the policy's own, so that a policy cannot overwrite them.

@@ -21,6 +21,10 @@ const (
 func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
 	for k := range machines {
 		log := &machines[k]
+		if log.Of != "" && c.table[log.ID] == nil {
+			c.recall(now, log)
+			continue
+		}
 		// A machine of an unknown pool, or one that is listed twice, waits in before: adopt finds it there if the cloud
 		// shows it.
 		p := c.pool(log.Pool)
@@ -250,13 +254,18 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 // Tagged tells how a SetTags ended.
 func (c *Core) Tagged(now time.Time, err error) { c.beliefs.Done(now, provider.CallTag, err) }
 
-// Registered tells that the agent with the instance's token called home. Errors: NotFound; Conflict if another node
-// showed the token before.
+// Registered tells that the agent with the instance's token called home. A machine of a former cluster is ours from then on.
+// Errors: NotFound; Conflict if another node showed the token before.
 func (c *Core) Registered(now time.Time, instance, node string) error {
 	e := c.table[instance]
 	if e == nil {
 		c.list.urgent = true
 		return drover.Errorf(drover.NotFound, "no instance %q", instance)
+	}
+	if e.Of != "" {
+		if e = c.inherit(now, e); e == nil {
+			return drover.Errorf(drover.NotFound, "the cloud did not list instance %q yet", instance)
+		}
 	}
 	if e.NodeID != "" && e.NodeID != node {
 		return drover.Errorf(drover.Conflict, "the token of instance %s was used by node %s", instance, e.NodeID)

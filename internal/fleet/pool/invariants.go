@@ -16,7 +16,7 @@ func checkIdle(i *fleet.Instance, why string) {
 
 // checkOwned: a machine of the cloud's list that has our owner's tag and lives is known here. e is what was found of it.
 func (c *Core) checkOwned(m *provider.Machine, e *entry) {
-	if m.Tags[fleet.TagOwner] != c.cfg.Owner || m.State == provider.Terminated || m.State == provider.Terminating {
+	if !c.owns(m.Tags[fleet.TagOwner]) || m.State == provider.Terminated || m.State == provider.Terminating {
 		return
 	}
 	if e == nil || c.table[e.ID] != e {

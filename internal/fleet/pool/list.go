@@ -108,7 +108,8 @@ func (c *Core) askAgain(now time.Time) {
 // listed takes over what the cloud tells of a machine, and returns what is known of it now; nil if it is none of ours, or
 // gone.
 func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
-	if m.Tags[fleet.TagOwner] != c.cfg.Owner {
+	former := !c.owns(m.Tags[fleet.TagOwner])
+	if former && !c.former(m.Tags[fleet.TagOwner]) {
 		return nil
 	}
 	e := c.byCloud[m.ID]
@@ -120,6 +121,8 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 	over := m.State == provider.Terminated || m.State == provider.Terminating
 	switch {
 	case e == nil && over:
+	case e == nil && former:
+		return c.watch(now, m)
 	case e == nil:
 		return c.adopt(now, m)
 	case m.State == provider.Terminated:
@@ -132,12 +135,20 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 			return nil
 		}
 	default:
-		c.confirm(now, e, m)
+		return c.there(now, e, m)
+	}
+	return e
+}
+
+// there takes over what the cloud tells of a machine that is known and not gone.
+func (c *Core) there(now time.Time, e *entry, m *provider.Machine) *entry {
+	c.confirm(now, e, m)
+	if e = c.whose(now, e, m); e.Of == "" {
 		c.mark(now, e, m)
-		e.inFlight = e.inFlight && e.State == fleet.InstanceDestroying
-		if e.State == fleet.InstanceDestroying && !over && !e.inFlight && !now.Before(e.next) {
-			c.callDestroy(now, e)
-		}
+	}
+	e.inFlight = e.inFlight && e.State == fleet.InstanceDestroying
+	if e.State == fleet.InstanceDestroying && m.State != provider.Terminating && !e.inFlight && !now.Before(e.next) {
+		c.callDestroy(now, e)
 	}
 	return e
 }
@@ -294,6 +305,9 @@ func (c *Core) patience(unlisted []*entry) int {
 // agentConnected reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that
 // we had destroyed needs no second opinion.
 func (c *Core) agentConnected(e *entry) bool {
+	if e.Of != "" {
+		return false
+	}
 	connected := e.LostAt.IsZero() || e.Busy() // control has not given its work up
 	return e.NodeID != "" && connected && e.State != fleet.InstanceDestroying
 }

@@ -329,6 +329,9 @@ func (l *loop) sync(now time.Time) {
 	l.nodes = changed
 	for _, n := range nodes {
 		// A lost node that the core knows must not register again, as that would count as a sign of life.
+		if (n.Lost || n.Silent) && l.core.Foreign(n.Intent) {
+			continue // the log may be a restored one: its agent calls another cluster, or nobody
+		}
 		if n.Lost && l.core.Knows(n.ID) {
 			l.core.Lost(now, n.ID, n.Report.Work)
 			continue

@@ -25,10 +25,13 @@ type written struct {
 	provider string
 	charged  float64
 	price    float64
+	of       string
 }
 
 // now returns what the log should have of the machine; it is compared with written to find out what has to be recorded.
-func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged, e.Price} }
+func (e *entry) now() written {
+	return written{e.State, e.Behavior, e.ProviderID, e.Charged, e.Price, e.Of}
+}
 
 // learnedEvery is how often what was learned of the cloud is written down, if it changed.
 const learnedEvery = time.Minute
@@ -93,9 +96,10 @@ func (c *Core) Charge(now time.Time) {
 }
 
 // charge adds what the machine has cost since the last charge to the costs that go into the log, divided among the jobs
-// that used it. The cost never falls: a price that drops or a clock that goes back adds zero.
+// that used it. The cost never falls: a price that drops or a clock that goes back adds zero. Who has a machine of another cluster
+// pays it.
 func (c *Core) charge(now time.Time, e *entry) {
-	if e == nil || e.CreatedAt.IsZero() {
+	if e == nil || e.CreatedAt.IsZero() || e.Of != "" {
 		return
 	}
 	until := now

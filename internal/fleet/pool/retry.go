@@ -105,7 +105,8 @@ func (c *Core) finishOrphans(now time.Time) {
 	}
 	for _, id := range c.orphans() {
 		e := c.strays[id]
-		if e.State == fleet.InstanceOrphaned && !e.Busy() && e.Behavior != fleet.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute &&
+		ours := e.State == fleet.InstanceOrphaned && e.Of == ""
+		if ours && !e.Busy() && e.Behavior != fleet.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute &&
 			c.beliefs.Tokens(now, provider.CallDestroy) > 0 {
 			c.destroy(now, e, scaler.WhyOrphan, "no pool of ours knows it")
 		}

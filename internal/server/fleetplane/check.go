@@ -28,7 +28,7 @@ func Check(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(
 		return err
 	}
 	owner, c := check.OwnerOf(cfg.DataDir, cloud.Name), clock.Wall{}
-	p, err := openProvider(cloud, owner, cfg.DataDir, c)
+	p, err := openProvider(cloud, owner, nil, cfg.DataDir, c)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,11 @@ func (l commands) InitFleet(ctx context.Context, identity fleet.Identity) error 
 	return l.propose(ctx, &command.InitFleet{Identity: identity})
 }
 
+// NameFleet implements keeper.Log.
+func (l commands) NameFleet(ctx context.Context, tag string) error {
+	return l.propose(ctx, &command.NameFleet{Tag: tag})
+}
+
 // PutPools implements office.Log.
 func (l commands) PutPools(ctx context.Context, pools []*fleet.Pool) error {
 	return l.propose(ctx, &command.PutFleetPools{Pools: pools})

@@ -110,7 +110,9 @@ func Open(agent *config.Agent, d Deps) (*Plane, error) {
 		keep.Providers = append(keep.Providers, keeper.Provider{
 			Name: p.Name, Kind: p.Kind(), Setting: p.Setting(), PriceEvery: config.Duration(p.PriceEvery, pricesEvery),
 			Attributes: localAttributes(p),
-			Open:       func(owner string) (provider.Provider, error) { return openProvider(p, owner, d.DataDir, d.Clock) },
+			Open: func(owner string, others []string) (provider.Provider, error) {
+				return openProvider(p, owner, others, d.DataDir, d.Clock)
+			},
 		})
 	}
 	// From here on the meters hear of every placement, for the time from demand to place.

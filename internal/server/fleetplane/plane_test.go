@@ -69,7 +69,7 @@ func TestWhereMachinesReachTheServer(t *testing.T) {
 
 func TestProvidersOfTheConfiguration(t *testing.T) {
 	t.Parallel()
-	p, err := openProvider(&config.FleetProvider{Name: "local", Type: "loopback"}, "owner", t.TempDir(), clock.Wall{})
+	p, err := openProvider(&config.FleetProvider{Name: "local", Type: "loopback"}, "owner", nil, t.TempDir(), clock.Wall{})
 	require.NoError(t, err)
 	machines, _, err := p.List(t.Context(), "")
 	require.NoError(t, err)

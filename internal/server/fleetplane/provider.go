@@ -14,7 +14,7 @@ import (
 )
 
 // openProvider makes the provider that the block describes. Errors: Invalid.
-func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Clock) (provider.Provider, error) {
+func openProvider(cfg *config.FleetProvider, owner string, others []string, dataDir string, c clock.Clock) (provider.Provider, error) {
 	bounds := provider.Bounds{Max: cfg.Max, Room: cfg.Room.Capacity()}
 	switch cfg.Kind() {
 	case provider.KindLoopback:
@@ -27,16 +27,16 @@ func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Cloc
 			env = append(env, k+"="+v)
 		}
 		return loopback.New(loopback.Config{
-			Dir: dir, Owner: owner, Env: env, Bounds: bounds, StopTimeout: config.Duration(cfg.StopTimeout, 0),
+			Dir: dir, Owner: owner, Others: others, Env: env, Bounds: bounds, StopTimeout: config.Duration(cfg.StopTimeout, 0),
 		}, c)
 	case provider.KindDocker:
 		return docker.New(docker.Config{
-			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: optional.Value(cfg.Privileged), Image: cfg.AgentImage,
-			Bounds: bounds,
+			Endpoint: cfg.Host, Owner: owner, Others: others, Network: cfg.Network, Privileged: optional.Value(cfg.Privileged),
+			Image: cfg.AgentImage, Bounds: bounds,
 		}, c)
 	}
 	return ec2.New(ec2.Config{
-		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
+		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Others: others, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
 		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond,
 		RootDevice: cfg.RootDevice, PublicAddress: optional.Value(cfg.PublicAddress), Credentials: credentials(cfg),
 	}, c)

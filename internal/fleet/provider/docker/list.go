@@ -56,12 +56,23 @@ func sizeOf(labels map[string]string) (size drover.Capacity) {
 	return size
 }
 
-// containers returns all of the owner: machines, and what carries their tags.
-func (p *Provider) containers(ctx context.Context) ([]container.Summary, error) {
-	got, err := p.docker.ContainerList(ctx, client.ContainerListOptions{
-		All: true, Filters: client.Filters{}.Add("label", fleet.TagOwner+"="+p.cfg.Owner).Add("label", labelKind),
-	})
-	return got.Items, err
+// containers returns all of the owners: machines, and what carries their tags.
+func (p *Provider) containers(ctx context.Context) (all []container.Summary, err error) {
+	for _, owner := range append([]string{p.cfg.Owner}, p.cfg.Others...) {
+		got, err := p.docker.ContainerList(ctx, client.ContainerListOptions{
+			All: true, Filters: client.Filters{}.Add("label", fleet.TagOwner+"="+owner).Add("label", labelKind),
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got.Items...)
+	}
+	return all, nil
+}
+
+// lists reports whether machines of the owner are listed.
+func (p *Provider) lists(owner string) bool {
+	return owner == p.cfg.Owner || slices.Contains(p.cfg.Others, owner)
 }
 
 // List implements provider.Provider. All machines are on one page. It also removes those that ended a while ago, and

@@ -19,6 +19,8 @@ type Config struct {
 	Endpoint string
 	// Owner is whose machines are listed. Required.
 	Owner string
+	// Others are further owners whose machines are listed.
+	Others []string
 	// Binary is the drover that machines run, linked statically. Default: this program.
 	Binary string
 	// Image of machines whose pool names none. Default: one with nothing in it but the binary.
@@ -99,13 +101,13 @@ func (p *Provider) Destroy(ctx context.Context, id string) error {
 	return kinded(ctx, p.dropTags(ctx, id, ""))
 }
 
-// ours finds out whether the container is a machine of the owner. Errors: NotFound.
+// ours finds out whether the container is a machine of the owners. Errors: NotFound.
 func (p *Provider) ours(ctx context.Context, id string) error {
 	got, err := p.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return err
 	}
-	if c := got.Container.Config; c == nil || c.Labels[fleet.TagOwner] != p.cfg.Owner || c.Labels[labelKind] != kindMachine {
+	if c := got.Container.Config; c == nil || !p.lists(c.Labels[fleet.TagOwner]) || c.Labels[labelKind] != kindMachine {
 		return &provider.Error{Kind: provider.NotFound, Message: fmt.Sprintf("no machine %q", id)}
 	}
 	return nil

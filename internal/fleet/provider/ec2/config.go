@@ -24,6 +24,8 @@ type Config struct {
 	Endpoint string
 	// Owner is whose machines are listed. Required.
 	Owner string
+	// Others are further owners whose machines are listed.
+	Others []string
 	// Subnets by zone. A zone without one gets the account's default.
 	Subnets map[string]string
 	// SecurityGroups by id. Default: that of the subnet's network.

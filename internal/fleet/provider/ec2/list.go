@@ -36,6 +36,9 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 		"Filter.1.Name": {"tag:" + fleet.TagOwner}, "Filter.1.Value.1": {p.cfg.Owner},
 		"MaxResults": {strconv.Itoa(pageSize)},
 	}
+	for n, other := range p.cfg.Others {
+		form.Set("Filter.1.Value."+strconv.Itoa(n+2), other)
+	}
 	if page != "" {
 		form.Set("NextToken", page)
 	}

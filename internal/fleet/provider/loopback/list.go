@@ -3,6 +3,7 @@ package loopback
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,7 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 			return list, strconv.Itoa(n), nil
 		}
 		r, err := p.read(ids[n])
-		if err != nil || r.Tags[fleet.TagOwner] != p.cfg.Owner {
+		if err != nil || !p.lists(r.Tags[fleet.TagOwner]) {
 			continue // half made by somebody else, or somebody else's
 		}
 		if err := p.refresh(ctx, r); err != nil {
@@ -41,6 +42,11 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 		}
 	}
 	return list, "", nil
+}
+
+// lists reports whether machines of the owner are listed.
+func (p *Provider) lists(owner string) bool {
+	return owner == p.cfg.Owner || slices.Contains(p.cfg.Others, owner)
 }
 
 // refresh brings a record up to date with what runs. One that is forgotten has no ID any more.

@@ -21,6 +21,8 @@ type Config struct {
 	Dir string
 	// Owner is whose machines are listed. Required.
 	Owner string
+	// Others are further owners whose machines are listed.
+	Others []string
 	// Command is what a machine runs, before the flags of an agent. Default: this program, "agent".
 	Command []string
 	// Env is what machines have of an environment, beside PATH, HOME and TMPDIR of ours.

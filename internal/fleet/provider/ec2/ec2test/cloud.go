@@ -155,6 +155,17 @@ func (c *Cloud) find(id string) *Instance {
 // index is the launch index: which of its reservation it is.
 func (i *Instance) index() int { return slices.Index(i.reservation.instances, i) }
 
+// Tag returns the value that a tag was given last; "" if it never was.
+func (i *Instance) Tag(key string) string {
+	value := ""
+	for _, t := range i.tags {
+		if t.key == key {
+			value = t.value
+		}
+	}
+	return value
+}
+
 // tag returns the value of a tag as it is seen at a time; the last one set counts.
 func (i *Instance) tag(key string, at time.Time) (value string, ok bool) {
 	for _, t := range i.tags {
