@@ -158,7 +158,15 @@ func TestADrainIsFollowedToItsEnd(t *testing.T) {
 	api.Set("GET /v1/node/"+first+"/allocations", "[{\"ID\": \"a1\", \"ClientStatus\": \"running\"}]\n---\n[]")
 	api.Check(clitest.Case{Args: "node drain -enable n1", Out: []string{"1 allocation left\n    0 allocations left\n==> Node 91c30000 is " +
 		"drained"}})
+	api.Set("GET /v1/node/"+first, `{"ID": "`+first+`", "Name": "n1", "Status": "down", "DrainStrategy": {}}`)
+	api.Set("GET /v1/node/"+first+"/allocations", "[{\"ID\": \"a1\", \"ClientStatus\": \"running\"}]\n---\n[]")
+	api.Check(clitest.Case{Args: "node drain -enable -force n1", Out: []string{"1 allocation left\n    the node is down: what it has is " +
+		"lost\n    0 allocations left\n==> Node 91c30000 is drained"}})
+	api.Set("GET /v1/node/"+first, "{\"ID\": \""+first+"\", \"Name\": \"n1\"}\n---\n! 404 node not found")
+	api.Set("GET /v1/node/"+first+"/allocations", `[{"ID": "a1", "ClientStatus": "running"}]`)
+	api.Check(clitest.Case{Args: "node drain -enable n1", Out: []string{"==> Node 91c30000 was purged\n"}})
 	api.Set("GET /v1/node/"+first+"/allocations", "! 500 broken")
+	api.Set("GET /v1/node/"+first, `{"ID": "`+first+`", "Name": "n1"}`)
 	api.Check(clitest.Case{Args: "node drain -enable n1", Code: 1, Err: []string{"broken"}})
 	api.Set("PUT /v1/node/"+first+"/drain", "! 409 another drain runs")
 	api.Check(clitest.Case{Args: "node drain -enable n1", Code: 1, Err: []string{"another drain runs"}, Not: []string{"is draining"}})

@@ -138,12 +138,13 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 	return followDrain(ctx, app, c, n)
 }
 
-// followDrain prints how many allocations are left, at each change, until none is. System jobs do not count: they
-// leave last, or stay. Errors: the API's; Conflict if the drain was ended before.
+// followDrain prints how many allocations are left, at each change, until none is, and that the node is down: then what it had counts
+// as lost. System jobs do not count: they leave last, or stay. A node that is purged meanwhile is drained. Errors: the API's; Conflict
+// if the drain was ended before.
 func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
 	var index uint64
 	// -1 makes the first count a change, so that it is printed even if it is 0.
-	left, ended := -1, false
+	left, ended, down := -1, false, false
 	for {
 		var allocs []*drover.Allocation
 		next, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", api.Blocking(c.Anywhere(), index), &allocs)
@@ -159,8 +160,15 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 			fmt.Fprintf(app.Out, "    %s left\n", term.Plural(left, "allocation"))
 		}
 		var now drover.Node
-		if _, err := c.Get(ctx, "/v1/node/"+n.ID, nil, &now); err != nil {
+		if _, err := c.Get(ctx, "/v1/node/"+n.ID, nil, &now); drover.CodeOf(err) == drover.NotFound {
+			_, err := fmt.Fprintf(app.Out, "==> Node %s was purged\n", term.ShortID(n.ID))
 			return err
+		} else if err != nil {
+			return err
+		}
+		if gone := now.Status == drover.NodeStatusDown; gone && !down && left > 0 {
+			fmt.Fprintf(app.Out, "    the node is down: what it has is lost\n")
+			down = true
 		}
 		switch {
 		case left == 0:

@@ -186,6 +186,26 @@ func TestPreventRescheduleOnLost(t *testing.T) {
 	require.Len(t, placed(w.eval("db")), 1)
 }
 
+// What its author wants nowhere else while its node may come back moves when an operator drains that node, as on Nomad. Before, such a
+// drain of a dead node never ended.
+func TestADrainMovesWhatIsNotRescheduledOnLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", nil)
+	j := newJob("db", drover.JobTypeService, 1)
+	j.TaskGroups[0].PreventRescheduleOnLost = true
+	w.putJob(j)
+	w.eval("db")
+	w.addNode("n1", func(n *drover.Node) { n.Status = drover.NodeStatusDown })
+	w.addNode("n2", nil)
+	require.True(t, w.eval("db").Plan.Empty())
+	w.change(w.created[0], func(a *drover.Allocation) { a.DesiredTransition.Migrate = new(true) })
+	plan := w.eval("db")
+	require.Len(t, placed(plan), 1)
+	require.Len(t, plan.Plan.NodeUpdate["n1"], 1)
+	require.Equal(t, drover.AllocClientLost, plan.Plan.NodeUpdate["n1"][0].ClientStatus)
+}
+
 // A batch allocation that a drain wanted to move, but that ended well before, has done its work.
 func TestBatchEndsDuringDrain(t *testing.T) {
 	t.Parallel()

@@ -65,8 +65,8 @@ func (r *Reconciler) classifyOne(s *sorted, g *drover.TaskGroup, a *drover.Alloc
 		r.classifyEnded(s, g, a)
 	case r.away(s, g, a):
 	case r.Lost(a.NodeID):
-		if g.PreventRescheduleOnLost && r.Node(a.NodeID) != nil {
-			s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else
+		if g.PreventRescheduleOnLost && r.Node(a.NodeID) != nil && !optional.Value(a.DesiredTransition.Migrate) {
+			s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else, and nobody drains the node
 		} else {
 			s.lost = append(s.lost, a)
 		}
