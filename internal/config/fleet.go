@@ -32,7 +32,8 @@ type FleetProvider struct {
 	Type   string `hcl:"type,optional"`   // which cloud it is: loopback, docker or ec2; default: the label
 	Region string `hcl:"region,optional"` // ec2: region
 
-	Dir  string     `hcl:"dir,optional"` // loopback: folder of its machines; path; default: fleet/NAME in data_dir
+	// loopback: folder of its machines, the same for all servers; path; default: fleet/NAME in data_dir, if there is one server
+	Dir  string     `hcl:"dir,optional"`
 	Max  int        `hcl:"max,optional"` // loopback, docker: machines at most; 0 is no limit; default 0
 	Room *FleetSize `hcl:"room,block"`   // of loopback and docker: what all machines together may take
 	// docker: address of dockerd; ec2: base of the API, for tests and private clouds; URL

@@ -85,6 +85,14 @@ func TestBadFleetsAreRefusedWithTheirKeys(t *testing.T) {
 		`fleet { 
   provider "ec2" {} 
 }`: "fleet.provider.ec2.region: must be set",
+		`
+server {
+  enabled          = true
+  bootstrap_expect = 3
+}
+fleet {
+  provider "loopback" {}
+}`: "fleet.provider.loopback.dir: must be set where there are several servers",
 		`fleet {
   pool "p" {
     provider = "nobody"

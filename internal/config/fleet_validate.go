@@ -23,8 +23,8 @@ func (d *durations) read(key, text string) time.Duration {
 	return v
 }
 
-// problems returns everything that is wrong with the block.
-func (f *Fleet) problems() (errs []error) {
+// problems returns everything that is wrong with the block. several says that the server is one of several.
+func (f *Fleet) problems(several bool) (errs []error) {
 	if f == nil {
 		return nil
 	}
@@ -40,6 +40,8 @@ func (f *Fleet) problems() (errs []error) {
 		known[p.Name] = p
 		check(slices.Contains(fleetKinds, p.Kind()), key+".type", "must be loopback, docker or ec2, got %q", p.Kind())
 		check(p.Kind() != "ec2" || p.Region != "", key+".region", "must be set")
+		check(p.Kind() != "loopback" || p.Dir != "" || !several, key+".dir", "must be set where there are several servers: whichever leads has "+
+			"to find the machines of the others there, which are processes, so all servers must be on one machine")
 		d := &durations{}
 		d.read("stop_timeout", p.StopTimeout)
 		check(d.read("price_interval", p.PriceEvery) >= time.Second || p.PriceEvery == "", key+".price_interval", "must be at least 1s, got %q",

@@ -53,7 +53,7 @@ func (a *Agent) Validate() error {
 			"is not a driver of ours: raw_exec, sandbox, docker, mock_driver")
 		p.errs = append(p.errs, plugin.problems()...)
 	}
-	p.errs = append(p.errs, a.Fleet.problems()...)
+	p.errs = append(p.errs, a.Fleet.problems(a.Clustered())...)
 	if len(p.errs) == 0 {
 		return nil
 	}
