@@ -90,7 +90,7 @@ func TestTheAuditIsOfAllServers(t *testing.T) {
 	}
 	w.audit.Add(entry("second", 2*time.Hour))
 	w.deps.Others = func(_ context.Context, q AuditQuery) ([]fleet.Audit, []string) {
-		require.Equal(t, AuditQuery{"p", "", 2}, q)
+		require.Equal(t, AuditQuery{"p", "", 2 * auditKept}, q, "else it is not known what is missing")
 		return []fleet.Audit{entry("first", 3*time.Hour), entry("third", time.Hour)}, []string{"s2.global"}
 	}
 	list, err := w.Audit(t.Context(), "p", "", 2)

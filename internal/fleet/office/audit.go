@@ -135,22 +135,25 @@ func (q AuditQuery) match(e *fleet.Audit) bool {
 func (o *Office) OwnAudit(q AuditQuery) []fleet.Audit { return o.deps.Audit.List(q.match, q.Most) }
 
 // Audit returns the newest entries of all servers about a pool and an instance, the newest last; "" is any. Each server has kept
-// what it did as it led. That one does not answer is the last entry.
+// what it did as it led. The last entries, "incomplete", say what is missing: which server does not answer, and of which time what
+// was bought and returned is told from the state, as nobody has noted it.
 func (o *Office) Audit(ctx context.Context, poolName, instance string, most int) ([]fleet.Audit, error) {
 	q := AuditQuery{poolName, instance, most}
-	list := o.OwnAudit(q)
 	if o.deps.Others == nil {
-		return list, nil
+		return o.OwnAudit(q), nil
 	}
+	q.Most = 2 * auditKept // all that there are: else it is not known what is missing
+	list := o.OwnAudit(q)
 	others, silent := o.deps.Others(ctx, q)
 	list = append(list, others...)
-	slices.SortStableFunc(list, func(a, b fleet.Audit) int { return a.At.Compare(b.At) })
-	list = list[max(0, len(list)-most):]
+	missed := o.missed(q, list)
+	var gaps []fleet.Audit
 	for _, name := range silent {
-		list = append(list, fleet.Audit{
-			At: o.deps.Clock.Now().UTC(), What: "incomplete", Why: "silent",
-			Reason: "server " + name + " does not answer: what it did is missing here",
-		})
+		gaps = append(gaps, o.gap("silent", "server "+name+" does not answer: what it did is missing here"))
 	}
-	return list, nil
+	if n := len(missed) - 1; n >= 0 {
+		list, gaps = append(list, missed[:n]...), append(gaps, missed[n])
+	}
+	slices.SortStableFunc(list, func(a, b fleet.Audit) int { return a.At.Compare(b.At) })
+	return append(list[max(0, len(list)-most):], gaps...), nil
 }

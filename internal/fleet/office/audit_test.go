@@ -1,6 +1,7 @@
 package office
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,4 +97,48 @@ func TestTheAuditLogIsAskedByPoolAndInstance(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, "%+v", c)
 	}
+}
+
+// TestWhatADeadServerDidIsToldFromTheState: what it bought and returned is told once, and that more is missing, with the time.
+func TestWhatADeadServerDidIsToldFromTheState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	bought := fleet.Durable{ID: "dead1", Pool: "p", State: fleet.InstanceGone, PlannedAt: at, ReadyAt: at.Add(time.Minute)}
+	bought.GoneAt, bought.Bought, bought.Why, bought.Reason = at.Add(time.Hour), "for work", "idle", "destroyed: idle"
+	noted := bought
+	noted.ID = "noted1"
+	foreign := bought
+	foreign.ID, foreign.Of = "foreign1", "another"
+	for _, d := range []fleet.Durable{bought, noted, foreign} {
+		w.rows[d.ID] = &fleet.InstanceRecord{Durable: d}
+	}
+	ours := []fleet.Audit{
+		{At: at, Pool: "p", Several: []string{"noted1", "x"}, What: "create"},
+		{At: bought.ReadyAt, Pool: "p", Instance: "noted1", What: "active"},
+		{At: bought.GoneAt, Pool: "p", Instance: "noted1", What: "gone"},
+	}
+	list, err := w.Audit(t.Context(), "", "", 10)
+	require.NoError(t, err)
+	require.Empty(t, list, "a server that is alone has noted all that there is")
+
+	w.Office.deps.Others = func(context.Context, AuditQuery) ([]fleet.Audit, []string) { return ours, []string{"s3"} }
+	said := func(pool, instance string, most int) (words []string) {
+		list, err := w.Audit(t.Context(), pool, instance, most)
+		require.NoError(t, err)
+		for _, e := range list {
+			words = append(words, e.What+" "+e.Instance+" "+e.Reason)
+		}
+		return words
+	}
+	words := said("", "", 10)
+	require.Len(t, words, 8)
+	require.Equal(t, []string{
+		"create  ", "create dead1 for work (from the state)", "active noted1 ", "active dead1 its agent was ready (from the state)",
+		"gone noted1 ", "gone dead1 destroyed: idle (from the state)", "incomplete  server s3 does not answer: what it did is missing here",
+	}, words[:7])
+	require.Contains(t, words[7], "about 1 machines from 2026-11-24T12:00:00Z to 2026-11-24T13:00:00Z")
+	require.Len(t, said("", "", 1), 3, "the newest one, and what is missing")
+	require.Len(t, said("", "noted", 10), 4)
+	require.Len(t, said("q", "", 10), 1+len(ours), "what others answer is theirs")
 }
