@@ -78,13 +78,13 @@ func (c *Client) ReadFile(ctx context.Context, runner string, r execution.FileRe
 		return nil, err
 	}
 	if len(headers) > 0 && res.StatusCode == http.StatusOK { // it has no parts, as in /proc
-		return cut(ctx, res.Body, r)
+		return partOf(ctx, res.Body, r)
 	}
 	return res.Body, nil
 }
 
-// cut returns the part of a whole body that r asks for.
-func cut(ctx context.Context, body io.ReadCloser, r execution.FileRequest) (io.ReadCloser, error) {
+// partOf returns the part of a whole body that r asks for.
+func partOf(ctx context.Context, body io.ReadCloser, r execution.FileRequest) (io.ReadCloser, error) {
 	if _, err := io.CopyN(io.Discard, body, r.Offset); err != nil && !errors.Is(err, io.EOF) {
 		_ = body.Close()
 		return nil, broken(ctx, "reading the file", err)

@@ -7,9 +7,9 @@ import (
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
-// halves lets a machine half die: its agent reports, but nothing starts or ends there any more. Half a minute later its
+// halfDie lets a machine half die: its agent reports, but nothing starts or ends there any more. Half a minute later its
 // run probe fails, and control gives its work to others.
-func (s *Sim) halves(n *node) {
+func (s *Sim) halfDie(n *node) {
 	if !n.up || n.half {
 		return
 	}

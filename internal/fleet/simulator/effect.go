@@ -194,7 +194,7 @@ func (s *Sim) boots(cloudID, intent string) {
 		s.flapLater(n)
 	}
 	if s.cfg.Halves > 0 {
-		s.in(time.Duration(s.rng.ExpFloat64()/s.cfg.Halves*float64(time.Hour)), func() { s.halves(n) })
+		s.in(time.Duration(s.rng.ExpFloat64()/s.cfg.Halves*float64(time.Hour)), func() { s.halfDie(n) })
 	}
 	if s.cfg.Ghosts > 0 && s.rng.Float64() < s.cfg.Ghosts {
 		s.in(time.Duration(s.rng.IntN(600))*time.Second, func() { s.ghost(n) })

@@ -62,7 +62,7 @@ func (p *Provider) end(ctx context.Context, r *record) error {
 		deadline := p.clock.Now().Add(p.cfg.StopTimeout)
 		for lives(r.PID, r.Born) && p.clock.Now().Before(deadline) {
 			if !clock.Sleep(ctx, p.clock, lookAgain) {
-				return cut(ctx)
+				return interrupted(ctx)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (p *Provider) end(ctx context.Context, r *record) error {
 			_ = unix.Kill(pid, unix.SIGKILL) // it just ended
 		}
 		if !clock.Sleep(ctx, p.clock, lookAgain) {
-			return cut(ctx)
+			return interrupted(ctx)
 		}
 	}
 }

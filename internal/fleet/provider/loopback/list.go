@@ -18,7 +18,7 @@ const (
 
 // List implements provider.Provider. It also clears away what machines left that ended by themselves.
 func (p *Provider) List(ctx context.Context, page string) (list []provider.Machine, next string, err error) {
-	if err := cut(ctx); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return nil, "", err
 	}
 	from, _ := strconv.Atoi(page) // "" is the first

@@ -92,7 +92,7 @@ func (p *Provider) Create(ctx context.Context, req provider.Request) (made []pro
 	}
 	err = p.locked(ctx, func() error {
 		for i := range req.Intents {
-			if err := cut(ctx); err != nil {
+			if err := interrupted(ctx); err != nil {
 				return err
 			}
 			m, err := p.create(&req, &req.Intents[i])
@@ -133,7 +133,7 @@ func (p *Provider) Console(_ context.Context, id string) ([]byte, error) {
 
 // locked calls f while nobody else changes the folder.
 func (p *Provider) locked(ctx context.Context, f func() error) error {
-	if err := cut(ctx); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -148,13 +148,13 @@ func (p *Provider) locked(ctx context.Context, f func() error) error {
 			return f()
 		}
 		if !clock.Sleep(ctx, p.clock, 5*time.Millisecond) {
-			return cut(ctx)
+			return interrupted(ctx)
 		}
 	}
 }
 
-// cut is the error of a call whose caller went away.
-func cut(ctx context.Context) error {
+// interrupted is the error of a call whose caller went away.
+func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}

@@ -117,7 +117,7 @@ func read(r *options.Reader) taskConfig {
 		c.image.Account = images.Account{Username: in.Str("username"), Password: in.Str("password"), Server: in.Str("server_address")}
 		in.Str("email") // older files have it
 	})
-	readMore(r, &c)
+	readRare(r, &c)
 	for _, key := range []string{"mounts", "mount"} {
 		r.Each(key, func(in *options.Reader) { c.mounts = append(c.mounts, readMount(in)) })
 	}

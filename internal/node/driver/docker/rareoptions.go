@@ -8,9 +8,9 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
-// readMore reads the rarer options. Those of Nomad that have no meaning here are refused with the reason, unless they ask
-// for what is so anyway.
-func readMore(r *options.Reader, c *taskConfig) {
+// readRare reads the rarer options. Those of Nomad that have no meaning here are refused with the reason, unless their value
+// asks for what holds here without them.
+func readRare(r *options.Reader, c *taskConfig) {
 	c.utsMode, c.cgroupns, c.mac = r.Str("uts_mode"), r.Str("cgroupns"), r.Str("mac_address")
 	c.ipv4, c.ipv6, c.storage = r.Str("ipv4_address"), r.Str("ipv6_address"), r.Dict("storage_opt")
 	c.image.AccountOptional = r.Flag("auth_soft_fail")
