@@ -139,9 +139,9 @@ type QuickEnds struct {
 	Last  int64 // unix ns
 }
 
-// EndedQuickly reports whether the allocation ended by itself within QuickEnd of its last task's start, or without a
-// start, and is one that is replaced: not one that control stopped, nor batch work that is done, nor a runner: pools, of
-// which few may fail while many are claimed, have delays of their own.
+// EndedQuickly reports whether the allocation ended by itself within QuickEnd of its last task's start, or without a start, and
+// is one that is replaced. Allocations that control stopped and batch work that is done do not count. Runners do not either:
+// pools, of which few may fail while many are claimed, have delays of their own.
 func (a *Allocation) EndedQuickly() bool {
 	if a.ServerTerminal() || a.Claim != nil {
 		return false

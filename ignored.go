@@ -2,8 +2,8 @@ package drover
 
 import "fmt"
 
-// IgnoredBlocks says what of the job is stored and does nothing here, a sentence each: who registers it is told, as a task
-// that waits for a token or a name that never comes says nothing of why.
+// IgnoredBlocks says what of the job is stored and does nothing here, a sentence each. Who registers it is told: a task that
+// waits for a token or a name that never comes says nothing of why.
 func (j *Job) IgnoredBlocks() []string {
 	var out []string
 	services := func(where string, list []*Service) {

@@ -4,6 +4,6 @@
 // Errors are *drover.Error: those of the server with its code, Unavailable when it is not reached or the connection broke,
 // Canceled when the context ended.
 //
-// It holds no state of the server's and starts no goroutines but those of net/http: a call runs in its caller's, and a
-// Session or Events belongs to who opened it, until Close.
+// It holds no state of the server's and starts no goroutines but those of net/http. A call runs in its caller's, and a Session
+// or Events belongs to who opened it, until Close.
 package client

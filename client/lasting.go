@@ -16,10 +16,10 @@ const maxUngiven = 1 << 20
 // attempts is how often a Lasting tries to attach again, over all its clients, before it gives up.
 const attempts = 20
 
-// Lasting is an attachment that outlives connections and servers: when one breaks it goes on at the next of its clients, from the
-// bytes that it has reached, so that nothing of stdout, stderr and stdin is lost or doubled. It is an execution.Session. Next does
-// the work: somebody has to call it until the receipt, also while others write. Start the command with Spec.Detach, so that it
-// outlives the time between two attachments.
+// Lasting is an attachment that outlives connections and servers. When one breaks it goes on at the next of its clients, from
+// the bytes that it has reached, so that nothing of stdout, stderr and stdin is lost or doubled. It is an execution.Session.
+// Next does the work: somebody has to call it until the receipt, also while others write. Start the command with Spec.Detach,
+// so that it outlives the time between two attachments.
 type Lasting struct {
 	clients []*Client
 

@@ -21,9 +21,9 @@ import (
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Session is an attachment to an execution over a websocket. It is a execution.Session. A context that ends during one of its
-// calls ends the session (Canceled); attach again with the offsets reached. What the server refuses (stdin that the
-// execution does not have, a terminal's size without a terminal, an unknown signal) is not done, and not told here:
-// Client.SendStdin, Resize and Signal tell it.
+// calls ends the session (Canceled); attach again with the offsets reached. What the server refuses (stdin that the execution
+// does not have, a terminal's size without a terminal, an unknown signal) is not done, and not told here. Client.SendStdin,
+// Resize and Signal tell it.
 type Session struct {
 	conn    *websocket.Conn
 	offsets [3]int64

@@ -18,8 +18,8 @@ type Checkup struct {
 	Applied     uint64        `json:"appliedIndex"` // of its state
 	Sick        string        `json:"sick"`         // why it refuses writes; "" = it does not
 
-	// Refused says why servers of the log get no entries from this one although something answers at their address, by their ids:
-	// another server stands there, or one that does not take this server for one.
+	// Refused says why servers of the log get no entries from this one although something answers at their address, by their ids.
+	// Another server stands there, or one that does not take this server for one.
 	Refused map[string]string `json:"refused,omitempty"`
 
 	Writes       Writes            `json:"writes"`

@@ -69,8 +69,8 @@ type Receipt struct {
 	Error       string        `json:"error,omitempty"`  // for start_failed and others: the reason; or what was not as asked for
 	StartedAt   time.Time     `json:"startedAt,omitzero"`
 	Wall        time.Duration `json:"wall"` // ns
-	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1 without a limit of CPU time, and where there are no
-	// groups, processes that nobody waited for are left out which left the command's session while others ran beside it.
+	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1 without a limit of CPU time, and where there are no groups,
+	// some processes that nobody waited for are left out: those which left the command's session while others ran beside it.
 	UserCPU     time.Duration `json:"userCpu"`
 	SystemCPU   time.Duration `json:"systemCpu"`
 	PeakMemory  int64         `json:"peakMemory"`

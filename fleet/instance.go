@@ -133,7 +133,7 @@ type Durable struct {
 type Instance struct {
 	Durable
 
-	// What every decision reads of every machine: side by side, as there may be ten thousand.
+	// Every decision reads these fields of every machine. They stand together in memory, since there may be ten thousand machines.
 	Work        int             // pieces of work on it
 	Capacity    drover.Capacity // of the whole machine
 	Used        drover.Capacity // by work

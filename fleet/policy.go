@@ -155,8 +155,8 @@ func (p *Policy) Canonicalize() {
 	}
 }
 
-// Template names everything that the policy puts into a machine, so that machines made from something else are found,
-// and so that what does not boot in one pool is no reason against it in another.
+// Template names everything that the policy puts into a machine. So machines made from something else are found, and what does
+// not boot in one pool is no reason against it in another.
 func (p *Policy) Template() string {
 	parts := []string{
 		p.Name, p.NodePool, p.Datacenter, p.Provider, p.Region, p.Image, p.UserData, p.BootProbe, p.RunProbe,

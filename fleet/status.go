@@ -13,7 +13,7 @@ type PoolStatus struct {
 	Alert     string         // that it costs more than its budget; "" if it does not
 	Machines  map[string]int // by state
 	PerHour   float64        // what its machines cost an hour
-	Today     float64        // what the pool cost since midnight UTC, as far as charged
+	Today     float64        // what was charged for the pool's machines since midnight UTC
 	Least     int            // machines that are kept now: Min, or what a schedule says
 	Waiting   []Waiting
 	NextCheck time.Time // when the fleet looks again if nothing happens; zero = no need

@@ -21,11 +21,11 @@ import (
 // Transport is an http.RoundTripper for plain HTTP/1.1. The caller's goroutine writes the request and reads the answer,
 // where net/http passes both through three others. It is safe for use by several goroutines.
 //
-// A server may close a connection that it has served before at any time. What came over an idle connection, its end above
-// all, is seen before that connection is used again. If it ends just then, the request is sent once more over a new
-// connection in the cases in which net/http would do that: nothing of the request was sent; or nothing of an answer came,
-// and the method changes nothing or the request has an Idempotency-Key. A POST that may have been carried out is never
-// repeated. Neither is a handshake, which may have started something.
+// A server may close a connection that it has served before at any time. What came over an idle connection, its end above all,
+// is seen before that connection is used again. If the connection ends just then, the request is sent once more over a new one
+// in the cases in which net/http would do that. These are: nothing of the request was sent; or nothing of an answer came, and
+// the method changes nothing or the request has an Idempotency-Key. A POST that may have been carried out is never repeated.
+// Neither is a handshake, which may have started something.
 type Transport struct {
 	fallback *http.Transport // for all else; its proxies and its way to dial are ours
 	plain    bool            // the fallback has no setting that we do not know

@@ -1,5 +1,5 @@
-// Command claim executes a program in a warm runner: it makes an environment, claims a runner of it, copies a file in, runs
-// it, and prints what it wrote and how it ended.
+// Command claim executes a program in a warm runner. It makes an environment, claims a runner of it, copies a file in, runs it,
+// and prints what it wrote and how it ended.
 package main
 
 import (

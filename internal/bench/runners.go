@@ -20,9 +20,9 @@ import (
 
 // published is what others say of themselves, or what was measured of them. None of it is from this machine.
 //
-// Sources: github.com/computesdk/benchmarks, results of 2026-05-05 (create to the first answered command, 100 times in
-// turn, from one cloud machine, so with a network in between); the projects' own pages and trackers; Poseidon with
-// Nomad 2.0.6 and docker was measured by us on two cores.
+// Sources: github.com/computesdk/benchmarks, results of 2026-05-05 (create to the first answered command, 100 times in turn,
+// from one cloud machine, so with a network in between), and the projects' own pages and trackers. Poseidon with Nomad 2.0.6
+// and docker was measured by us on two cores.
 var published = []struct{ who, what, value string }{ // a table
 	{"Daytona", "create to first output, median (p95)", "186 ms (492); its page says 27 to 90 ms"},
 	{"E2B", "create to first output, median", "491 ms; its page says about 150 ms"},

@@ -417,8 +417,8 @@ func (a *Agent) Driver(name string) PluginConfig {
 // HTTPAddress is where the faces listen.
 func (a *Agent) HTTPAddress() string { return a.address("http", a.Ports.HTTP) }
 
-// AdvertisedHTTP is what others are told of where the faces are, given where they are served: advertise.http, with
-// that port if it names none; else the address itself, unless it stands for all of the machine's: then host.
+// AdvertisedHTTP is what others are told of where the faces are, given where they are served. It is advertise.http, with that
+// port if it names none; else the address itself, unless it stands for all of the machine's: then host.
 func (a *Agent) AdvertisedHTTP(served, host string) string {
 	at, port, err := net.SplitHostPort(served)
 	if err != nil {

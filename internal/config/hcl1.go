@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// parseHCL reads HCL, and the older dialect that Nomad's own configuration is written in, as far as that is usual:
-// free keys in quotes, options { "driver.raw_exec.enable" = "1" }, which HCL 2 only has in options = { … }.
+// parseHCL reads HCL, and the older dialect that Nomad's own configuration is written in, as far as that is usual. That is free
+// keys in quotes, options { "driver.raw_exec.enable" = "1" }, which HCL 2 only has in options = { … }.
 func parseHCL(data []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := hclparse.NewParser().ParseHCL(data, name)
 	faults := diags

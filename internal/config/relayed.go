@@ -7,9 +7,9 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// RefuseRelayed says why a node may not send on what its callers ask this server, nil if it may. Its callers are strangers to the
-// server, and must get no further than at the server's own API: a token lets them in there, or nothing keeps them out. from is
-// where the node dialled from, host:port.
+// RefuseRelayed says why a node may not send on what its callers ask this server, nil if it may. Its callers are strangers to
+// the server, and must get no further than at the server's own API: a token lets them in there, or nothing keeps them out. from
+// is where the node dialled from, host:port.
 func (a *Agent) RefuseRelayed(from string) error {
 	t := a.TLS
 	if t == nil {

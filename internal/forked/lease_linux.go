@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds how long Close waits for other processes that have the file open for writing: a child needs microseconds, and
+// patience bounds how long Close waits for other processes that have the file open for writing. A child needs microseconds, and
 // a process that keeps the file open on purpose is not waited for.
 const patience = 100 * time.Millisecond
 

@@ -17,8 +17,8 @@ import (
 // MaxFiles bounds a JSON body with files in it, in bytes, where a face is not told otherwise.
 const MaxFiles = 256 << 20
 
-// DecodeJSON reads the whole body as one JSON value into v. Unknown fields are ignored, as clients newer than we are
-// send them; a wrong type is Invalid and names the field; a body over its limit is TooLarge; an empty one is Invalid.
+// DecodeJSON reads the whole body as one JSON value into v. Unknown fields are ignored, as clients newer than we are send them.
+// A wrong type is Invalid and names the field; a body over its limit is TooLarge; an empty one is Invalid.
 func DecodeJSON(r *http.Request, v any) error {
 	err := decodeJSON(r.Body, v)
 	if errors.Is(err, io.EOF) {

@@ -99,8 +99,8 @@ func QueryKey(name string) Key {
 }
 
 // BodyKey is a text or number among the fields of a body that is a JSON object, or of the object in its field and so on where
-// several names are given; "" if there is none, or if the body is something else: the handler that decodes it says so. What is
-// read of the body stays to be read.
+// several names are given. It is "" if there is none, or if the body is something else: the handler that decodes it says so.
+// What is read of the body stays to be read.
 func BodyKey(names ...string) Key {
 	return func(r *http.Request) (string, error) {
 		if r.Body == nil || r.Body == http.NoBody {

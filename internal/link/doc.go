@@ -1,6 +1,6 @@
-// Package link joins a node to control over the network. The node dials; nothing listens on it. exchange.Controller
-// travels from the node to control as connectrpc calls; exchange.Workloads travels the other way, through a
-// connection that the node opened (Tunnel) and over which HTTP/2 is spoken in reverse.
+// Package link joins a node to control over the network. The node dials; nothing listens on it. exchange.Controller travels
+// from the node to control as connectrpc calls. exchange.Workloads travels the other way: the node opens a connection (Tunnel),
+// and HTTP/2 is spoken over it in reverse.
 //
 // Messages are plain Go structs in msgpack, so there is no second set of types.
 //

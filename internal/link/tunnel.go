@@ -16,8 +16,8 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; the caller dials
-// again. ready is called once control accepted the tunnel, with the id of its server if that said one.
+// ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; then the caller dials again.
+// ready is called once control accepted the tunnel, with the id of its server if that said one.
 func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, ready func(serverID string)) error {
 	return c.serve(ctx, workloadsHandler(w), ready)
 }

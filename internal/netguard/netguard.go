@@ -60,8 +60,8 @@ func (g *Guard) Check(ip netip.Addr) error {
 	return drover.Errorf(drover.Forbidden, "%s %s is %s, and %s does not name it", g.What, ip, why, g.Key)
 }
 
-// plain returns the address that packets to ip reach in the end, as far as ip says so: IPv4 addresses also stand in IPv6
-// ones, as they are or for a translator (NAT64) beside us.
+// plain returns the address that packets to ip reach in the end, as far as ip says so. IPv4 addresses also stand in IPv6 ones,
+// as they are or for a translator (NAT64) beside us.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.WithZone("").Unmap()
 	if nat64.Contains(ip) {

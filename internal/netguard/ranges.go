@@ -11,8 +11,8 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96") // a constant
 // unicast are the addresses of IPv6 that are given to networks; all beyond is special.
 var unicast = netip.MustParsePrefix("2000::/3") // a constant
 
-// kinds are what is not public: all ranges of IANA's registries of special-purpose addresses but the private ones, what was
-// in them once, and the addresses at which clouds answer their machines that lie elsewhere.
+// kinds are what is not public: all ranges of IANA's registries of special-purpose addresses but the private ones, and what was
+// in them once. The addresses at which clouds answer their machines belong to them, too, where they lie elsewhere.
 var kinds = map[string][]netip.Prefix{ // constants
 	"an address of this host": prefixes("0.0.0.0/8", "::/128"),
 	"a loopback address":      prefixes("127.0.0.0/8", "::1/128"),

@@ -56,8 +56,8 @@ func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
 	return nil
 }
 
-// The proof in clear text. Both sides say a nonce, then the dialler and after it the listener say a MAC over both nonces
-// with the secret: who listens in learns nothing that helps later, and what one side said cannot be sent back to it.
+// The proof in clear text. Both sides say a nonce. Then the dialler, and after it the listener, say a MAC over both nonces with
+// the secret. So an eavesdropper learns nothing that helps later, and what one side said cannot be sent back to it.
 const nonceBytes = 32
 
 // prove proves that both sides have a secret in common. Errors: Unauthorized; those of the connection.

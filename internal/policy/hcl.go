@@ -2,8 +2,8 @@ package policy
 
 import "fmt"
 
-// hclParser reads the older dialect of HCL that policies are written in: HCL 2 without expressions, where several things may stand in one
-// line, keys may be quoted and labels not, and a block may have an equals sign.
+// hclParser reads the older dialect of HCL that policies are written in. It is HCL 2 without expressions: several things may
+// stand in one line, keys may be quoted and labels not, and a block may have an equals sign.
 type hclParser struct {
 	found
 	lexer

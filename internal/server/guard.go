@@ -14,9 +14,9 @@ import (
 
 // pageGuard is what stands before the faces, so that no web page drives the agent.
 //
-// Names in Host are checked where nothing else stops a page that had its own name resolve to this agent: in clear text
-// without a token. Elsewhere the page has no token, or no certificate for its name, and agents behind proxies and load
-// balancers have more names than anybody wants to list; who does list some has them checked there too.
+// Names in Host are checked where nothing else stops a page that had its own name resolve to this agent: in clear text without
+// a token. Elsewhere the page has no token, or no certificate for its name. Agents behind proxies and load balancers have more
+// names than anybody wants to list; where some are listed, they are checked there too.
 func (a *Agent) pageGuard() (*httpapi.Guard, error) {
 	g := httpapi.GuardConfig{Origins: a.cfg.AllowedOrigins, Hosts: a.cfg.AllowedHosts}
 	if secure, token := a.cfg.TLS != nil && optional.Value(a.cfg.TLS.HTTP), a.cfg.APIToken != ""; (secure || token) && len(g.Hosts) == 0 {

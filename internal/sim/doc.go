@@ -1,9 +1,10 @@
 // Package sim runs Drover's control plane, nodes and execution service on one goroutine, in virtual time, under a seed.
 //
-// Shipped code are: the commands and their codec, fsm, store (with its watches, snapshots and restores), intake with all its
-// use cases, the leader with all its loops (workers, planner, broker, drains, roll-outs, heartbeats, periodic jobs, garbage),
-// the scheduler, all of assignment, the triggers, the task machine, allocrunner's rule for the client status, the core of the
-// warm runners (exec/runner's Core) and the translation of environments.
+// All of the following is shipped code: the commands and their codec, fsm, store (with its watches, snapshots and restores),
+// and intake with all its use cases. So are the leader with all its loops (workers, planner, broker, drains, roll-outs,
+// heartbeats, periodic jobs, garbage), the scheduler, all of assignment and the triggers. On the node's side it is the task
+// machine, allocrunner's rule for the client status, the core of the warm runners (exec/runner's Core) and the translation of
+// environments.
 //
 // Written again here, as thin loops around the same deciders, is what waits in a select of its own, or on channels, files and
 // processes at once. Each file names what it stands for:

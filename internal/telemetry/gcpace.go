@@ -7,9 +7,9 @@ import (
 	"runtime/metrics"
 )
 
-// How much the heap may grow beyond what is live before it is collected, in percent: with a small one more than Go's
-// 100 %, since collecting was a quarter of what bursts of small tasks cost (5,000 fake tasks: 2.37 s of CPU with 100 %,
-// 1.92 s with 200 %); with a large one less, so that a server with a million allocations stays within 4 GiB.
+// How much the heap may grow beyond what is live before it is collected, in percent. A small heap grows by more than Go's 100
+// %: collecting was a quarter of what bursts of small tasks cost (5,000 fake tasks: 2.37 s of CPU with 100 %, 1.92 s with 200
+// %). A large one grows by less, so that a server with a million allocations stays within 4 GiB.
 const (
 	gcLeast = 32 << 20 // bytes that it may grow at least
 	gcSmall = 200      // below 128 MiB: more of it would be fresh pages, of which each has its price, too

@@ -7,9 +7,9 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// WorkMetrics is a source of gauges of what a node has been given to do, under Nomad's names: allocations and tasks by
-// state, what they hold of the node and what is left of it (MHz and MB), and how often tasks were started. allocs are
-// all that the node knows, with what it last said of them.
+// WorkMetrics is a source of gauges of what a node has been given to do, under Nomad's names. They are allocations and tasks by
+// state, what they hold of the node and what is left of it (MHz and MB), and how often tasks were started. allocs are all that
+// the node knows, with what it last said of them.
 func WorkMetrics(node func() *drover.Node, allocs iter.Seq2[*drover.Allocation, exchange.AllocUpdate]) func(Emit) {
 	return func(emit Emit) {
 		n := node()

@@ -23,8 +23,8 @@ import (
 	"github.com/drover-project/drover/internal/link"
 )
 
-// nodes are simulated: each speaks the protocol of nodes over connections of its own, and says of an allocation that it
-// runs as soon as it is told to run it, as the fake driver would.
+// nodes are simulated. Each speaks the protocol of nodes over connections of its own. It says of an allocation that it runs as
+// soon as it is told to run it, as the fake driver would.
 type nodes struct {
 	clock      clock.Clock
 	log        *slog.Logger

@@ -1,6 +1,6 @@
 // Package env is the command line of the execution service: "drover env" for environments, "drover run" for a command in
 // a fresh runner, and "drover runner" for runners that stay claimed.
 //
-// Its goroutines: what tells of a claim that waits ends with the claim; those of a session end with its context, and the
-// one that reads stdin with stdin, or the process; the one that packs a folder ends with the upload.
+// Its goroutines: the one that tells of a claim that waits ends with the claim, and those of a session end with its context.
+// The one that reads stdin ends with stdin, or the process, and the one that packs a folder with the upload.
 package env

@@ -101,8 +101,8 @@ func Older(age string, index uint64, seen exchange.Seen) bool {
 	return cluster.Before(age, seen.Age)
 }
 
-// attended returns an error unless the node is one that control counts on. A node that was given up has to register before
-// it is heard: what it reports of allocations that are unknown meanwhile would make them unknown again, and again, until
+// attended returns an error unless the node is one that control counts on. A node that was given up has to register before it
+// is heard. What it reports of allocations that are unknown meanwhile would make them unknown once more with each report, until
 // its next sign of life.
 func attended(s *store.Snapshot, nodeID string) error {
 	switch n := s.Node(nodeID); {

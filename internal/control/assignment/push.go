@@ -16,9 +16,9 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one,
-// and so do those that come right behind an entry, if there are many or many are to come. So what the log takes does not
-// grow with the number of nodes. A lone update waits for nothing, and one that claims may wait for not for long.
+// pushes gathers the updates of all nodes in few entries. Those that come while an entry is on its way go together in the next
+// one. So do those that come right behind an entry, if there are many or many are to come. So what the log takes does not grow
+// with the number of nodes. A lone update waits for nothing, and one that claims may wait for not for long.
 type pushes struct {
 	mu     sync.Mutex    // guards the rest
 	next   *batch        // still open

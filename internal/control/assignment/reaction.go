@@ -8,8 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it
-// need not: what only frees capacity wakes those who wait for it, without a look at this job.
+// reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it need not.
+// An update that only frees capacity wakes the evaluations that wait for it, without a look at this job.
 func reaction(a *drover.Allocation, u *exchange.AllocUpdate, j *drover.Job) string {
 	ends := terminal(u.ClientStatus)
 	switch {

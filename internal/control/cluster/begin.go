@@ -8,7 +8,7 @@ import (
 )
 
 // begin begins the cluster if it is this server's turn. One server alone begins it, with itself as the only voter, and adds the
-// others as it adds those that come later: so two views of who the first servers are cannot make two clusters of one list.
+// others as it adds those that come later. So two views of who the first servers are cannot make two clusters of one list.
 func (c *Cluster) begin(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && !c.deps.Log.Begun() {

@@ -9,12 +9,12 @@ import (
 // Blocked keeps the evaluations that could not place everything until capacity that may help them is there. It is a
 // value, as Broker is.
 //
-// Capacity that becomes free is an event in a log, with the raft index of its entry. An evaluation remembers up to
-// which index the scheduler has seen the state for it (its SnapshotIndex), so an event that came between the snapshot
-// and the blocking wakes it all the same. To spare the scheduler a stampede, an evaluation is woken only when what it
-// asks for at least fits on the node of an unseen event, and what the woken ones ask for is taken off the node's room
-// until they are finished. Room that comes while an evaluation of higher priority is out is left to that one, if there is
-// not enough for both: it is what its evictions made.
+// Capacity that becomes free is an event in a log, with the raft index of its entry. An evaluation remembers up to which index
+// the scheduler has seen the state for it (its SnapshotIndex). So an event that came between the snapshot and the blocking
+// wakes it all the same. To spare the scheduler a stampede, an evaluation is woken only when what it asks for at least fits on
+// the node of an unseen event. What the woken ones ask for is taken off the node's room until they are finished. Room that
+// comes while an evaluation of higher priority is out is left to that one, if there is not enough for both: it is what its
+// evictions made.
 type Blocked struct {
 	byJob      map[blockedKey]*blockedEval
 	byID       map[string]*blockedEval

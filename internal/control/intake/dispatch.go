@@ -66,7 +66,7 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 }
 
 // commitOnce registers the child of a dispatch with a token, unless there is one, while not all servers of the cluster read
-// DispatchJob: as long as this server leads, which answers dispatches, no token dispatches twice.
+// DispatchJob. The leader answers dispatches: for as long as this server leads, no token dispatches twice.
 func (in *Intake) commitOnce(ctx context.Context, c *command.RegisterJob) (drover.Outcome, *drover.Job, error) {
 	in.dispatching.Lock()
 	defer in.dispatching.Unlock()

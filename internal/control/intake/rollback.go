@@ -11,9 +11,8 @@ import (
 // FailedByHealth is why a deployment fails whose allocations are unhealthy and are not replaced any more.
 const FailedByHealth = "Failed due to unhealthy allocations"
 
-// Failure is how a deployment ends that fails because of why, and with revert the version that its job goes back to:
-// the newest stable one, nil if there is none, or if it is what the job is already: going back to that would fail again,
-// and again.
+// Failure is how a deployment ends that fails because of why. With revert, the job is the version to go back to: the newest
+// stable one. It is nil if there is none, or if that is what the job is already: going back to it would fail again, and again.
 func Failure(s *store.Snapshot, d *drover.Deployment, why string, revert bool) (*drover.DeploymentStatusUpdate, *drover.Job) {
 	var target *drover.Job
 	current := s.Job(d.Namespace, d.JobID)

@@ -48,9 +48,9 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 // DrainStep returns what is to be done about a draining node now, nil if nothing, and after what time to look again
 // if nothing changes.
 //
-// Services are moved as their migrate block allows; batch jobs and claimed runners may run on until the deadline;
-// system jobs go last. At the deadline, or with a negative one at once, everything has to go: services to other nodes,
-// while batch work that is not done by then is not begun anew, unless the drain says so.
+// Services are moved as their migrate block allows; batch jobs and claimed runners may run on until the deadline; system jobs
+// go last. At the deadline, or with a negative one at once, everything has to go. Services move to other nodes; batch work that
+// is not done by then is not begun anew, unless the drain says so.
 func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker) (command.Command, time.Duration) {
 	d := n.DrainStrategy
 	force := d.Deadline < 0 || (!d.ForceDeadline.IsZero() && !d.ForceDeadline.After(now))

@@ -100,8 +100,8 @@ func (h *heartbeats) count() int {
 	return len(h.nodes)
 }
 
-// forgive gives all nodes the grace once more if we wake up late ourselves: the machine is too busy, or the process was
-// stopped, and who did not get to watch cannot say that others were silent. Their heartbeats may wait beside us.
+// forgive gives all nodes the grace once more if this loop woke up late itself, because the machine is too busy or the process
+// was stopped. Whoever did not get to watch cannot say that others were silent. Their heartbeats may wait beside us.
 func (h *heartbeats) forgive(late time.Duration) {
 	if late < h.cfg.HeartbeatGrace/lateShare {
 		return

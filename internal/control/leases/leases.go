@@ -13,7 +13,7 @@ type Holder struct {
 	Wanted      int // claims that wait for one there
 }
 
-// lacks is how many claims wait that nothing is leased for.
+// lacks is how many waiting claims have no leased runner.
 func (h Holder) lacks() int { return max(0, h.Wanted-h.Held) }
 
 // Demand is how many runners a pool needs beside its size, so that all claims which wait get one.
@@ -44,8 +44,8 @@ func WithDemand(groups []*drover.TaskGroup, demand int) (out []*drover.TaskGroup
 	return out, changed
 }
 
-// Choose says who gets the next runner of the pool: the one with the most claims that wait in vain, else the one that holds
-// the fewest. Among equals it is the oldest incarnation. It returns its place in the list, -1 for an empty one.
+// Choose says who gets the next runner of the pool: the holder with the most waiting claims that have no runner, else the one
+// that holds the fewest. Among equals it is the oldest incarnation. It returns its place in the list, -1 for an empty one.
 func Choose(holders []Holder) int {
 	best := -1
 	for i, h := range holders {

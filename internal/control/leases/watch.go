@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The times of leases. A server that heard nothing of the leader for Lasts hands out nothing more. The leader waits longer,
-// from when it heard of the server last: the answer to that is younger than the question, by which the server counts.
+// The times of leases. A server that heard nothing of the leader for Lasts hands out nothing more. The leader waits longer. And
+// it counts from when it was asked, while the server counts from before it asked: so the server always stops first.
 const (
 	Renew = time.Second             // how often a server asks the leader
 	Quiet = 1500 * time.Millisecond // from when the leader was asked: it looks whether the server's process is gone
@@ -14,8 +14,9 @@ const (
 	Ends  = 6 * time.Second         // from when the leader was asked
 )
 
-// BeatEvery is how often the leader notes that it runs. One that did not for Still stood still: others may lead since. It promises
-// nothing for Still from then on, in which raft tells it, as it reaches no majority or hears of another leader.
+// BeatEvery is how often the leader notes that it runs. A leader that noted nothing for Still has stood still, and others may
+// lead since. From then on it promises nothing for Still: within that time raft tells it, as it reaches no majority or hears of
+// another leader.
 const (
 	BeatEvery = 250 * time.Millisecond
 	Still     = time.Second
@@ -29,7 +30,7 @@ type Watch struct {
 	went  time.Time       // when it went on after it had stood still
 }
 
-// Beat notes that the leader runs. Who stood still cannot say that others were silent: all count as heard of anew.
+// Beat notes that the leader runs. A leader that stood still cannot say that others were silent: all count as heard of anew.
 func (w *Watch) Beat(now time.Time) {
 	if !w.beat.IsZero() && now.Sub(w.beat) > Still {
 		w.went, w.heard, w.asked = now, nil, nil
@@ -37,8 +38,8 @@ func (w *Watch) Beat(now time.Time) {
 	w.beat = now
 }
 
-// Heard notes that the incarnation asked for its leases to go on. It reports false if the leader cannot promise that: it has not
-// begun, or stood still a moment ago, so that another may lead and have ended them.
+// Heard notes that the incarnation asked for its leases to go on. It reports false if the leader cannot promise that: it has
+// not begun, or it stood still a moment ago, and another leader may have ended the incarnation.
 func (w *Watch) Heard(now time.Time, incarnation uint64) bool {
 	if w.beat.IsZero() || now.Sub(w.beat) > Still || !w.went.IsZero() && now.Sub(w.went) < Still {
 		return false
@@ -55,14 +56,14 @@ func (w *Watch) note(now time.Time, incarnation uint64) {
 	w.heard[incarnation] = now
 }
 
-// Silent reports whether nothing was heard of the incarnation for a moment, or ever.
+// Silent reports whether nothing was heard of the incarnation for Quiet, or ever.
 func (w *Watch) Silent(now time.Time, incarnation uint64) bool {
 	at, ok := w.heard[incarnation]
 	return !ok || !w.asked[incarnation] || !now.Before(at.Add(Quiet))
 }
 
-// Due returns which of the live incarnations were not heard of for Ends, in order, and when to ask again. One that is seen
-// for the first time counts as heard of now: a leader that just began knows nothing of what its predecessor heard.
+// Due returns which of the live incarnations were not heard of for Ends, in order, and when to ask again. One that is seen for
+// the first time counts as heard of now: a leader that just began knows nothing of what its predecessor heard.
 func (w *Watch) Due(now time.Time, live []uint64) (due []uint64, again time.Time) {
 	again = now.Add(Ends)
 	for incarnation := range w.heard {

@@ -64,9 +64,9 @@ func (m *merge) tell(name string, err error) {
 	}
 }
 
-// check refuses who is no server of Drover's, another server under this one's name or id, whoever belongs to another cluster of
-// this region, and all of a cluster whose log this program cannot read. A member that is alone is refused, too, if it cannot read
-// this cluster's log.
+// check refuses a member that is no server of Drover's, another server under this one's name or id, and one that belongs to
+// another cluster of this region. It refuses all members of a cluster whose log this program cannot read. A member that is
+// alone is refused, too, if it cannot read this cluster's log.
 func (m *merge) check(one *serf.Member, alone bool) error {
 	member, err := parse(*one)
 	if err != nil {

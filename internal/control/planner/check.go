@@ -7,11 +7,11 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Check says which parts of a plan can be committed on the state of s. The parts of a node stand or fall together:
-// a placement needs a ready node, an in-place update an allocation that has not ended, both room for what they ask
-// (capacity, ports, cores, devices, NodeMaxAllocs); a stop needs an allocation that was not handed out to a claimer
-// since the plan was made. A stopped allocation still holds its place until its node says that it ended. Refused nodes
-// are in RejectedNodes, and RefreshIndex is then set. With AllAtOnce everything is refused if anything is.
+// Check says which parts of a plan can be committed on the state of s. The parts of a node stand or fall together. A placement
+// needs a ready node, an update in place an allocation that has not ended. Both need room for what they ask: capacity, ports,
+// cores, devices, NodeMaxAllocs. A stop needs an allocation that was not handed out to a claimer since the plan was made. A
+// stopped allocation still holds its place until its node says that it ended. Refused nodes are in RejectedNodes, and
+// RefreshIndex is then set. With AllAtOnce everything is refused if anything is.
 func Check(s Snapshot, plan *drover.Plan) drover.PlanResult {
 	return check(&view{Snapshot: s}, plan)
 }

@@ -79,8 +79,8 @@ func (o overlay) addResult(r *drover.PlanResult) {
 	}
 }
 
-// recheck looks for placements on nodes that went down between the check and the commit: whoever marked the node down
-// did not see these allocations, so an evaluation is made for them here.
+// recheck looks for placements on nodes that went down between the check and the commit. Whoever marked the node down did not
+// see these allocations, so an evaluation is made for them here.
 func (p *Planner) recheck(ctx context.Context, e *entry) {
 	evals := strays(p.deps.State(), e.placed, trigger.Maker{IDs: p.deps.IDs, Now: p.deps.Clock.Now().UnixNano()})
 	if len(evals) == 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 // split returns the parts in which a plan is committed. A plan of more than so many allocations would be one large entry of the
-// log, which keeps all servers from doing anything else while it is written, sent and applied; and its nodes would begin only when
-// all of it is there. The part of a node stays whole, and so does a plan that is to be all or nothing. The first part has what is
-// about the deployment: the others count in it.
+// log. It would keep all servers from doing anything else while it is written, sent and applied, and its nodes would begin only
+// when all of it is there. The part of a node stays whole, and so does a plan that is to be all or nothing. The first part has
+// what is about the deployment: the others count in it.
 func split(plan *drover.Plan, most int) []*drover.Plan {
 	if plan.AllAtOnce || size(plan) <= most {
 		return []*drover.Plan{plan}

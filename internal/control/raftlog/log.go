@@ -154,11 +154,11 @@ func (l *Log) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// Propose appends the command and waits until it is applied here. Many callers at once share disk writes. The index is that of the
-// state with the command.
-// The error is the command's own, or: NotLeader (ask the server in the message); Exhausted if the disk is full;
-// Unavailable if leadership was lost meanwhile (the command may or may not be applied later); Canceled if ctx ended
-// first (the same), or this program cannot read what stands before it in the log (the same); TooLarge.
+// Propose appends the command and waits until it is applied here. Many callers at once share disk writes. The index is that of
+// the state with the command. The error is the command's own, or one of these. NotLeader: ask the server in the message.
+// Exhausted: the disk is full. Unavailable: leadership was lost meanwhile, and the command may or may not be applied later.
+// Canceled: ctx ended first, or this program cannot read what stands before it in the log; it may or may not be applied, too.
+// TooLarge.
 func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, result any, err error) {
 	data, err := command.Encode(c)
 	if err != nil {
@@ -288,9 +288,9 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	return rc
 }
 
-// silence is how long a follower hears nothing of its leader until it stands for election, how long it then waits for votes,
-// and how long a leader that reaches no quorum goes on leading. It is also how often a server looks at its lease: with 50 ms
-// that was most of what an idle agent woke up for; and how long a lone one waits before it elects itself again after its disk
+// silence is how long a follower hears nothing of its leader until it stands for election. It then waits as long for votes, and
+// a leader that reaches no quorum goes on leading as long. It is also how often a server looks at its lease: with 50 ms that
+// was most of what an idle agent woke up for. And a lone server waits as long before it elects itself again after its disk
 // refused an entry.
 const silence = time.Second
 

@@ -21,8 +21,8 @@ type answer struct {
 	lost  bool // the state lacks the entry: err is not the command's
 }
 
-// machine is the FSM as raft wants it. An entry that this program cannot read stops it: the state stays what it was before the
-// entry, no snapshot of it is written, and so the log keeps the entry for a program that can read it.
+// machine is the FSM as raft wants it. An entry that this program cannot read stops it. The state stays what it was before the
+// entry, and no snapshot of it is written: so the log keeps the entry for a program that can read it.
 type machine struct {
 	fsm    *fsm.FSM
 	health *health

@@ -68,9 +68,9 @@ func (l *Log) change(ctx context.Context, what string, ask func() raft.Future) e
 	return drover.Errorf(drover.Unavailable, "%s: %w", what, err)
 }
 
-// ReadIndex returns an index of the state at which a read sees everything that was acknowledged before the call: a quorum takes this
-// server for the leader, as it commits an entry without a command. A server whose state has that index reads linearizably. Only on
-// the leader. Errors: as of Propose; Unavailable while the state lacks an entry.
+// ReadIndex returns an index of the state at which a read sees everything that was acknowledged before the call. To be sure
+// that a quorum takes this server for the leader, it commits an entry without a command. A server whose state has that index
+// reads linearizably. Only on the leader. Errors: as of Propose; Unavailable while the state lacks an entry.
 //
 // raft's VerifyLeader would spare the entry, but counts the answer to a heartbeat that was sent before it was asked: then two
 // servers that were closed before a read verified it (TestAMinorityVerifiesNothing). Entries of many readers share a disk write.

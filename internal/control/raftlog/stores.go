@@ -77,8 +77,8 @@ func minFree(cfg *Config, dir string) uint64 {
 	return min(usual, s.Blocks*uint64(s.Bsize)/share)
 }
 
-// verifyFile reads the whole file before it is opened for writing: bbolt then reads it in a goroutine of its own,
-// where the fault that a damaged page causes would end the process.
+// verifyFile reads the whole file before it is opened for writing. bbolt reads it in a goroutine of its own then, where the
+// fault that a damaged page causes would end the process.
 func verifyFile(path string) error {
 	if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil

@@ -90,8 +90,9 @@ func merged(t wire, id string, closing func() error) *transport {
 	return out
 }
 
-// abstains answers a request for a vote with no, if this server's own log does not list it. An empty server can stand where a listed one
-// was: others take it for that one by its address, and it does not know for whom that one has voted in the same term.
+// abstains answers a request for a vote with no, if this server's own log does not list it. An empty server can stand where a
+// listed one was. Others take it for that one by its address, and it does not know for whom that one has voted in the same
+// term.
 func (t *transport) abstains(r raft.RPC) bool {
 	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
 	var no any

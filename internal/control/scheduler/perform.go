@@ -107,8 +107,8 @@ func (r *run) placeOne(b *rank.Board, p reconcile.Placement, full bool, x *Group
 	return true
 }
 
-// replaceOne replaces an allocation by the new version. If there is room only where the old one is, that is stopped
-// now, and the new one is left to the blocked evaluation, which wakes when the node says that the old one ended.
+// replaceOne replaces an allocation by the new version. If there is room only where the old one is, that is stopped now. The
+// new one is left to the blocked evaluation, which wakes when the node says that the old one ended.
 func (r *run) replaceOne(b *rank.Board, a *drover.Allocation, x *GroupExplanation) {
 	b.Vacate(a)
 	if r.allocate(b, reconcile.Placement{Name: a.Name, Previous: a, Fresh: true}, x) {
@@ -159,9 +159,9 @@ func (r *run) add(g *drover.TaskGroup, p reconcile.Placement, place rank.Place) 
 	return a
 }
 
-// preempt evicts what stands in the way of one allocation of the board's group; find says what that is. The allocation
-// itself is placed by the blocked evaluation, once the node said that the evicted ones ended; what is being stopped
-// already is waited for, and nothing more is evicted for it.
+// preempt evicts what stands in the way of one allocation of the board's group; find says what that is. The allocation itself
+// is placed by the blocked evaluation, once the node said that the evicted ones ended. What is being stopped already is waited
+// for, and nothing more is evicted for it.
 func (r *run) preempt(b *rank.Board, find func(rank.Preemptor) (string, []*drover.Allocation)) {
 	if !r.preempts() {
 		return

@@ -3,11 +3,11 @@
 //	scripts/chaos                          half an hour, with a seed of its own
 //	scripts/chaos -seed 7 -duration 5m     the faults of seed 7, for five minutes
 //
-// Three servers and five nodes are the real binary, each in a network namespace of the machine; a bridge in a namespace
-// of its own joins them, and the clients call from there. So a run needs root, and touches nothing else of the machine.
-// The seed draws the faults: kill -9, SIGSTOP, slowness (stopped now and then), partitions, a link that works in one
-// direction, a node that reaches no server, lost packets, clocks that jump at a restart, a full disk under one server,
-// and a log that was torn when its server died. Each lasts some seconds; then it is healed.
+// Three servers and five nodes are the real binary, each in a network namespace of the machine; a bridge in a namespace of its
+// own joins them, and the clients call from there. So a run needs root, and touches nothing else of the machine. The seed draws
+// the faults: kill -9, SIGSTOP, slowness (stopped now and then), partitions, a link that works in one direction, a node that
+// reaches no server, lost packets, and clocks that jump at a restart. A disk is full under one server, and a log is torn when
+// its server dies. Each lasts some seconds; then it is healed.
 //
 // Beside that clients register jobs, dispatch with tokens, claim runners and execute in them, compare and set jobs and the
 // scheduler's configuration, write namespaces, and follow events, through all servers. At the end the histories are

@@ -9,8 +9,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// input is how far an execution's stdin has come. Whoever holds the turn writes, so that bytes keep their order and each is counted
-// once; a write under way is never given up, as nobody could say how much of it arrived.
+// input is how far an execution's stdin has come. Whoever holds the turn writes, so that bytes keep their order and each is
+// counted once. A write that was begun is never given up, as nobody could say how much of it arrived.
 type input struct {
 	turn chan struct{} // holds one element while nobody writes
 

@@ -59,8 +59,9 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	return running, nil
 }
 
-// tells reports whether it is this server that tells how an execution of before ended: nobody else has kept its runner since, or
-// by what the servers record together it runs on, and is this one's to look after. Who took a runner over sees the end.
+// tells reports whether this server is the one that publishes how an execution from before the restart ended. It is if nobody
+// else has kept its runner since, or if the servers' common records say that it still runs and is this server's to look after.
+// Who took a runner over sees the end.
 func (s *Service) tells(ctx context.Context, r record) bool {
 	recorded := s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil
 	return s.deps.Runners.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)

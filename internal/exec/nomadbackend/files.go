@@ -45,9 +45,8 @@ const readScript = `[ -f "$1" ] && [ -r "$1" ] || exit 44
 stat -L -c "` + statFormat + `" -- "$1" || exit 44
 if [ "$3" = 0 ]; then tail -c "+$2" -- "$1"; else tail -c "+$2" -- "$1" | head -c "$3"; fi`
 
-// writeScript writes stdin to a file beside $1 and renames it, so that nobody sees half a file. $2 is the mode, $3
-// the owner or nothing, $4 the size or -1 if it is not known. A short upload ends with 46, every other failure with
-// 45.
+// writeScript writes stdin to a file beside $1 and renames it, so that nobody sees half a file. $2 is the mode, $3 the owner or
+// empty, and $4 the size, or -1 if it is not known. A short upload ends with 46, every other failure with 45.
 const writeScript = `d=$(dirname -- "$1") && mkdir -p -- "$d" && t="$d/.drover-$$" && cat >"$t" || exit 45
 if [ "$4" != -1 ] && [ "$(wc -c <"$t")" -ne "$4" ]; then rm -f -- "$t"; echo "the upload was cut" >&2; exit 46; fi
 { [ -z "$3" ] || chown -- "$3" "$t"; } && chmod "$2" "$t" && mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 45; }`

@@ -140,9 +140,9 @@ func (b *Backend) change(ctx context.Context, start, remove []*runnerJob) bool {
 	return err == nil
 }
 
-// start registers one runner's job. keep has entered the runner before, so that it is not started twice; an error
-// takes it out again, unless an event told of the job before: then only the answer was lost. The index is the larger
-// of the answer's and the event's, since the event may come first.
+// start registers one runner's job. keep has entered the runner before, so that it is not started twice. An error removes it
+// again, unless an event told of the job before: then only the answer was lost. The index is the larger of the answer's and the
+// event's, since the event may come first.
 func (b *Backend) start(ctx context.Context, r *runnerJob) error {
 	b.mu.Lock()
 	e := b.envs[r.env]

@@ -9,10 +9,10 @@ import (
 	"github.com/drover-project/drover/internal/exec/pool"
 )
 
-// Core knows the warm and the claimed runners of all environments, and decides who gets which. It is a value without
-// I/O, locks and goroutines: what happens is told to it with the time, and what must be done outside is taken from it
-// as Effects after each event. Service is the shell around it; the simulation drives the same Core in virtual time.
-// DESIGN.md lists states, events and effects. It is not for use by several goroutines at once.
+// Core knows the warm and the claimed runners of all environments, and decides who gets which. It is a value without I/O, locks
+// and goroutines. What happens is told to it with the time, and what must be done outside is taken from it as Effects after
+// each event. Service is the shell around it; the simulation drives the same Core in virtual time. DESIGN.md lists states,
+// events and effects. It is not for use by several goroutines at once.
 type Core struct {
 	maxWaiting int
 	lease      uint64 // of the runners that are this server's; 0 = it is the only one

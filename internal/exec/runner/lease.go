@@ -12,8 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
-// How long work on a runner waits for its node, whose connection may have broken a moment ago, as all have that are to
-// a server which restarted; and how often it looks.
+// How long work on a runner waits for its node, and how often it looks. The connection may have broken a moment ago: after a
+// server's restart all have.
 const (
 	reachFor   = 5 * time.Second
 	reachEvery = 25 * time.Millisecond

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Settle records what earlier services of this server handed out and released and did not record, as the journal says, each
-// line with the lease that it stands under, and then empties the journal. It is for a server that is one of several, before it
-// begins an incarnation: what it does not record by then is stopped. What is refused was dealt with already. Errors: those of
-// the disk and of the intake, after which the journal is as before.
+// Settle records what earlier services of this server handed out and released without recording it, as the journal says. Each
+// line is recorded with the lease that it stands under, and then the journal is emptied. It is for a server that is one of
+// several, before it begins an incarnation: what it does not record by then is stopped. What is refused was dealt with already.
+// Errors: those of the disk and of the intake, after which the journal is as before.
 func Settle(ctx context.Context, path string, intake func(lease uint64) Intake) error {
 	j, err := openJournal(path, 0)
 	if err != nil {

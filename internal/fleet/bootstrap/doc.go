@@ -1,5 +1,5 @@
-// Package bootstrap makes a machine one of the fleet's over ssh, for images that take no user data: it verifies the
-// host key, waits for the boot probe, uploads our program and the agent's configuration, and starts the agent.
+// Package bootstrap makes a machine one of the fleet's over ssh, for images that take no user data. It verifies the host key,
+// waits for the boot probe, uploads our program and the agent's configuration, and starts the agent.
 //
 // It also writes what machines are told when they are made: their user data, with the configuration of their agents.
 //

@@ -43,9 +43,9 @@ func sameDrivers(a, b *drover.Node) bool {
 	return maps.EqualFunc(a.Drivers, b.Drivers, func(x, y *drover.DriverInfo) bool { return x.Detected == y.Detected })
 }
 
-// refusals lists the machines that can't run a group whatever else runs on them, so that none is bought or kept for it:
-// those of whose kind one was seen, and, as it is all by their configuration, those whose pool says so. A driver that no
-// machine of a template has that was seen is not looked for on its other types.
+// refusals lists the machines that can't run a group whatever else runs on them, so that none is bought or kept for it. These
+// are the kinds of machine of which one was seen to refuse it, and the pools whose configuration says so for all of their
+// machines. A driver that no machine of a template has that was seen is not looked for on its other types.
 func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool string) (list []fleet.Refusal) {
 	for p := range s.FleetPools() {
 		if p.Policy.NodePool != nodePool || v.cfg.Local == nil {

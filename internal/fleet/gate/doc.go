@@ -1,5 +1,5 @@
-// Package gate decides who may join: it checks the tokens that nodes show, binds a machine's token to the one node that
-// used it first, and certifies machines where the links between agents are mutual TLS.
+// Package gate decides who may join. It checks the tokens that nodes show, binds a machine's token to the one node that used it
+// first, and certifies machines where the links between agents are mutual TLS.
 //
 // A machine of the fleet shows the token of its intent, which is good for one node. Any other node shows the server's join
 // token, or has shown a certificate of the configured authority. What a node claims to be is never believed: the

@@ -82,8 +82,8 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 	})
 }
 
-// TLS returns the configuration of a listener that trusts, beside what mutual does at the time, the machines of the registrar's
-// authority, and that lets callers without a certificate in, for Allow to decide.
+// TLS returns the configuration of a listener that trusts the machines of the registrar's authority, beside what mutual trusts
+// at the time. Callers without a certificate get in, and Allow decides about them.
 func TLS(r Registrar, mutual func() *tls.Config) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		a, err := r.Authority()

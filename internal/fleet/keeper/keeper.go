@@ -91,8 +91,8 @@ type Provider struct {
 type Config struct {
 	Owner string          // tag of new machines; those with it are ours. "" = made once, and kept with the state
 	Pools []*fleet.Policy // of the configuration; nil = it has none
-	// Several says that this server is one of several: the pools of its configuration are the first ones of the cluster if it is
-	// the first to lead, and later only those that package office applies. A server that is alone stores them whenever it starts.
+	// Several says that this server is one of several. The pools of its configuration become the cluster's if it is the first to
+	// lead; later only those count that package office applies. A server that is alone stores them whenever it starts.
 	Several    bool
 	Providers  []Provider
 	Datacenter string // of machines, unless their pool says otherwise

@@ -7,8 +7,8 @@ import (
 
 const unlimited = math.MaxInt64 / 4
 
-// quota is the belief about one group's limit: it falls to what was in use when the cloud refused, and grows when the
-// cloud gives at or above it (additive increase, multiplicative decrease).
+// quota is the belief about one group's limit. It falls to what was in use when the cloud refused, and grows when the cloud
+// gives at or above it (additive increase, multiplicative decrease).
 type quota struct {
 	limit   int64
 	fails   int

@@ -4,8 +4,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// Configured returns what is to be stored so that the state has the pools of the configuration: those that are new or
-// changed, and those that it does not have any more, which retire. What operators paused stays paused.
+// Configured returns what is to be stored so that the state has the pools of the configuration: those that are new or changed.
+// Those that the configuration has no more retire. What operators paused stays paused.
 func Configured(s State, policies []*fleet.Policy) (put []*fleet.Pool) {
 	configured := map[string]bool{}
 	for _, policy := range policies {

@@ -6,8 +6,8 @@ import (
 	"github.com/drover-project/drover/internal/invariant"
 )
 
-// checkIdle: a machine that is about to be destroyed has no work, unless a person wants it gone, the cloud takes it back
-// anyway, or control has lost it and with it its work.
+// checkIdle: a machine that is about to be destroyed has no work. The exceptions: a person wants it gone, the cloud takes it
+// back anyway, or control has lost it and with it its work.
 func checkIdle(i *fleet.Instance, why string) {
 	if i.Busy() && why != WhyKilled && i.InterruptAt.IsZero() && i.LostAt.IsZero() {
 		invariant.Breach(invariant.BusyIsKept, i.ID, "it has %d allocations or runners and is destroyed: %s", i.Work, why)

@@ -89,8 +89,8 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	}
 }
 
-// askAgain repeats, with the same keys, creates that were not answered before a restart, whether their machines are in
-// the first list or not: where that is safe it is the quickest way to know, and completes what was cut off.
+// askAgain repeats, with the same keys, creates that were not answered before a restart, whether their machines are in the
+// first list or not. Where that is safe it is the quickest way to know, and completes what was cut off.
 func (c *Core) askAgain(now time.Time) {
 	if !c.cfg.Caps.Idempotent {
 		return
@@ -260,8 +260,8 @@ func (c *Core) contradictsAgents(began time.Time, unlisted []*entry) bool {
 	return contradicted
 }
 
-// maxUnseen is after how many lists that lack a living machine and show most others it is the cloud's secret: one that is
-// never shown must not keep us from noticing others that are gone.
+// maxUnseen bounds how often a living machine may be missing in lists that show most others, before it counts as one that the
+// cloud never shows. Such a machine must not keep us from noticing others that are gone.
 const maxUnseen = 4
 
 // unlisted returns what is known and not in the list that is looked at, in a fixed order.

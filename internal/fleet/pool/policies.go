@@ -125,7 +125,7 @@ func (p *poolState) retire() {
 	}
 }
 
-// current returns the template of a machine as this release names it: one that an earlier release made from the same
+// current returns the template of a machine as this release names it. A machine that an earlier release made from the same
 // image and user data is not replaced only because templates now name more.
 func (p *poolState) current(template string) string {
 	if template == p.policy.FormerTemplate() {

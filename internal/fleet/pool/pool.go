@@ -79,7 +79,7 @@ func New(cfg Config, deps Deps) *Pool {
 	return &Pool{cfg: cfg, deps: deps, told: make(chan func(time.Time, *Core)), kept: make(chan chan<- error)}
 }
 
-// Recorded returns once the log knows of its machines what the core knew when it was called: only the loop writes them, one
+// Recorded returns once the log has what the core knew of its machines when it was called. Only the loop writes to the log, one
 // update after the other, so that no older one can follow. Errors: Canceled, and the log's.
 func (p *Pool) Recorded(ctx context.Context) error {
 	done := make(chan error, 1) // the loop does not wait for who went away
@@ -223,8 +223,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// anyDemand returns the channel of a pool's demand that is watched; with several pools, one after the other is enough,
-// as every decision reads all of them and the resync bounds the delay.
+// anyDemand returns the channel of a pool's demand that is watched. With several pools, one after the other is enough: every
+// decision reads all of them, and the resync bounds the delay.
 func (l *loop) anyDemand() <-chan struct{} {
 	var last <-chan struct{}
 	for _, p := range l.core.Policies() {
@@ -279,7 +279,7 @@ func (l *loop) begin(list ...Effect) {
 	}
 }
 
-// record tells the log what changed, one call at a time. What is destroyed the log knows before the cloud is asked: so
+// record tells the log what changed, one call at a time. The log has what is to be destroyed before the cloud is asked. So
 // whoever leads next goes on with it, and gives no work to a machine that an order under way may end.
 func (l *loop) record(now time.Time) {
 	every := chargeEvery * time.Duration(min(1+l.core.Totals(now).Machines/100, 30)) // five minutes at most

@@ -17,10 +17,9 @@ const (
 	shareUnlisted = 15 * time.Second // its cloud was not listed yet
 )
 
-// Sharing divides the work that waits for a node pool among the fleet's pools that serve it, whatever their providers,
-// so that each piece is bought for once: by the pool where it costs least, and by the next one what that one can't buy.
-// What a pool has, or has bought, room for stays with it. One Sharing is shared by all cores; for use by several
-// goroutines at once.
+// Sharing divides the work that waits for a node pool among the fleet's pools that serve it, whatever their providers, so that
+// each piece is bought for once. The pool where it costs least buys it, and the next one what that one can't buy. What a pool
+// has, or has bought, room for stays with it. One Sharing is shared by all cores; for use by several goroutines at once.
 type Sharing struct {
 	freed func() // told, without a lock, when work may be offered to another pool now
 
@@ -121,8 +120,8 @@ func (c *common) of(name string) *sharer {
 	return nil
 }
 
-// turn has a pool decide about its share of the demand, while no other pool of the node pool decides. wake is when what
-// it left may be offered to others; zero = not because of time.
+// turn has a pool decide about its share of the demand, while no other pool of the node pool decides. wake is when what it left
+// may be offered to others; zero = not because of time.
 func (s *Sharing) turn(in scaler.Input, trouble string, decide func(scaler.Input) scaler.Output) (out scaler.Output, wake time.Time) {
 	c := s.lock(in.Policy)
 	if c == nil {
@@ -216,8 +215,8 @@ func (c *common) offered(me *sharer, d *fleet.DemandClass, rest int) int {
 	return max(rest, 0)
 }
 
-// forget drops what the pool noted about work that waits no more, and what it has room for of work that others have
-// room for altogether: it is asked again when they don't. Others look after theirs: they may know of newer work.
+// forget drops what the pool noted about work that waits no more. It also drops what the pool has room for of work that others
+// have room for altogether: it is asked again when they don't. Others look after theirs: they may know of newer work.
 func (s *sharer) forget(demand, mine []fleet.DemandClass) (freed bool) {
 	waits, asked := make(map[string]bool, len(demand)), make(map[string]bool, len(mine))
 	for i := range demand {

@@ -26,7 +26,7 @@ func (s *spending) charge(now time.Time, perHour float64) {
 	s.at = now
 }
 
-// today returns the cost since midnight UTC, as far as charged.
+// today returns what was charged since midnight UTC.
 func (s *spending) today(now time.Time) float64 {
 	if now.Unix()/86400 != s.day {
 		return 0

@@ -39,8 +39,8 @@ func satisfies(o *fleet.Offering, c *drover.Constraint) bool {
 	return true
 }
 
-// attribute resolves one side of a constraint for nodes of the offering, as Nomad does for a node: "${…}" names an
-// attribute, other text stands for itself. set is false if the nodes will not have it, as far as known.
+// attribute resolves one side of a constraint for nodes of the offering, as Nomad does for a node. "${…}" names an attribute,
+// other text stands for itself. set is false if the nodes will not have it, as far as known.
 func attribute(o *fleet.Offering, target string) (value string, set bool) {
 	name, ok := strings.CutPrefix(target, "${")
 	if !ok {

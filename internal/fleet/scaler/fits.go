@@ -4,8 +4,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// PricePerPiece returns what a piece of the class costs an hour on the offering, with as many of its like beside it as
-// there are and fit; ok is false if none may or can run there.
+// PricePerPiece returns what a piece of the class costs an hour on the offering, with as many of its like beside it as there
+// are and fit. ok is false if none may or can run there.
 func PricePerPiece(o *fleet.Offering, d *fleet.DemandClass, pool, template string) (price float64, ok bool) {
 	if d.OnDemand && o.Market == fleet.MarketSpot || d.Refused(pool, template, o.Type) != "" {
 		return 0, false

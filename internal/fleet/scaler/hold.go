@@ -25,9 +25,9 @@ func (h Holding) String() string {
 }
 
 // keep divides the idle machines that no work has a place on into those that are worth keeping and those that go. It is a
-// newsvendor's question for each: the nth idle machine is needed once the need has risen by as much as n of them cost, and
-// how soon that happens was seen (Swings). It is kept while the rate at which it is needed, times what it then saves,
-// is more than its price: then keeping it up to some time pays on average.
+// newsvendor's question for each: the nth idle machine is needed once the need has risen by as much as n of them cost. How soon
+// that happens was seen (Swings). It is kept while the rate at which it is needed, times what it then saves, is more than its
+// price: then keeping it up to some time pays on average.
 func (p *plan) keep(idle []*fleet.Instance) (gone []*fleet.Instance) {
 	template := p.template
 	slices.SortStableFunc(idle, func(a, b *fleet.Instance) int { // those that go first are last

@@ -2,8 +2,8 @@ package scaler
 
 import "github.com/drover-project/drover"
 
-// improve searches around the last bins, where greedy packing wastes most: it dissolves a bin into the free room of
-// others, merges two into one cheaper machine, and puts a badly filled one onto a cheaper type.
+// improve searches around the last bins, where greedy packing wastes most. It dissolves a bin into the free room of others,
+// merges two into one cheaper machine, and puts a badly filled one onto a cheaper type.
 func (p *plan) improve() {
 	if len(p.buys) == 0 {
 		return
@@ -170,8 +170,8 @@ func (p *plan) rebuy(i, at int, take []portion) {
 	}
 }
 
-// cheapestFor returns the cheapest offer below a cost that holds the load, of the portions a and b, and that the policy
-// allows beside the rest of what there is; -1 if there is none.
+// cheapestFor returns the cheapest offer below a cost that holds the load, of the portions a and b, and that the policy allows
+// beside the rest. It returns -1 if there is none.
 func (p *plan) cheapestFor(load vector, rest *limits, a, b []portion, below float64) int {
 	best := -1
 	for s := range p.shapes {

@@ -60,8 +60,8 @@ func (p *plan) plain(at, n int, why, note string) {
 	p.buys = append(p.buys, buy{offer: at, count: n, free: o.size, why: why, note: note})
 }
 
-// cheapest returns the index of the cheapest offer that can be bought, that the pool's limits have room for, and that is
-// at least as big as least (nil: any size), in another zone or of another type than not (nil: any); or -1.
+// cheapest returns the index of the cheapest offer that can be bought and that the pool's limits have room for; or -1. It is at
+// least as big as least (nil: any size), and in another zone or of another type than not (nil: any).
 func (p *plan) cheapest(least *vector, not *fleet.Instance) int {
 	best := -1
 	for i := range p.offers {

@@ -39,8 +39,8 @@ type portion struct{ class, n int }
 // expect is how long a bought machine is assumed to work, for want of better knowledge.
 const expect = 30 * time.Minute
 
-// unfilled is the share of a machine's room that stays empty once work on it ended: 4 to 11 % of busy machines are empty on
-// the simulator's loads whose work runs for ten minutes (seeds 1 to 5, 2026-11-23).
+// unfilled is the share of a machine's room that stays empty once work on it ended. On the simulator's loads whose work runs
+// for ten minutes, 4 to 11 % of busy machines are empty (seeds 1 to 5, 2026-11-23).
 const unfilled = 0.1
 
 // look finds out what can be bought now, and what a machine of each offering is expected to cost.
@@ -206,8 +206,8 @@ func (p *plan) unitCosts() {
 	}
 }
 
-// best returns the shape's cheapest offer that can be bought, and of which the policy allows one more for the priority
-// beyond what l says is taken (nil: whatever the policy allows); or -1.
+// best returns the shape's cheapest offer that can be bought; or -1. The policy must allow one more of it for the priority,
+// beyond what l says is taken (nil: whatever the policy allows).
 func (p *plan) best(s *shape, l *limits, priority int) int {
 	for _, i := range s.offers {
 		o := &p.offers[i]

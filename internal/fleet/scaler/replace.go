@@ -45,8 +45,8 @@ func (p *plan) mayMove() bool {
 	return true
 }
 
-// consolidate drains at most one badly filled machine a pass, if its work can move into room that is there, what is
-// saved in an hour is worth twice the trouble, and nothing waits or starts.
+// consolidate drains at most one badly filled machine a pass. Its work must fit into room that is there, what is saved in an
+// hour must be worth twice the trouble, and nothing may wait or start.
 func (p *plan) consolidate() {
 	pol := p.in.Policy
 	// trouble is what moving a piece of work costs, in money; gain is how many times that has to be saved in an hour.

@@ -95,8 +95,8 @@ func (l *ledge) with(i *fleet.Instance) {
 	l.units[i.QuotaGroup] -= i.QuotaUnits
 }
 
-// findSpares lists the machines that may go to make room, least loss first, and how limits stand once those are gone
-// that are going, and those are there for which room is made.
+// findSpares lists the machines that may go to make room, least loss first. It also says how limits stand once those that are
+// going are gone, and those for which room is made are there.
 func (p *plan) findSpares() {
 	p.spares = []int{}
 	p.after = ledge{limits: p.limits, units: map[string]int64{}}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Swings is how far the need for machines rises within a time, as seen from each moment of the last hours: what says how
-// likely an idle machine is needed again, and how soon. Needs are prices per hour; rises are counted in roots of the
-// need times the price of a typical machine, as that is how independent work swings: so nights tell about days. Rises
-// after the need fell, while it is steady, and after it rose are told apart: bursts end otherwise than they begin.
+// Swings is how far the need for machines rises within a time, as seen from each moment of the last hours. It says how likely
+// an idle machine is needed again, and how soon. Needs are prices per hour; rises are counted in roots of the need times the
+// price of a typical machine, as that is how independent work swings: so nights tell about days. Rises after the need fell,
+// while it is steady, and after it rose are told apart: bursts end otherwise than they begin.
 type Swings struct {
 	began  int64             // the first tick; 0 = none was seen
 	last   int64             // the last complete one
@@ -165,8 +165,8 @@ type Outlook struct {
 	Rate   float64 // the chance over the mean time until then or until it is needed, per second
 }
 
-// chance is how likely the need rises by so much, in swings, within a horizon, as the trend is now: as was seen, with as
-// much of what is presumed as is not known yet, and of what is seen whatever the trend.
+// chance is how likely the need rises by so much, in swings, within a horizon, as the trend is now. It counts what was seen
+// with this trend, what was seen whatever the trend, and what is presumed as far as nothing is known yet.
 func (s *Swings) chance(now trend, rise float64, h int) float64 {
 	const weight = float64(presumed / beat)
 	c := presume(rise, time.Duration(horizons[h])*beat)

@@ -141,16 +141,16 @@ func Arvados() *Baseline {
 	return &Baseline{Every: 5 * time.Second, Creates: 1, PerTask: true, Idle: time.Minute}
 }
 
-// ClusterAutoscaler is its rules at its defaults: a look every ten seconds, packed by the cheapest group, gone after ten
-// minutes in which it was not needed, and not within ten minutes after any purchase. That it also moves work off machines
-// which are filled by less than half is left out: work here does not move.
+// ClusterAutoscaler is its rules at its defaults. It looks every ten seconds and packs by the cheapest group. A machine goes
+// after ten minutes in which it was not needed, and not within ten minutes after any purchase. That it also moves work off
+// machines which are filled by less than half is left out: work here does not move.
 func ClusterAutoscaler() *Baseline {
 	return &Baseline{Every: 10 * time.Second, Idle: 10 * time.Minute, Settle: 10 * time.Minute}
 }
 
-// Karpenter is its rules at its defaults: waiting work is batched until none came for a second, ten at most, and packed onto
-// the cheapest machines that fit; a machine without work goes once that was confirmed for a quarter of a minute, a tenth of
-// all at once. That it also moves work off machines which others have room for is left out: work here does not move.
+// Karpenter is its rules at its defaults. Waiting work is batched until none came for a second, ten at most, and packed onto
+// the cheapest machines that fit. A machine without work goes once that was confirmed for a quarter of a minute, a tenth of all
+// at once. That it also moves work off machines which others have room for is left out: work here does not move.
 func Karpenter() *Baseline {
 	return &Baseline{Every: 10 * time.Second, Quiet: time.Second, Idle: 15 * time.Second, Share: 0.1}
 }

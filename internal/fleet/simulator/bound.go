@@ -10,10 +10,10 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// Bound is what anybody has to pay at least, a clairvoyant too, who may let work wait: nothing boots, nothing is idle,
-// and machines come in fractions. Each way of dividing a machine's price between its cpu and its memory gives a bound,
-// as what fits on a machine never takes more than all of either; the best of eleven ways is taken. For work of one
-// shape that is its share of the best machine. Billing by the hour and limits of quotas are left out: they cost more.
+// Bound is what anybody has to pay at least, a clairvoyant too, who may let work wait: nothing boots, nothing is idle, and
+// machines come in fractions. Each way of dividing a machine's price between its cpu and its memory gives a bound, as what fits
+// on a machine never takes more than all of either. The best of eleven ways is taken. For work of one shape that is its share
+// of the best machine. Billing by the hour and limits of quotas are left out: they cost more.
 func (w Workload) Bound(offerings []fleet.Offering) (cost float64) {
 	hours := map[drover.Capacity]float64{}
 	var sizes []drover.Capacity // in order: sums of floats depend on it
@@ -47,9 +47,9 @@ func unit(size drover.Capacity, offerings []fleet.Offering, cpu float64) float64
 }
 
 // Calm is what a clairvoyant pays at least, relative to Bound, who lets no work wait and buys no machine back within ten
-// minutes: it keeps each one over shorter gaps, and else over those in which it costs less than to boot. It tells
-// whether few re-creates and low cost contradict each other on a load as such, or only for those who can't see ahead.
-// Machines are of one size, and packed without loss.
+// minutes. It keeps each one over shorter gaps, and else over those in which it costs less than to boot. It tells whether few
+// re-creates and low cost contradict each other on a load as such, or only for those who can't see ahead. Machines are of one
+// size, and packed without loss.
 func (w Workload) Calm(machine drover.Capacity, boot time.Duration) float64 {
 	type change struct {
 		at   time.Duration

@@ -124,8 +124,8 @@ func (s *schemas) fields(t reflect.Type, properties object) (always []string) {
 	return always
 }
 
-// schemaName is the type's name in the document, whose schemas share one room: those of the fleet's and the execution
-// service's vocabulary that would say too little alone have their package's name before them.
+// schemaName is the type's name in the document, whose schemas share one room. Types of the fleet's and the execution service's
+// vocabulary that would say too little alone have their package's name before them.
 func schemaName(t reflect.Type) string {
 	room, name := path.Base(t.PkgPath()), t.Name()
 	switch {

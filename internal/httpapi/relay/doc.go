@@ -1,9 +1,9 @@
 // Package relay lets any agent answer everything: a request that is for another agent is sent there whole.
 //
 // It stands between what a face checks first (the token, the number of streams, the size of the body) and the handler. The
-// route's Where says which server answers; if that is another, the request goes there as HTTP/1.1 over a connection that
-// only servers can open, so that streams flow, uploads are not held, and WebSockets are upgraded. The token, the host and the
-// client's address go with it, and the server that answers checks the token itself.
+// route's Where says which server answers. If that is another, the request goes there as HTTP/1.1 over a connection that only
+// servers can open. So streams flow, uploads are not held, and WebSockets are upgraded. The token, the host and the client's
+// address go with it, and the server that answers checks the token itself.
 //
 // A request is sent on once: a server that gets one which is not for it refuses. Between regions it is twice. While nobody
 // leads, a request waits Config.Hold at most. It is tried again only if no server can have seen it: when the connection

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Each message to control costs an entry of its log, so urgent updates are sent together where many are to be expected:
-// many allocations are starting or stopping, or many updates have just come. They are sent as soon as no more come. A
-// single urgent update is sent at once, and so is each update of a warm pool, as claims may wait for it.
+// Each message to control costs an entry of its log, so urgent updates are sent together where many are to be expected. That is
+// so while many allocations are starting or stopping, or when many updates have just come. They are sent as soon as no more
+// come. A single urgent update is sent at once, and so is each update of a warm pool, as claims may wait for it.
 const (
 	pushFew       = 8                      // allocations on their way that are not many
 	pushCalm      = 15                     // updates in a tenth of a second that are not many

@@ -26,8 +26,8 @@ const (
 	otherEntry = 0x20
 )
 
-// Admit lets a user pass through the allocation's folder, which else is closed to all but the agent: for tasks that come to
-// their folders by path, and not as the agent's user. Where the file system has no access lists, all may pass.
+// Admit lets a user pass through the allocation's folder, which else is closed to all but the agent. It is for tasks that come
+// to their folders by path, and not as the agent's user. Where the file system has no access lists, all may pass.
 func (d Dir) Admit(uid uint32) error {
 	if int(uid) == os.Geteuid() {
 		return nil

@@ -68,8 +68,8 @@ func (d Dir) Exists() bool {
 	return err == nil && info.IsDir()
 }
 
-// Build makes the shared folders; it may be called again. Nobody but the agent comes by path to what is in them, which
-// belongs to whom the tasks let write there: mounts are made by those who may, and for others see Admit.
+// Build makes the shared folders; it may be called again. Nobody but the agent comes by path to what is in them, which belongs
+// to whom the tasks let write there. Mounts are made by those who may; for others see Admit.
 func (d Dir) Build() error {
 	if !d.Exists() {
 		if err := d.root.nest.hatch(d.allocID); err != nil {

@@ -2,8 +2,8 @@ package allocrunner
 
 import "context"
 
-// inherit takes over the data of the allocation that this one replaces, when the group's ephemeral disk is sticky and
-// that one was on this node: it waits until that one has ended. Without it the disk is empty, as Nomad does it too.
+// inherit takes over the data of the allocation that this one replaces, when the group's ephemeral disk is sticky and that one
+// was on this node. It waits until that one has ended. Without it the disk is empty, as Nomad does it too.
 func (r *Runner) inherit(life context.Context) {
 	disk := r.group.EphemeralDisk
 	if disk == nil || !disk.Sticky && !disk.Migrate || r.alloc.PreviousAllocation == "" || r.cfg.Previous == nil {

@@ -1,5 +1,5 @@
-// Package egress says what guests on a bridge may reach, and how much of the machine's network they may take: rules in nft
-// or iptables for one bridge each, of ours or of Docker's.
+// Package egress says what guests on a bridge may reach, and how much of the machine's network they may take. It does so by
+// rules in nft or iptables for one bridge each, of ours or of Docker's.
 //
 // Guests may open connections to the Internet, and answer those that reach their published ports. They reach nothing that
 // listens on the machine, no other guest, and no link-local address (where clouds have their metadata). Of the networks that

@@ -1,5 +1,5 @@
-// Package machine is what an agent does beside its work on a machine that a fleet bought: it joins only once the boot
-// probe succeeded, tells when the run probe fails, and powers the machine off when no server answers for long.
+// Package machine is what an agent does beside its work on a machine that a fleet bought. It joins only once the boot probe
+// succeeded, tells when the run probe fails, and powers the machine off when no server answers for long.
 //
 // It also finds the machine's join token where a batch was bought together (LaunchToken), and gets the machine its
 // certificate where the links between agents are mutual TLS (Enrollment). Guard.Run owns the probes' goroutines; everything

@@ -1,5 +1,5 @@
-// Package taskmachine is the life of a task as a pure function: Step takes what is known of the task and one event and
-// returns what is known now and what has to be done. It reads no clock and no chance, and starts nothing.
+// Package taskmachine is the life of a task as a pure function. Step takes what is known of the task and one event, and returns
+// what is known now and what has to be done. It reads no clock and no chance, and starts nothing.
 //
 //	           ┌──────────── restart policy ────────────┐
 //	           ▼                                        │

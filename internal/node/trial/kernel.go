@@ -50,7 +50,7 @@ func (t *trial) another(ctx context.Context) error {
 	return err
 }
 
-// ended judges a guest that no longer answers: its driver may have ended it for what it took, which is a way to hold it, as
+// ended judges a guest that no longer answers. Its driver may have ended it for what it took, which is a way to hold it, as
 // long as its neighbour did not notice.
 func (t *trial) ended(ctx context.Context) (says string, held bool) {
 	ctx, cancel := t.cfg.Clock.WithTimeout(context.WithoutCancel(ctx), restarting)

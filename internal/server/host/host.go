@@ -95,8 +95,8 @@ func (h *Host) Validate(t *drover.Task) (asked bool, err error) {
 	return false, nil
 }
 
-// Close removes what the drivers themselves have on the machine, as far as no task uses it that outlives this process: the networks
-// that groups share, the drivers' own, the bridge, and last the parents of control groups.
+// Close removes what the drivers themselves have on the machine, unless a task uses it that outlives this process. These are
+// the networks that groups share, the drivers' own, the bridge, and last the parents of control groups.
 func (h *Host) Close() {
 	closers := []io.Closer{h.networks}
 	for _, d := range h.drivers {

@@ -19,7 +19,7 @@ type Directory struct {
 	Lessee  *Lessee
 }
 
-// Keeper is the server that an allocation's runner is leased to; "" if that has ended, or there is none.
+// Keeper is the server that an allocation's runner is leased to; "" if that server's incarnation has ended, or there is none.
 func (d Directory) Keeper(allocID string) string {
 	s := d.Store.Snapshot()
 	if a := s.Allocation(allocID); a != nil && a.Lease != 0 {
@@ -30,8 +30,8 @@ func (d Directory) Keeper(allocID string) string {
 	return ""
 }
 
-// Owner is the server that answers for claims of an environment, a runner or an execution; "" is the leader. Errors: Unavailable: it
-// cannot be said now, and can in a few seconds: a server is gone, and another takes over from it.
+// Owner is the server that answers for claims of an environment, for a runner or for an execution; "" is the leader. Errors:
+// Unavailable: a server is gone and another is taking over from it, so that it can be said in a few seconds.
 func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if key == "" {
 		return "", nil
@@ -92,7 +92,7 @@ func (d Directory) Keeps(incarnation uint64) bool {
 	return false
 }
 
-// keeper is Keeper for a request. Errors: Unavailable: nobody has taken over from a server that ended yet.
+// keeper is Keeper for a request. Errors: Unavailable: no server has taken over yet from one that ended.
 func (d Directory) keeper(allocID string) (string, error) {
 	server := d.Keeper(allocID)
 	if a := d.Store.Snapshot().Allocation(allocID); server == "" && a != nil && a.Lease != 0 && !a.Terminal() {
@@ -104,8 +104,8 @@ func (d Directory) keeper(allocID string) (string, error) {
 // askFor bounds how long other servers are asked for an execution.
 const askFor = time.Second
 
-// executionOwner asks for the server that has an execution. Of one that ended the state may know enough. While a server does not
-// answer nobody can say that there is no such execution: the server may have it, until its incarnation ends.
+// executionOwner finds the server that has an execution: the state may say it, else the servers are asked. While a server does
+// not answer nobody can say that there is no such execution: that server may have it, until its incarnation ends.
 func (d Directory) executionOwner(ctx context.Context, id, self string) (string, error) {
 	s := d.Store.Snapshot()
 	if !d.Lessee.shares() { // the leader has all

@@ -9,8 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// The methods of this file are those of runner.Service and executor.Service that faces use, of the services that there are.
-// Errors, beside theirs: NotLeader.
+// The methods of this file are those of runner.Service and executor.Service that faces use. Each calls the service that runs at
+// the time. Errors, beside theirs: NotLeader.
 
 // ask calls f with the service.
 func ask[T any](ctx context.Context, l *Lessee, f func(*Life) (T, error)) (out T, err error) {
@@ -71,7 +71,8 @@ func (l *Lessee) AwaitRollout(ctx context.Context, environmentID string, wait ti
 	return do(ctx, l, func(x *Life) error { return x.Runners.AwaitRollout(ctx, environmentID, wait) })
 }
 
-// Claim hands out a warm runner. While the service may not, or another begins, it waits as long as a request waits for a leader.
+// Claim hands out a warm runner. While the service may not hand out, or is being replaced, Claim waits as long as a request
+// waits for a leader.
 func (l *Lessee) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
 	ends := l.deps.Clock.Now().Add(patience)
 	for {
@@ -158,7 +159,7 @@ func (l *Lessee) List(ctx context.Context, runnerID string) ([]execution.Executi
 	return ask(ctx, l, func(x *Life) ([]execution.Execution, error) { return x.Executions.List(ctx, runnerID) })
 }
 
-// RunOnce claims a runner, runs a command in it and releases it. It waits as Claim does until the service may hand out.
+// RunOnce claims a runner, runs a command in it and releases it. It waits as Claim does.
 func (l *Lessee) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
 	life, err := l.able(ctx, patience)
 	if err != nil {

@@ -28,12 +28,12 @@ type Life struct {
 
 // Intake are the use cases of control that are needed here.
 type Intake interface {
-	// BeginIncarnation begins one of the server, and ends its former, if it has one.
+	// BeginIncarnation begins an incarnation of the server, and ends the one that it had, former, if there is one.
 	BeginIncarnation(ctx context.Context, server string) (incarnation, former uint64, err error)
-	// EndIncarnation ends one. The heir gets the claimed runners; the others are stopped, unless they are returned: then they go to
-	// who is there.
+	// EndIncarnation ends an incarnation. The heir gets the claimed runners. The unclaimed ones are stopped; if returned is set
+	// they are leased to the remaining incarnations instead.
 	EndIncarnation(ctx context.Context, incarnation, heir uint64, returned bool) error
-	// MoveClaimed gives the heir the claimed runners of one that goes on.
+	// MoveClaimed gives the heir the claimed runners of an incarnation that goes on.
 	MoveClaimed(ctx context.Context, incarnation, heir uint64) error
 }
 
@@ -67,11 +67,11 @@ type Deps struct {
 	// Lessees are those that the state has; Changed returns a channel that is closed when they change.
 	Lessees func() []*cluster.Lessee
 	Changed func() <-chan struct{}
-	// Shares reports whether the cluster writes leases, and Raised returns a channel that is closed when that may have changed: while
-	// there are servers of an older program it does not. nil: it does.
+	// Shares reports whether the cluster writes leases: it does not while there are servers of an older program. Raised returns a
+	// channel that is closed when that may have changed. nil: it does.
 	Shares func() bool
 	Raised func() <-chan struct{}
-	// Unclaimed are the runners that the state has as warm and leased to nobody.
+	// Unclaimed are the runners that are warm in the state and leased to nobody.
 	Unclaimed func() []string
 	// Owner is the server that keeps an allocation's runner; "" if none does.
 	Owner func(allocID string) (server string)
@@ -80,7 +80,7 @@ type Deps struct {
 	// Reach returns once this server's state has the index; nil: it always has. Errors: ctx's.
 	Reach  func(ctx context.Context, index uint64) error
 	Intake Intake // nil: the runners are another cluster's, which knows no leases
-	// Record is what records what was done under a lease.
+	// Record returns what records the claims and releases of a lease.
 	Record func(lease uint64) runner.Intake
 	Peers  Peers
 	Clock  clock.Clock
@@ -103,7 +103,7 @@ type Lessee struct {
 	held  map[string]*holding // by token: what other servers have withheld here
 }
 
-// New returns a Lessee. That of a server which is alone has its life at once. Errors: those of Open.
+// New returns a Lessee. The Lessee of a server that is alone has its life at once. Errors: those of Open.
 func New(cfg Config, deps Deps) (*Lessee, error) {
 	l := &Lessee{cfg: cfg, deps: deps, held: map[string]*holding{}}
 	if deps.Lead != nil {
@@ -114,7 +114,7 @@ func New(cfg Config, deps Deps) (*Lessee, error) {
 	return l, err
 }
 
-// Run runs the service until ctx ends. Errors: those of the files, of a server that is alone.
+// Run runs the service until ctx ends. Errors: those of the disk, for a server that is alone.
 func (l *Lessee) Run(ctx context.Context) error {
 	l.over.Store(false)
 	defer context.AfterFunc(ctx, func() { // ends at once
@@ -146,7 +146,7 @@ func (l *Lessee) Run(ctx context.Context) error {
 	return nil
 }
 
-// alone takes all leases back to a server that was one of several, and is alone now.
+// alone ends all leases, for a server that was one of several and is alone now.
 func (l *Lessee) alone(ctx context.Context) error {
 	if l.deps.Intake == nil {
 		return nil
@@ -182,13 +182,13 @@ func run(ctx context.Context, life *Life) error {
 	return err
 }
 
-// retry is how long who could not begin waits.
+// retry is how long a server waits that could not begin.
 const retry = time.Second
 
-// beginner begins what a service lives under. Of the lease 0 there is one service in the cluster: its server's that leads.
+// beginner begins the lease that a service runs under. With lease 0 there is one service in the cluster, that of the leader.
 type beginner func(ctx context.Context) (lease, former uint64, err error)
 
-// hold has the service under one incarnation after another until ctx ends.
+// hold runs the service under one incarnation after another until ctx ends.
 func (l *Lessee) hold(ctx context.Context, begin beginner) {
 	for ctx.Err() == nil {
 		if err := l.live(ctx, begin); err != nil && ctx.Err() == nil {
@@ -202,7 +202,7 @@ func (l *Lessee) hold(ctx context.Context, begin beginner) {
 	}
 }
 
-// live begins an incarnation and runs the service under it until that or ctx ends.
+// live begins an incarnation and runs the service under it until the incarnation or ctx ends.
 func (l *Lessee) live(ctx context.Context, begin beginner) error {
 	lease, former, err := begin(ctx)
 	if err != nil {
@@ -244,8 +244,8 @@ func (l *Lessee) lives(lease uint64) bool {
 	return slices.ContainsFunc(l.deps.Lessees(), func(o *cluster.Lessee) bool { return o.Incarnation == lease })
 }
 
-// begin records what stands in the journal, begins an incarnation and returns it, and its former. The leader, which had all runners
-// before there were leases, begins first: what nobody was leased goes to that one.
+// begin records what stands in the journal, begins an incarnation and returns it, and the server's former one. The leader
+// begins first: before there were leases it had all runners, and those that nobody was leased go to the first incarnation.
 func (l *Lessee) begin(ctx context.Context) (lease, former uint64, err error) {
 	for left := firstWait; left > 0 && len(l.deps.Lessees()) == 0 && !l.deps.Leads() && ctx.Err() == nil; left -= firstLook {
 		clock.Await(ctx, l.deps.Clock, firstLook, l.deps.Changed())
@@ -268,8 +268,8 @@ func (l *Lessee) beginElsewhere(context.Context) (lease, former uint64, err erro
 // leaving bounds how long a server that stops tries to give back what it holds.
 const leaving = 2 * time.Second
 
-// leave gives the other servers the warm runners, none of which was handed out, and what was claimed. Without others all stays
-// as it is until this one comes back.
+// leave gives the other servers the warm runners, none of which was handed out, and the claimed ones. If there are no others,
+// all stays as it is until this server comes back.
 func (l *Lessee) leave(ctx context.Context, lease uint64) {
 	if len(l.deps.Lessees()) < 2 {
 		return
@@ -302,8 +302,8 @@ func (l *Lessee) publish(life *Life) {
 	l.changed.Send()
 }
 
-// Terms counts the services that there were, and how often this server began to lead: it is another number whenever another
-// server may have led in between.
+// Terms counts the services that there were, and how often this server began to lead. It has changed whenever another server
+// may have led in between.
 func (l *Lessee) Terms() uint64 { return l.terms.Load() }
 
 // patience is how long a request waits for the service to begin.
@@ -317,8 +317,8 @@ func (l *Lessee) now(ctx context.Context) (*Life, error) {
 	return l.within(ctx, patience, func(*Life) bool { return true })
 }
 
-// able is now, once the service may hand out: one that has just begun has not heard of the leader yet, and neither has one of a
-// server whose leader has just gone.
+// able is now, once the service may hand out. A service that has just begun has not heard of the leader yet, and neither has
+// one whose leader has just gone.
 func (l *Lessee) able(ctx context.Context, patience time.Duration) (*Life, error) {
 	may := func(life *Life) bool { return life.lease == 0 || l.holds() }
 	if life := l.life.Load(); life != nil && may(life) {

@@ -25,7 +25,7 @@ type withholding struct {
 	AllocIDs []string
 }
 
-// sought is an execution that is looked for, by a server whose state has the index.
+// sought is an execution that another server looks for. That server's state has the index.
 type sought struct {
 	ID    string
 	Index uint64
@@ -59,7 +59,8 @@ func (n Network) Renew(ctx context.Context, incarnation uint64) error {
 	return err
 }
 
-// Gone implements Peers: nothing listens where the server did. One that hangs, or that the network does not lead to, may live.
+// Gone implements Peers. It reports true if nothing listens at the server's address any more: the connection is refused. A
+// server that hangs or cannot be reached may live.
 func (n Network) Gone(ctx context.Context, server string) bool {
 	s, ok := n.Servers.ByID(server)
 	if !ok {
@@ -84,7 +85,7 @@ func (n Network) GiveBack(ctx context.Context, server, token string) error {
 	return err
 }
 
-// call asks a server that is known by its id.
+// call calls a procedure of the server with that id.
 func call[Out any](ctx context.Context, n Network, server, procedure string, in any) (out Out, err error) {
 	s, ok := n.Servers.ByID(server)
 	if !ok {

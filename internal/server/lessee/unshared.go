@@ -9,17 +9,18 @@ import (
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
-// While servers of an older program are in the cluster nothing is leased: they know nothing of that. Then, as with them, only the leader
-// hands out runners. A claim is answered when the log has it, and what is warm when another server begins to lead is stopped, as the one
-// before may have handed it out. Once the cluster writes leases that service ends, and each server begins an incarnation.
+// While servers of an older program are in the cluster nothing is leased, as they know nothing of leases. Then, as with them,
+// only the leader hands out runners. A claim is answered when the log has it. What is warm when another server begins to lead
+// is stopped, as the former leader may have handed it out. Once the cluster writes leases that service ends, and each server
+// begins an incarnation.
 
 // shares reports whether the cluster writes leases.
 func (l *Lessee) shares() bool { return l.deps.Shares == nil || l.deps.Shares() }
 
-// riseFor is how long who leads waits for the version to rise, as it does at once where all servers are of today's program.
+// riseFor is how long a new leader waits for the version to rise. Where all servers are of today's program it rises at once.
 const riseFor = time.Second
 
-// unshared has the service run while this server leads, until the cluster writes leases.
+// unshared runs the service while this server leads, until the cluster writes leases.
 func (l *Lessee) unshared(ctx context.Context) {
 	if l.deps.Shares() {
 		return

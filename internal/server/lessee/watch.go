@@ -11,7 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/control/leases"
 )
 
-// renew tells the leader again and again that the incarnation lives. From before it asked this server may hand out for a while.
+// renew tells the leader again and again that the incarnation lives. An answer lets this server hand out for leases.Lasts from
+// before it asked.
 func (l *Lessee) renew(ctx context.Context, lease uint64) {
 	for more := true; more; {
 		until := l.deps.Clock.Now().Add(leases.Lasts)
@@ -31,7 +32,7 @@ func (l *Lessee) renew(ctx context.Context, lease uint64) {
 	}
 }
 
-// heardOf lets this server hand out until then.
+// heardOf lets this server hand out until that time.
 func (l *Lessee) heardOf(until time.Time) {
 	held := l.holds()
 	l.until.Store(&until)
@@ -117,9 +118,9 @@ const (
 	lookFor   = 300 * time.Millisecond
 )
 
-// rescue takes the claimed runners from servers whose process is gone: their users do not wait until the incarnation ends. That may
-// be early, since a process that is gone uses them no more; if it was not gone after all, no runner is handed out twice by that.
-// Without a heir nothing moves, and it is tried again: each is told of once.
+// rescue takes the claimed runners from servers whose process is gone: their users do not wait until the incarnation ends. A
+// process that is gone uses them no more. If it was not gone after all, no runner is handed out twice by that. Without an heir
+// nothing moves, and it is tried again; the log says so once for each incarnation.
 func (l *Lessee) rescue(ctx context.Context, heir uint64, told map[uint64]bool) {
 	for _, one := range l.deps.Lessees() {
 		l.mu.Lock()

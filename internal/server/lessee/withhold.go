@@ -25,8 +25,8 @@ const (
 )
 
 // Withhold keeps runners that are about to be stopped from being handed out, at whichever servers they are leased to, until
-// giveBack is called. Those that were handed out are in the state as claimed when it returns. Errors: Unavailable: a server that
-// may have handed some out does not answer. It is soon ended if it goes on like that.
+// giveBack is called. Those that were handed out are in the state as claimed when it returns. Errors: Unavailable: a server
+// that may have handed some out does not answer. If it goes on like that, its incarnation soon ends.
 func (l *Lessee) Withhold(ctx context.Context, allocIDs []string) (giveBack func(), err error) {
 	at := map[string][]string{}
 	life := l.life.Load()
@@ -67,7 +67,7 @@ func (l *Lessee) Withhold(ctx context.Context, allocIDs []string) (giveBack func
 	return giveBack, nil
 }
 
-// giveBack tells all that they may hand out again what was not stopped.
+// giveBack tells all these servers that they may hand out again what was not stopped.
 func (l *Lessee) giveBack(ctx context.Context, own func(), at []string, token string) {
 	own()
 	for _, server := range at {
@@ -81,8 +81,8 @@ func (l *Lessee) giveBack(ctx context.Context, own func(), at []string, token st
 	}
 }
 
-// AnswerWithhold withholds runners for the leader. Errors: NotLeader: there is no service that could; Unavailable: some were handed
-// out, and could not be recorded yet.
+// AnswerWithhold withholds runners for the leader. Errors: NotLeader: there is no service that could; Unavailable: some were
+// handed out and are not recorded yet.
 func (l *Lessee) AnswerWithhold(ctx context.Context, token string, allocIDs []string) error {
 	life := l.life.Load()
 	if life == nil {
@@ -125,8 +125,8 @@ func (l *Lessee) Has(executionID string) bool {
 	return life != nil && life.Executions.Has(executionID)
 }
 
-// AnswerHas is Has for a server whose state has the index: what this server took over by then it has. Errors: Unavailable: it may
-// find the execution yet.
+// AnswerHas is Has for a server whose state has the index. It waits until this server's state has it too, since a runner may
+// have been taken over by then. Errors: Unavailable: the execution may still be found.
 func (l *Lessee) AnswerHas(ctx context.Context, executionID string, index uint64) (bool, error) {
 	if l.deps.Reach != nil {
 		if err := l.deps.Reach(ctx, index); err != nil {

@@ -126,8 +126,8 @@ func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	return s, nil
 }
 
-// proofs are what servers prove to each other in clear text: the gossip keys that they have at the time, or a secret that servers
-// of the same user on one machine find beside the address of the other's gossip.
+// proofs are what servers prove to each other in clear text: the gossip keys that they have at the time. Servers of one user on
+// one machine have a secret instead, which stands beside the address of the other's gossip.
 func (s *Servers) proofs(ctx context.Context, address string) []string {
 	if s.cfg.Gossip.Keys != nil {
 		return s.cfg.Gossip.Keys.Secrets()

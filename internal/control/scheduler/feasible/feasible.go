@@ -79,8 +79,8 @@ func (f *Filter) sort(cs []*drover.Constraint) {
 	}
 }
 
-// Refusal returns why the node cannot run the group, in the words of Nomad where it has any; "" if it can. class is the
-// number of the node's computed class, -1 if it has none.
+// Refusal returns why the node cannot run the group, in Nomad's words where it has any; "" if it can. class is the number of
+// the node's computed class, -1 if it has none.
 func (f *Filter) Refusal(n *drover.Node, class int32) string {
 	if class >= 0 {
 		v := &f.byClass[class]

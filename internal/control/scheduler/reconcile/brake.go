@@ -7,9 +7,9 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// The brake makes storms impossible whatever a job's policies say, and whatever faults the reconciler has: once more
-// allocations of a job than it has places (or a few) ended within a second of their start, further ones begin after a
-// delay that doubles with each such wave. So of n places at most n+quickFree begin at once, and then as many a delay.
+// The brake makes storms impossible whatever a job's policies say, and whatever faults the reconciler has. It begins once more
+// allocations of a job than it has places (or a few) ended within a second of their start. Further ones begin after a delay
+// that doubles with each such wave. So of n places at most n+quickFree begin at once, and then as many a delay.
 const (
 	quickFree     = 5           // ends at once that are nothing special
 	brakeDelay    = time.Second // after the first wave

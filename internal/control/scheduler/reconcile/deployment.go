@@ -123,7 +123,7 @@ func (d *deployments) unproven(group string) bool {
 // failed after it had been healthy waits until it is over: the group is judged by those that were healthy. Once it has
 // failed nothing of it is replaced: its version must not go on failing for ever.
 //
-// Nor is anything replaced of one whose progress deadline has passed: the leader fails it at that moment, and how many rounds
+// Nor is anything replaced of one whose progress deadline has passed. The leader fails it at that moment, and how many rounds
 // there are must not depend on which of both looks first.
 func (d *deployments) lets(a *drover.Allocation, now time.Time) bool {
 	if d.current == nil || a.DeploymentID != d.current.ID {

@@ -293,9 +293,9 @@ func (r *Reconciler) fillIn(s *sorted, add func(previous *drover.Allocation, fai
 	}
 }
 
-// beginDeployment starts a deployment when a version comes to run, also from nothing once more (all of it was drained or
-// evicted), or when allocations of older ones have come back, and hands in-place updates to it. What failed and stays so
-// is no part of it.
+// beginDeployment starts a deployment when a version comes to run, or comes to run again after all of it was drained or
+// evicted, or when allocations of older versions have come back. It hands updates in place to it. What failed and stays so is
+// no part of it.
 func (r *Reconciler) beginDeployment(g *drover.TaskGroup, s *sorted, keep, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
 	if !r.rolls(g) {
 		return

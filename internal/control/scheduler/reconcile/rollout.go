@@ -100,8 +100,8 @@ func (s *systemRun) see(i int, a *drover.Allocation) {
 	}
 }
 
-// settling reports whether an allocation of the job's version has still to show that it is well: by its health in the
-// deployment, or where none is under way by running for as long as health would take.
+// settling reports whether an allocation of the job's version has still to show that it is well. It shows that by its health in
+// the deployment, or where none is under way by running for as long as health would take.
 func (s *systemRun) settling(a *drover.Allocation) bool {
 	if id := s.deployments.id(); id != "" {
 		return a.DeploymentID == id && !a.DeploymentStatus.Judged()

@@ -143,9 +143,9 @@ func (s *systemRun) mayRemain(a *drover.Allocation) bool {
 	return s.sites.Find(a.NodeID) >= 0 || s.mayStay(s.Node(a.NodeID), g)
 }
 
-// remain updates in place what runs on a node that takes no new allocations, and leaves the rest alone: who keeps a node
-// out of scheduling, or a drain away from system jobs, wants what is there to go on. It is updated when the node is
-// eligible again.
+// remain updates in place what runs on a node that takes no new allocations, and leaves the rest alone. Whoever keeps a node
+// out of scheduling, or a drain away from system jobs, wants what is there to go on. It is updated when the node is eligible
+// again.
 func (s *systemRun) remain(a *drover.Allocation) {
 	if s.updateOf(a, s.group) == updateInPlace {
 		s.ChangeInPlace(a)
@@ -260,8 +260,8 @@ func (s *systemRun) worked(a *drover.Allocation) bool {
 	return s.updateOf(a, s.group) != updateDestructive
 }
 
-// asked reports whether the evaluation comes from somebody who looks at the job or the node, and not from what its own
-// allocations did: that may start again what failed, without a loop.
+// asked reports whether somebody who looks at the job or the node made the evaluation, and not what its own allocations did.
+// Such an evaluation may start again what failed, without a loop.
 func (s *systemRun) asked(nodeID string) bool {
 	e := s.Eval
 	return e.TriggeredBy == drover.TriggerJobRegister || e.TriggeredBy == drover.TriggerNodeUpdate && e.NodeID == nodeID

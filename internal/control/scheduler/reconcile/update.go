@@ -34,8 +34,8 @@ func (r *Reconciler) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateK
 	return kind
 }
 
-// takesOver reports whether an allocation of an older version that is placed on the node runs the job's own version
-// instead: the next evaluation would update it in place, and nothing makes that evaluation.
+// takesOver reports whether an allocation of an older version that is placed on the node runs the job's own version instead.
+// The next evaluation would update it in place, and nothing makes that evaluation.
 func (r *Reconciler) takesOver(older *drover.Job, group string, n *drover.Node) bool {
 	g := r.Job.Group(group)
 	return r.changeOf(older, g) == updateInPlace && r.mayStay(n, g)

@@ -1,5 +1,5 @@
-// Package docker is a cloud whose machines are containers of one docker daemon: each runs a `drover agent` as its first
-// process and has an address, a name and a size of its own.
+// Package docker is a cloud whose machines are containers of one docker daemon. Each runs a `drover agent` as its first process
+// and has an address, a name and a size of its own.
 //
 // Everything that is known of a machine is kept by the daemon, as labels. Labels of a container can't be changed, so
 // tags that are set later are the labels of a second container beside it, which never runs. A machine is its container:

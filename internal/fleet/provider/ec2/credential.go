@@ -27,9 +27,9 @@ type ChainConfig struct {
 	HTTP   *http.Client // for the services that give credentials; default the SDK's
 }
 
-// Chain finds credentials as Amazon's own tools do: in the process's environment, in the shared configuration and
-// credentials files (keys, SSO, an assumed role, a program), by a web identity's token, and at the metadata services of a
-// container or a machine. It fetches those that expire anew, five minutes before they do. It is safe for use by several
+// Chain finds credentials as Amazon's own tools do. It looks in the process's environment, and in the shared configuration and
+// credentials files (keys, SSO, an assumed role, a program). Then it tries a web identity's token, and the metadata services of
+// a container or a machine. It fetches those that expire anew, five minutes before they do. It is safe for use by several
 // goroutines.
 type Chain struct {
 	cfg ChainConfig

@@ -170,8 +170,8 @@ func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, se
 	reader.Wait()
 }
 
-// linger lets the client close first: closing over unread input would reset the connection, and with it what is
-// still on its way to a slow reader, the exit code last of all.
+// linger lets the client close first. Closing over unread input would reset the connection, and with it what is still on its
+// way to a slow reader, the exit code last of all.
 func (c *execConn) linger(stop <-chan struct{}, gone <-chan struct{}) {
 	t := c.face.Clock.NewTimer(execLinger)
 	defer t.Stop()
