@@ -16,8 +16,9 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
-// keeping makes three servers of which one keeps whatever is asked for: keeper says which, "" while nobody can say.
-func keeping(t *testing.T, handle httpapi.Handle) (w *world, s []*server, keeper *atomic.Value) {
+// keeping makes three servers of which one keeps whatever is asked for: keeper says which, "" while nobody can say. hold is how long
+// a request waits for a leader.
+func keeping(t *testing.T, hold time.Duration, handle httpapi.Handle) (w *world, s []*server, keeper *atomic.Value) {
 	keeper = &atomic.Value{}
 	keeper.Store("c")
 	owner := func(context.Context, httpapi.Place, string) (string, error) {
@@ -26,7 +27,7 @@ func keeping(t *testing.T, handle httpapi.Handle) (w *world, s []*server, keeper
 		}
 		return "", drover.Errorf(drover.Unavailable, "nobody has taken over yet")
 	}
-	w, s = three(t, func(c *Config, d *Deps) { c.Hold, d.Owner = 300*time.Millisecond, owner }, func() []httpapi.Route {
+	w, s = three(t, func(c *Config, d *Deps) { c.Hold, d.Owner = hold, owner }, func() []httpapi.Route {
 		key := httpapi.PathKey("id")
 		return []httpapi.Route{
 			{Pattern: "/runner/{id}", Where: httpapi.Runner(key), Handle: handle},
@@ -39,19 +40,23 @@ func keeping(t *testing.T, handle httpapi.Handle) (w *world, s []*server, keeper
 // A request for what a server kept that is gone was refused at once. It waits until another server has taken over.
 func TestARequestWaitsForWhoTakesOver(t *testing.T) {
 	t.Parallel()
-	w, s, keeper := keeping(t, tell)
-	w.die("c")
+	const hold = 2 * time.Second
 	for _, path := range []string{"/runner/x", "/execution/x"} {
-		keeper.Store("c")
-		got := make(chan answer)
-		go func() { got <- s[1].ask(t, "POST", path, strings.NewReader("all of it")) }() // ends with its answer
-		time.AfterFunc(100*time.Millisecond, func() { keeper.Store("") })
-		time.AfterFunc(400*time.Millisecond, func() { keeper.Store("a") }) // later than a leader is waited for
-		a := <-got
-		require.Equal(t, "a", a.by, a.body)
-		require.True(t, strings.HasSuffix(a.body, "body=all of it"), a.body)
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			w, s, keeper := keeping(t, hold, tell)
+			w.die("c")
+			got := make(chan answer)
+			go func() { got <- s[1].ask(t, "POST", path, strings.NewReader("all of it")) }() // ends with its answer
+			time.AfterFunc(hold/10, func() { keeper.Store("") })
+			time.AfterFunc(hold+hold/10, func() { keeper.Store("a") }) // later than a leader is waited for
+			a := <-got
+			require.Equal(t, "a", a.by, a.body)
+			require.True(t, strings.HasSuffix(a.body, "body=all of it"), a.body)
+		})
 	}
-	keeper.Store("c")
+	w, s, keeper := keeping(t, hold/10, tell)
+	w.die("c")
 	a := s[1].ask(t, "GET", "/runner/x", nil)
 	require.Equal(t, http.StatusServiceUnavailable, a.status)
 	require.Contains(t, a.body, "no other has taken over from it yet")
@@ -65,7 +70,7 @@ func TestARequestWaitsForWhoTakesOver(t *testing.T) {
 func TestARefusedRequestGoesToWhoTookOver(t *testing.T) {
 	t.Parallel()
 	var keeper *atomic.Value
-	_, s, k := keeping(t, func(w http.ResponseWriter, r *http.Request) error {
+	_, s, k := keeping(t, time.Minute, func(w http.ResponseWriter, r *http.Request) error {
 		if keeper.Load() == "c" {
 			return drover.Errorf(drover.NotLeader, "this server stops")
 		}
@@ -91,7 +96,7 @@ func TestARefusedRequestGoesToWhoTookOver(t *testing.T) {
 // A read of an execution is asked again when the server that was asked dies; what might be carried out twice is not.
 func TestReadsOfExecutionsAreAskedAgain(t *testing.T) {
 	t.Parallel()
-	_, s, keeper := keeping(t, tell)
+	_, s, keeper := keeping(t, time.Minute, tell)
 	for _, c := range []struct {
 		method, path string
 		status       int

@@ -228,6 +228,7 @@ func TestOneHop(t *testing.T) {
 	require.Contains(t, got.body, "No cluster leader")
 	require.Empty(t, s[1].saw(), "it does not come back")
 
+	s[1].relay.cfg.Hold = time.Minute
 	done := make(chan answer)
 	go func() { done <- s[1].ask(t, "POST", "/x", nil) }() // ends with its answer
 	time.AfterFunc(50*time.Millisecond, func() { w.lead("a") })
@@ -304,7 +305,7 @@ func TestNode(t *testing.T) {
 		Logger: s[1].relay.log, Clock: s[1].relay.clock, Relay: s[1].relay, Authorize: httpapi.OneToken("token"),
 	}, face{s[1], routes()})
 	link := listen(t, FromNode(handler, "n", nil))
-	node := NewNode(Config{Hold: 100 * time.Millisecond}, "n", func(ctx context.Context) (net.Conn, error) {
+	node := NewNode(Config{}, "n", func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", link)
 	}, s[1].relay.clock, s[1].relay.log)
 	t.Cleanup(node.Close)
@@ -339,7 +340,7 @@ func TestAuthority(t *testing.T) {
 		return []httpapi.Route{{Pattern: "/shared", Where: httpapi.Authority, Handle: tell}, {Pattern: "/own", Where: httpapi.Any, Handle: tell}}
 	}
 	w := newWorld(t)
-	follows := func(c *Config, _ *Deps) { c.Authority, c.Hold = "global", 100*time.Millisecond }
+	follows := func(c *Config, _ *Deps) { c.Authority, c.Hold = "global", time.Second }
 	w.add("a", "global", follows, routes()...)
 	b := w.add("b", "global", follows, routes()...)
 	x := w.add("x", "west", follows, routes()...)

@@ -153,7 +153,7 @@ func (w *world) add(id, region string, change func(*Config, *Deps), routes ...ht
 	s.view.dial = func(ctx context.Context, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}
-	cfg, deps := Config{}, Deps{Servers: s.view, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}
+	cfg, deps := Config{Hold: time.Minute}, Deps{Servers: s.view, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg, &deps)
 	}
