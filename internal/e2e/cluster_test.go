@@ -23,14 +23,14 @@ func TestRunnersOnANomadCluster(t *testing.T) {
 	service := start(t, config(t, dir, settings)...)
 	c := service.native()
 	env := execution.Environment{ID: "py", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b c"}}
-	_, full, err := c.PutEnvironmentAndWait(t.Context(), env, 30*time.Second)
+	_, full, err := c.PutEnvironmentAndWait(t.Context(), env, time.Minute)
 	require.NoError(t, err)
 	require.True(t, full)
 	jobs, _, err := cluster.nomad().Jobs().PrefixList("drover-runner-")
 	require.NoError(t, err)
 	require.Len(t, jobs, 2)
 
-	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "py", IdleTimeout: time.Hour, Wait: 10 * time.Second})
+	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "py", IdleTimeout: time.Hour, Wait: time.Minute})
 	require.NoError(t, err)
 	tryExecutions(t, c, r.ID)
 	tryFiles(t, c, r.ID)

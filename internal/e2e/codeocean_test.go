@@ -146,9 +146,9 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 	a := dev(t)
 	c := a.native()
 	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 1, MemoryMaxMB: 64},
-		30*time.Second)
+		time.Minute)
 	require.NoError(t, err)
-	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
+	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Minute})
 	require.NoError(t, err)
 	for _, x := range []struct {
 		method, path, body string
@@ -183,7 +183,7 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 		require.Equal(t, x.status, status, "%s %s %s: %s", x.method, x.path, x.body, text)
 		require.Contains(t, text, x.want, "%s %s %s", x.method, x.path, x.body)
 	}
-	pool, err := c.AwaitPool(t.Context(), "e", 30*time.Second)
+	pool, err := c.AwaitPool(t.Context(), "e", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, execution.PoolStatus{Environment: "e", Size: 1, Warm: 1, Claimed: 1}, pool)
 	envs, err := c.Environments(t.Context())

@@ -26,7 +26,7 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 	a := start(t, append([]string{"-dev"}, config(t, filepath.Join(disk, "data"), "")...)...)
 	c := a.native()
 	_, full, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "d", Image: "host", PoolSize: 3, DiskMB: 16},
-		30*time.Second)
+		time.Minute)
 	require.NoError(t, err)
 	require.True(t, full)
 	fill, err := os.Create(filepath.Join(disk, "fill"))

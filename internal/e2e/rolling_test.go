@@ -169,7 +169,7 @@ func (r *runs) once(ctx context.Context, at *agent) error {
 	if err != nil {
 		return err
 	}
-	limit, cancel := context.WithTimeout(ctx, 20*time.Second)
+	limit, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	one, err := c.Claim(limit, execution.ClaimRequest{Environment: "e", Wait: 5 * time.Second, IdleTimeout: time.Minute})
 	if err != nil {

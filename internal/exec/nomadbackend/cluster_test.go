@@ -191,7 +191,7 @@ func (n *nomad) stream(w http.ResponseWriter, r *http.Request) {
 // await waits until the cluster is so.
 func (n *nomad) await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		changed := n.changed.C()
@@ -231,7 +231,7 @@ func follow(t *testing.T, address string) (b *Backend, stop func()) {
 // see waits until the backend's state is so. It begins to listen before it looks.
 func see(t *testing.T, b *Backend, what string, so func(s runner.Snapshot) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		snap := b.Snapshot()
