@@ -91,8 +91,8 @@ func (a *Agent) openExecution() (*executionService, error) {
 			return nil, err
 		}
 		xd := executor.Deps{
-			Runners: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps}, Clock: d.Clock, IDs: d.IDs,
-			Log: d.Log.With("part", "executions"),
+			Runners: runners, Keeping: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps},
+			Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {
 			xd.Records = execseam.Records{Store: c.store, Log: c.log}

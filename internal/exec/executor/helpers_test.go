@@ -55,7 +55,7 @@ func (b *bundle) start(t *testing.T, cfg executor.Config) {
 
 func (b *bundle) startWith(t *testing.T, cfg executor.Config, deps executor.Deps) {
 	t.Helper()
-	deps.Runners, deps.Clock, deps.IDs, deps.Log = b.runners, clock.Wall{}, id.Random{}, slog.New(slog.DiscardHandler)
+	deps.Runners, deps.Keeping, deps.Clock, deps.IDs, deps.Log = b.runners, b.runners, clock.Wall{}, id.Random{}, slog.New(slog.DiscardHandler)
 	s, err := executor.New(cfg, deps)
 	require.NoError(t, err)
 	b.Service = s

@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// Records is what the servers of a cluster keep together of executions, for a while: Teller puts it there. It is read
-// from this server's own state.
+// Records is what the servers of a cluster keep together about executions, for a while. Teller puts it there, and each server
+// reads it from its own state.
 type Records interface {
 	// Ready returns once this server's state has all that was recorded before. Errors: NotLeader, Unavailable.
 	Ready(ctx context.Context) error
@@ -22,7 +22,7 @@ type Records interface {
 	UntoldExecutions() iter.Seq[*execution.Record]
 }
 
-// recordOf is what the ledger would have of the execution.
+// recordOf is the execution as the ledger would have it.
 func recordOf(r *execution.Record) record {
 	x := r.Execution
 	out := record{
@@ -53,8 +53,8 @@ func (s *Service) told(executionID string) bool {
 	return ok && r.Webhook == ""
 }
 
-// promise writes down what was started, before anybody hears of it. Only with a webhook this must succeed, and with
-// Records wait for the log: else nobody would know whom to tell when this server is gone.
+// promise writes down what was started, before anybody hears of it. This must succeed only for an execution with a webhook.
+// With Records it also waits for the log: else nobody would know whom to tell when this server is gone.
 func (s *Service) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
 	started := s.startRecord(r, spec, *of)
 	if err := s.ledger.write(started); err != nil {
@@ -75,8 +75,8 @@ func (s *Service) promise(ctx context.Context, r execution.Runner, spec executio
 	return nil
 }
 
-// takeBack ends an execution whose start could not be recorded, without telling its webhook. The log may have it all
-// the same: who proposed it only does not know.
+// takeBack ends an execution whose start could not be recorded, without telling its webhook. The log may have it all the same:
+// a failed proposal only means that the proposer does not know.
 func (s *Service) takeBack(r record, why error) {
 	r.Webhook, r.EndedAt, r.Execution.Running = "", s.deps.Clock.Now(), false
 	r.Execution.Receipt = &execution.Receipt{
@@ -87,8 +87,8 @@ func (s *Service) takeBack(r record, why error) {
 	s.feed.publish(Event{Type: EventEnded, Execution: r.Execution, Request: r.Request})
 }
 
-// takeOver returns what the records add to those of the ledger: how executions ended that run by the ledger, which
-// webhooks another server was to tell, and which of its executions run.
+// takeOver returns what the records add to those of the ledger. It says how executions ended that run according to the ledger,
+// which webhooks another server was to tell, and which of its executions run.
 func (s *Service) takeOver(ctx context.Context, records []record) []record {
 	if s.deps.Records == nil {
 		return records
@@ -118,10 +118,10 @@ func (s *Service) takeOver(ctx context.Context, records []record) []record {
 	return records
 }
 
-// looksAfter reports whether what was recorded of a runner's executions is this server's to go on with: it keeps the runner, or
-// nobody does, and this server leads.
+// looksAfter reports whether this server goes on with what was recorded of a runner's executions. It does if it keeps the
+// runner, or if nobody does and this server leads.
 func (s *Service) looksAfter(ctx context.Context, allocID string) bool {
-	mine, nobody := s.deps.Runners.Keeper(allocID)
+	mine, nobody := s.deps.Keeping.Keeper(allocID)
 	return mine || nobody && s.deps.Records.Ready(ctx) == nil
 }
 

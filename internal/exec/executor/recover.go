@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// How patiently executions are looked for that the connection to was lost.
+// How long executions are looked for whose connection was lost.
 const (
 	firstRetry   = 20 * time.Millisecond
 	maxRetry     = time.Second
@@ -67,7 +67,7 @@ func (s *Service) recover(ctx context.Context, pending []string, running map[str
 			}
 		}
 		if pending = later; len(pending) > 0 {
-			if more := s.listed(s.deps.Runners.Adopted(limit)); len(more) > 0 {
+			if more := s.listed(s.deps.Keeping.Adopted(limit)); len(more) > 0 {
 				maps.Copy(running, s.inherit(ctx))
 				pending = append(pending, more...)
 			}
@@ -90,18 +90,18 @@ func (s *Service) listed(ids []string, err error) []string {
 	return ids
 }
 
-// inheritEvery is how often it is looked whether a server ended that owed a webhook and kept no runner.
+// inheritEvery is how often a server looks for ended servers that owed a webhook and kept no runner.
 const inheritEvery = time.Minute
 
-// takeUp takes up the executions in runners of servers that ended, as those come to this one, until ctx ends.
+// takeUp takes up, until ctx ends, the executions in runners that come to this server from servers that ended.
 func (s *Service) takeUp(ctx context.Context) {
 	wait := clock.Forever
 	if s.deps.Records != nil {
 		wait = inheritEvery
 	}
-	for clock.Await(ctx, s.deps.Clock, wait, s.deps.Runners.More()) {
+	for clock.Await(ctx, s.deps.Clock, wait, s.deps.Keeping.More()) {
 		s.beginRecovery()
-		adopted := s.listed(s.deps.Runners.Adopted(ctx))
+		adopted := s.listed(s.deps.Keeping.Adopted(ctx))
 		running := s.inherit(ctx)
 		s.recover(ctx, adopted, running)
 		s.lose(ctx, running)

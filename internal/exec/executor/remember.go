@@ -64,7 +64,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 // Who took a runner over sees the end.
 func (s *Service) tells(ctx context.Context, r record) bool {
 	recorded := s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil
-	return s.deps.Runners.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
+	return s.deps.Keeping.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
 }
 
 // restore makes an ended execution of what was written down. Of its output only the size is known.

@@ -20,12 +20,16 @@ import (
 // taskName is the one task of a runner's job.
 const taskName = environment.TaskName
 
-// Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
+// Runners claims runners and leases claimed ones; exec/runner has it. Errors: NotFound, Gone, Unavailable.
 type Runners interface {
 	Acquire(ctx context.Context, runnerID string) (*runner.Lease, error) // waits some seconds for a node that is away
 	AcquireNow(ctx context.Context, runnerID string) (*runner.Lease, error)
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
+}
+
+// Keeping says which claimed runners this server keeps; exec/runner has it. Errors: Unavailable.
+type Keeping interface {
 	Kept(ctx context.Context) (runnerIDs []string, err error)    // claimed ones that no other server keeps
 	Adopted(ctx context.Context) (runnerIDs []string, err error) // of them, those that were handed out elsewhere, since the last call
 	Adopting(ctx context.Context) (bool, error)                  // whether the next Adopted has some, as the state says now
@@ -61,6 +65,7 @@ func (c Config) withDefaults() Config {
 // Deps of a Service.
 type Deps struct {
 	Runners  Runners
+	Keeping  Keeping
 	Notifier Notifier // of webhooks; nil: there are none
 	Teller   Teller   // of events; nil: they are not told
 	Records  Records  // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
@@ -125,8 +130,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = s.listed(s.deps.Runners.Adopted(ctx)) // which are among those that are kept
-	s.recover(ctx, s.listed(s.deps.Runners.Kept(ctx)), running)
+	_ = s.listed(s.deps.Keeping.Adopted(ctx)) // which are among those that are kept
+	s.recover(ctx, s.listed(s.deps.Keeping.Kept(ctx)), running)
 	s.lose(ctx, running)
 	s.takeUp(ctx)
 	s.stop()
@@ -372,7 +377,7 @@ func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
 	}
 	for ctx.Err() == nil {
 		found := s.found.C()
-		adopting, err := s.deps.Runners.Adopting(ctx) // asked first: while there are some, or they are looked through, it is not over
+		adopting, err := s.deps.Keeping.Adopting(ctx) // asked first: while there are some, or they are looked through, it is not over
 		if err != nil {
 			return false, drover.Errorf(drover.Unavailable, "execution %s is looked for: %w", executionID, err)
 		}
