@@ -24,7 +24,7 @@ var handle = func() *codec.MsgpackHandle {
 }()
 
 // What both sides of a call agree on. Nothing is compressed: what a node is asked and told is small, and compressing it took
-// longer than anything else that was done with it. Peers of before ask for gzip, and understand what is sent without.
+// longer than anything else that was done with it. Older programs ask for gzip, and understand what is sent without it.
 var (
 	clientOptions  = connect.WithClientOptions(connect.WithCodec(msgpack{}), connect.WithAcceptCompression("gzip", nil, nil))
 	handlerOptions = connect.WithHandlerOptions(connect.WithCodec(msgpack{}), connect.WithCompression("gzip", nil, nil))

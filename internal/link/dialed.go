@@ -131,7 +131,7 @@ type complaints struct {
 	at   time.Time
 }
 
-// complain logs the error: at level error if nothing improves before somebody does what the advice says.
+// complain logs the error, at level error if nothing improves before somebody follows the advice.
 func (c *complaints) complain(ctx context.Context, now time.Time, err error, again time.Duration, advice func() string) {
 	if err.Error() == c.last && now.Sub(c.at) < time.Minute {
 		c.log.Debug("the connection to control is down", "error", err, "again_ms", again.Milliseconds())

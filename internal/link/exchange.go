@@ -56,8 +56,8 @@ func (d *Dialed) Push(ctx context.Context, nodeID string, updates []exchange.All
 	return err
 }
 
-// ask asks the main server. If that is gone, or can do nothing, the next one is the main one and is asked, until each had its
-// turn. Who asks again after that waits longer from time to time.
+// ask asks the main server. If that one is gone, or can do nothing, the next server becomes the main one and is asked, until
+// each had its turn. After that each further round waits longer.
 func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {
 	err = drover.Errorf(drover.Unavailable, "no server is known")
 	for turns := d.count(); turns > 0; {
@@ -81,8 +81,8 @@ func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control
 	return answer, err
 }
 
-// elsewhere reports whether another server may answer otherwise. A token may be that of one server, and one may be of a version
-// whose leader does not understand it.
+// elsewhere reports whether another server may answer otherwise. A join token may be known to one server only, and a server may
+// be of a version whose leader it does not understand.
 func elsewhere(err error) bool {
 	code := drover.CodeOf(err)
 	return code == drover.Unavailable || code == drover.NotLeader || code == drover.Unauthorized || code == drover.NotImplemented ||

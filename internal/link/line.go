@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// line is a node's only connection with a server: the tunnel and all calls go over it. It is dialled by whoever needs it, and
+// line is a node's only connection with a server: the tunnel and all calls go over it. Whoever needs it dials it, and dials
 // anew once it broke. It is the http2.ClientConnPool of its transport.
 type line struct {
 	address   string
@@ -71,8 +71,8 @@ func (l *line) GetClientConn(r *http.Request, _ string) (*http2.ClientConn, erro
 // MarkDead implements http2.ClientConnPool.
 func (l *line) MarkDead(c *http2.ClientConn) { l.conn.CompareAndSwap(c, nil) }
 
-// dial connects. A server that was too busy to accept is given twice the time at the next try: thousands of nodes that give up
-// early and dial again keep it busy.
+// dial connects. A server that was too busy to accept is given twice the time at the next try. Thousands of nodes that give up
+// early and dial again would keep it busy.
 func (l *line) dial(ctx context.Context) (conn net.Conn, err error) {
 	defer func() {
 		if l.tries.Add(1); err == nil {
@@ -95,8 +95,8 @@ func (l *line) dial(ctx context.Context) (conn net.Conn, err error) {
 	return (&tls.Dialer{NetDialer: &d, Config: named(cfg, l.names)}).DialContext(ctx, "tcp", l.address)
 }
 
-// ping asks the server for a sign of life. One that is not connected has nothing to answer: who calls it finds that out. Errors:
-// Unavailable if nothing at all came within the time, so that a line that is merely full is not taken for a dead one.
+// ping asks the server for a sign of life. A line without a connection has nothing to answer: the next call finds that out.
+// Errors: Unavailable if nothing at all came within the time, so that a line that is merely full is not taken for a dead one.
 func (l *line) ping(ctx context.Context, within time.Duration) error {
 	c := l.conn.Load()
 	if c == nil || !c.CanTakeNewRequest() {

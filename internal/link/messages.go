@@ -55,8 +55,8 @@ type nodeRequest struct {
 	Apart   bool // a Pull may be answered with jobs that stand apart
 }
 
-// pullReply is an exchange.Assignment on its way. Nodes of before know no Jobs: their allocations carry their jobs, as those of
-// servers of before do.
+// pullReply is an exchange.Assignment on its way. Older nodes know no Jobs: their allocations carry their jobs, and so do those
+// that older servers send.
 type pullReply struct {
 	Index  uint64
 	State  uint64

@@ -18,13 +18,13 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// Where one server reaches a node through another one, a pipe leads through that one's tunnel. Over the pipe server and node speak
-// as over a tunnel: each stream has its own flow control, and what ends with the pipe is told from what a user ended.
+// Where a server reaches a node through another server, a pipe leads through that server's tunnel. Over the pipe, server and
+// node speak as over a tunnel. Each stream has its own flow control, and a broken pipe is told from a stream that a user ended.
 
 // procPipe opens a pipe, at the node.
 const procPipe = nodePath + "Pipe"
 
-// PipePath is where a server with tunnels is asked by others for a pipe; the node's id follows.
+// PipePath is where other servers ask a server with tunnels for a pipe; the node's id follows.
 const PipePath = "/drover/node/"
 
 // pipeProtocol is what a connection is upgraded to.
@@ -101,7 +101,7 @@ func pipeHere(w http.ResponseWriter, r *http.Request, own exchange.Workloads) er
 	return nil
 }
 
-// watched is a connection that knows whether it broke, before what goes over it is told.
+// watched is a connection that remembers that it broke, before those who use it are told.
 type watched struct {
 	net.Conn
 	broke atomic.Bool

@@ -22,9 +22,9 @@ var relayTiming = timing{idle: 5 * time.Second, ping: 5 * time.Second, dial: 150
 // relayTry is how long a server is given to accept such a connection, if there is another one.
 const relayTry = 2 * time.Second
 
-// Relay opens a connection over which the node sends on requests of its callers, as HTTP/1.1, to the main server, or else another
-// one. ctx bounds the opening only. The connection has a transport of its own: who reads slowly must not hold the node's heartbeats
-// up.
+// Relay opens a connection over which the node sends on requests of its callers, as HTTP/1.1. It goes to the main server, or
+// else to another one. ctx bounds the opening only. The connection has a transport of its own: a caller who reads slowly must
+// not hold up the node's heartbeats.
 func (d *Dialed) Relay(ctx context.Context) (conn net.Conn, err error) {
 	order := d.relayOrder()
 	for _, s := range order {
@@ -86,7 +86,8 @@ func (d *Dialed) relayTo(ctx context.Context, to *server) (net.Conn, error) {
 	return newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); end() }), nil
 }
 
-// Relays is where a server accepts what nodes send on. It is a net.Listener, whose connections know their node.
+// Relays is where a server accepts the connections over which nodes send on requests. It is a net.Listener whose connections
+// know their node.
 type Relays struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -34,8 +34,8 @@ type server struct {
 	left   time.Time // as the main server; zero if the tunnel was opened since
 }
 
-// settled is how long a server that came back has to stay before nodes that prefer it go back to it. They do so one by one, with
-// their heartbeats.
+// settled is how long a server that came back has to stay before the nodes that prefer it go back to it. They do so one by one,
+// with their heartbeats.
 const settled = 2 * time.Minute
 
 // newServer makes one. It dials when it is used.
@@ -51,7 +51,7 @@ func (d *Dialed) newServer(address string) *server {
 	return s
 }
 
-// patience is how long a server may take to accept a connection: not for long if there is another one.
+// patience is how long a server may take to accept a connection. It is short if there is another server to try.
 func (d *Dialed) patience() time.Duration {
 	if d.count() > 1 {
 		return brisk.dial
@@ -103,7 +103,7 @@ func (d *Dialed) put(wanted []exchange.Server) (changed bool) {
 	return changed
 }
 
-// Learn takes over which servers there are, beside those that are configured. An empty list says nothing.
+// Learn replaces what was learned of the servers beside those that are configured. An empty list changes nothing.
 func (d *Dialed) Learn(list []exchange.Server) {
 	if len(list) == 0 {
 		return
@@ -154,7 +154,8 @@ func (d *Dialed) fell(s *server) {
 	d.changed.Send()
 }
 
-// awaitNeed waits while another tunnel ends at the same server: it is known by two addresses, and keeps the newer tunnel.
+// awaitNeed waits while another tunnel leads to the same server. That server is known by two addresses, and keeps only the
+// newer tunnel.
 func (d *Dialed) awaitNeed(ctx context.Context, s *server) {
 	for ctx.Err() == nil {
 		changed := d.changed.C()
@@ -189,7 +190,7 @@ func (d *Dialed) mainServer() (s *server, c *Control, moved context.Context) {
 	return d.main, d.main.control, d.moved
 }
 
-// nextLocked returns the first server behind that place that can be expected to answer, or else just the first.
+// nextLocked returns the first server after that place that can be expected to answer, or else the very first.
 func (d *Dialed) nextLocked(place int) *server {
 	n := len(d.list)
 	for i := range n {
@@ -200,8 +201,8 @@ func (d *Dialed) nextLocked(place int) *server {
 	return d.list[(place+1)%n]
 }
 
-// prefer goes back to a server that this node prefers, once it is there for a while: so nodes spread again over servers that were
-// away for a time.
+// prefer goes back to a server that this node prefers, once that has been there for a while. So nodes spread again over servers
+// that were away for a time.
 func (d *Dialed) prefer() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,7 +220,7 @@ func (d *Dialed) prefer() {
 	}
 }
 
-// leave makes the next server the main one, unless another one is it already.
+// leave makes the next server the main one, unless that has changed already.
 func (d *Dialed) leave(s *server, why error) {
 	d.mu.Lock()
 	if d.main != s || len(d.list) == 1 {

@@ -20,8 +20,8 @@ type sessions struct {
 	open      map[string]execution.Session // guarded by mu
 }
 
-// serve opens a session and sends its frames; it is closed when the caller closes it. That is also how it says that a
-// receipt is where it will not get lost.
+// serve opens a session and sends its frames; it is closed when the caller closes it. By closing it the caller also says that
+// it has stored the receipt.
 func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.ServerStream[sessionEvent]) error {
 	session, err := openSession(ctx, s.workloads, o)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 	}
 }
 
-// leave closes a session. A caller whose connection broke did not: it may come back, to this execution or its receipt.
+// leave closes a session. A caller whose connection broke did not close it: it may come back, to this execution or its receipt.
 func leave(ctx context.Context, session execution.Session) {
 	if l, ok := session.(interface{ Lost() }); ok && broken(ctx) {
 		l.Lost()

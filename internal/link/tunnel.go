@@ -252,7 +252,7 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-// broken reports whether the connection has ended. It is told of that before what goes over it is.
+// broken reports whether the connection has ended. It knows that before those who use the connection are told.
 func (c *streamConn) broken() bool {
 	c.sendMu.Lock()
 	defer c.sendMu.Unlock()

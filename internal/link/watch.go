@@ -24,20 +24,21 @@ const (
 // better things to do than to say that they live.
 const firstPace = mostPace
 
-// longer doubles a time for each thing that failed, to ten seconds at most.
+// longer doubles a time for each failure, to ten seconds at most.
 func longer(d time.Duration, failed int) time.Duration {
 	return min(d<<min(failed, 4), max(d, mostPatience))
 }
 
-// mostPatience bounds what longer returns. After twice that without a server that was silent, the next is given no more than usual.
+// mostPatience bounds what longer returns. Once no server was silent for twice that time, the next one is given no more than
+// usual.
 const mostPatience = 10 * time.Second
 
 // pace is how often a node pings that is to send a heartbeat within the time.
 func pace(ttl time.Duration) time.Duration { return min(max(ttl/paceOfTTL, leastPace), mostPace) }
 
-// watch leaves the main server when it does not answer any more, if there is another one, until ctx ends. Whatever comes from the
-// server is a sign of life, so that a busy line carries no pings. Who left a server gives the next one more time: if all are too
-// busy to answer, going from one to the other is more for them to do.
+// watch leaves the main server when it does not answer any more, if there is another one, until ctx ends. Whatever comes from
+// the server is a sign of life, so that a busy line carries no pings. A node that left a server gives the next one more time.
+// If all are too busy to answer, going from one to the other makes them busier.
 func (d *Dialed) watch(ctx context.Context) {
 	silent, since := 0, d.cfg.Clock.Now()
 	for ctx.Err() == nil {

@@ -64,7 +64,7 @@ func TestPing(t *testing.T) {
 	require.Equal(t, drover.Unavailable, drover.CodeOf(line.ping(t.Context(), time.Millisecond)))
 	s.stop()
 	s.proxy.conns.Wait()
-	require.Eventually(t, func() bool { return line.ping(t.Context(), time.Millisecond) == nil }, time.Minute, time.Millisecond,
+	require.Eventually(t, func() bool { return line.ping(t.Context(), time.Second) == nil }, time.Minute, time.Millisecond,
 		"who asks something finds out that there is no connection")
 }
 

@@ -39,7 +39,7 @@ func (l intents) learned() []byte {
 	return nil
 }
 
-// Record implements pool.Intents: it says that the cloud is asked for the machines, though it is not yet.
+// Record implements pool.Intents: it records that the cloud is about to be asked for the machines.
 func (l intents) Record(ctx context.Context, list []fleet.Durable) error {
 	c := Update{}
 	for _, in := range list {

@@ -136,7 +136,7 @@ func New(cfg Config, deps Deps) *Keeper {
 	}
 }
 
-// Run keeps the fleet whenever this server leads, until ctx ends. Machines stay as they are then, unless nothing outlives
+// Run keeps the fleet whenever this server leads, until ctx ends. Machines stay as they are after that, unless nothing outlives
 // the process.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer k.deps.Audit.Close()

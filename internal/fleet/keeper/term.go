@@ -15,7 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/office"
 )
 
-// lead keeps the fleet for a term of office: two servers that buy would buy twice.
+// lead keeps the fleet for a term of office. Only the leader does: two servers that buy would buy twice.
 func (k *Keeper) lead(ctx context.Context) {
 	// Before the fleet has a name, so that a first leader that dies here leaves the next one to be the first.
 	k.until(ctx, "putting the configured pools", k.putConfigured)
@@ -91,8 +91,8 @@ func (k *Keeper) name(ctx context.Context) error {
 	return nil
 }
 
-// putConfigured stores the pools of the configuration, and lets those end that it does not have any more. Of several servers only
-// the first leader ever does: else the pools would change with the leader.
+// putConfigured stores the pools of the configuration, and retires those that it does not have any more. Of several servers
+// only the first leader ever does this: else the pools would change with the leader.
 func (k *Keeper) putConfigured(ctx context.Context) error {
 	if k.cfg.Several && k.deps.State().FleetIdentity() != nil {
 		return nil

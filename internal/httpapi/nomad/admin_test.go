@@ -200,7 +200,7 @@ func tryGarbage(t *testing.T, c *cluster) {
 // running waits until exactly n allocations of the job run.
 func (c *cluster) running(t *testing.T, job string, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	q := (&api.QueryOptions{WaitTime: 10 * time.Second}).WithContext(ctx)
 	for {
@@ -225,7 +225,7 @@ func (c *cluster) running(t *testing.T, job string, n int) {
 // until waits for a condition on an allocation.
 func (c *cluster) until(t *testing.T, id string, ok func(*api.Allocation) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	q := (&api.QueryOptions{WaitTime: 10 * time.Second}).WithContext(ctx)
 	for {

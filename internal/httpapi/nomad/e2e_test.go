@@ -148,7 +148,7 @@ func TestExecInAServiceAndStopIt(t *testing.T) {
 // await follows the job's allocations until one has the status.
 func (c *cluster) await(t *testing.T, job, status string) *api.Allocation {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	q := (&api.QueryOptions{WaitTime: 10 * time.Second}).WithContext(ctx)
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
-// longRequest is after what time it is watched whether the server that answers is still there.
+// longRequest is after how long a relay begins to watch whether the answering server is still there.
 const longRequest = time.Second
 
 // lateAnswer is how long a server may take to answer after it ceased to be the one to ask.
@@ -44,7 +44,7 @@ type attempt struct {
 // errHere says that the request turned out to be for this server after all.
 var errHere = errors.New("this server answers")
 
-// send answers the request at the target. Nothing was written where it was not done.
+// send answers the request at the target. If it returns false, nothing was written.
 func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool, err error) {
 	if a.in.Body != nil && a.in.ContentLength != 0 {
 		a.held = &body{body: a.in.Body}
@@ -77,8 +77,8 @@ func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool
 	}
 }
 
-// try sends the request once, or as often as nobody can have begun to answer it. Given up is one whose server is gone while it
-// was waited for.
+// try sends the request, and repeats that for as long as no server can have begun to answer it. given reports that the request
+// was given up, because its server was gone while the answer was awaited.
 func (a *attempt) try(client context.Context, w http.ResponseWriter) (failed error, givenUp bool) {
 	ctx, cancel := context.WithCancelCause(client)
 	defer cancel(nil)
@@ -122,7 +122,8 @@ func (a *attempt) current() target {
 	return a.to
 }
 
-// RoundTrip sends the request, and again where nobody can have begun to answer it, or that does no harm.
+// RoundTrip sends the request. It sends it again if no server can have begun to answer it, or if carrying it out twice does no
+// harm.
 func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
 	for {
 		if out.Body = nil; a.held != nil {
@@ -155,7 +156,8 @@ func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 }
 
-// again decides once more where the request goes, a moment later if that is where it went. Errors: errHere; those of decide.
+// again decides once more where the request goes. If that is the same server, it waits a moment first. Errors: errHere; those
+// of decide.
 func (a *attempt) again(last target) error {
 	changed := a.servers.Changed()
 	t, err := a.decide(a.hold)
@@ -189,8 +191,8 @@ func (l *Relay) pause(ctx context.Context, changed <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// watch ends a request whose server is gone, or which waits for the answer of a server that leads no more. Without it a
-// request to a server that is stopped, but whose kernel holds the connection, would last for ever.
+// watch ends a request whose server is gone, or which waits for a server that does not lead any more. Without it a request to a
+// server that is stopped, but whose kernel holds the connection, would last for ever.
 func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	for {
 		changed := a.servers.Changed()
@@ -229,8 +231,8 @@ func (a *attempt) lost() error {
 // keepMost is how much of a body is kept to be sent again, in bytes.
 const keepMost = 64 << 10
 
-// body is a request's body that stays open until the request is answered: who fails to send it must not close it. Of a short one
-// all is kept that was read.
+// body is a request's body that stays open until the request is answered: a failed attempt to send it must not close it. A
+// short body is kept as far as it was read.
 type body struct {
 	body  io.ReadCloser
 	ended atomic.Bool

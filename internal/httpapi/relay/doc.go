@@ -5,9 +5,9 @@
 // servers can open. So streams flow, uploads are not held, and WebSockets are upgraded. The token, the host and the client's
 // address go with it, and the server that answers checks the token itself.
 //
-// A request is sent on once: a server that gets one which is not for it refuses. Between regions it is twice. While nobody
-// leads, a request waits Config.Hold at most. It is tried again only if no server can have seen it: when the connection
-// could not be made, or when the server refused because it is not the one.
+// A request is sent on once: a server that gets one which is not for it refuses it. A request to another region is sent on
+// twice. While nobody leads, a request waits Config.Hold at most. It is tried again only if no server can have seen it: when
+// the connection could not be made, or when the server refused because it is not the one.
 //
 // Whether the headers that tell of a relay are believed depends on the connection that they came by, see FromPeer and
 // FromNode.

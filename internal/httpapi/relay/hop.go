@@ -67,8 +67,8 @@ func FromPeer(next http.Handler) http.Handler {
 	})
 }
 
-// FromNode serves requests that agents without server relay through their links. Their callers are strangers, and no more
-// is let in than at the server itself: so refuse, if it is not nil, is asked first.
+// FromNode serves requests that agents without server relay through their links. Their callers are strangers, who get no
+// further than at the server itself: refuse, if it is not nil, is asked first.
 func FromNode(next http.Handler, node string, refuse func(r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refuse != nil {

@@ -125,11 +125,11 @@ func (l *Relay) Elsewhere(w http.ResponseWriter, r *http.Request, at httpapi.Whe
 	return a.send(r.Context(), w)
 }
 
-// kept reports whether the place is a server that keeps something, which another takes over when it is gone.
+// kept reports whether the place is a server that keeps something. When that server is gone, another takes it over.
 func kept(place httpapi.Place) bool { return place == httpapi.AtRunner || place == httpapi.AtExecution }
 
-// hold is how long a request waits for who answers it. To take over from a server takes longer than to elect a leader: nobody
-// may be sure before the server's leases have ended.
+// hold is how long a request waits for who answers it. Taking over from a server takes longer than electing a leader: nobody
+// can be sure that it is gone before its leases have ended.
 func (l *Relay) hold(place httpapi.Place) time.Duration {
 	if kept(place) {
 		return 2 * l.cfg.Hold
@@ -137,8 +137,8 @@ func (l *Relay) hold(place httpapi.Place) time.Duration {
 	return l.cfg.Hold
 }
 
-// decides reports whether it depends on the place's key who answers. An agent without server leaves that to a server, but for what
-// is about itself.
+// decides reports whether this agent looks at the place's key to find who answers. An agent without a server leaves that to a
+// server, unless the request is about the agent itself.
 func (l *Relay) decides(place httpapi.Place) bool {
 	if l.node {
 		return place == httpapi.AtMember || place == httpapi.AtNode
@@ -198,8 +198,8 @@ func (a *attempt) byMember(ctx context.Context) (target, error) {
 	return a.owned(ctx, httpapi.AtNode, node)
 }
 
-// abroad reports whether servers of other regions are known: without any it is not worth reading a body to find its region, as the
-// handler refuses one that is not its own.
+// abroad reports whether servers of other regions are known. Without any, a body is not read to find its region: the handler
+// refuses a region that is not its own.
 func (l *Relay) abroad() bool {
 	if l.node { // its server knows
 		return false
@@ -219,8 +219,8 @@ func (l *Relay) alone() bool {
 	return true
 }
 
-// owned is who answers for the key, or else the leader. A server that does not answer gossip has nothing to say. What it keeps
-// another takes over: a client's request waits for that, one that another server sent on is refused.
+// owned is who answers for the key, or else the leader. A server that gossip does not hear of cannot answer, and another takes
+// over what it keeps. A client's request waits for that; one that another server sent on is refused.
 func (a *attempt) owned(ctx context.Context, place httpapi.Place, key string) (target, error) {
 	if a.owner == nil {
 		return a.leader(ctx)

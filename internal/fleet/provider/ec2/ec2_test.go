@@ -37,7 +37,7 @@ func offering(typ, market string) fleet.Offering {
 func client(t *testing.T) *http.Client {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 10 * time.Second}
+	return &http.Client{Transport: tr, Timeout: time.Minute}
 }
 
 func account(t *testing.T, c *ec2test.Cloud, owner string, change ...func(*ec2.Config)) *ec2.Provider {
