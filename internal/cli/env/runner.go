@@ -29,18 +29,16 @@ func runnerListCommand(app *term.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for _, r := range list {
-			since := ""
-			if !r.ClaimedAt.IsZero() {
-				since = term.Ago(r.ClaimedAt.UnixNano())
-			}
-			rows = append(rows, []string{r.ID, r.Environment, string(r.State), since, o.ID(r.AllocID), o.ID(r.NodeID), term.Pairs(r.Labels)})
-		}
-		return term.Table(app.Out, "There are no runners.", "ID|Environment|State|Claimed|Allocation|Node|Labels", rows)
+		return term.Show(app, o, list, term.Listing[execution.Runner]{
+			None: "There are no runners.", Heading: "ID|Environment|State|Claimed|Allocation|Node|Labels",
+			Row: func(r execution.Runner) []string {
+				since := ""
+				if !r.ClaimedAt.IsZero() {
+					since = term.Ago(r.ClaimedAt.UnixNano())
+				}
+				return []string{r.ID, r.Environment, string(r.State), since, o.ID(r.AllocID), o.ID(r.NodeID), term.Pairs(r.Labels)}
+			},
+		})
 	})
 	c.Flags().StringVar(&environment, "env", "", "only of this environment")
 	o.Bind(c.Flags())

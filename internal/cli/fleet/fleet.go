@@ -94,19 +94,16 @@ func poolsCommand(app *term.App) *cobra.Command {
 		if err := c.get(ctx, "/v1/fleet/pools", nil, &list); err != nil {
 			return err
 		}
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for i := range list {
-			p := &list[i]
-			rows = append(rows, []string{
-				p.Name, p.Policy.Provider, p.Policy.NodePool, sizes(p), states(p.Machines), waitingText(p.Waiting),
-				money(p.PerHour), money(p.Today), poolNote(p),
-			})
-		}
-		return term.Table(app.Out, "There are none: give the agent a fleet block with pools, or use 'drover fleet put'.",
-			"Name|Provider|Node pool|Size|Machines|Waiting|Per hour|Today|Note", rows)
+		return term.Show(app, o, list, term.Listing[fleet.PoolStatus]{
+			None:    "There are none: give the agent a fleet block with pools, or use 'drover fleet put'.",
+			Heading: "Name|Provider|Node pool|Size|Machines|Waiting|Per hour|Today|Note",
+			Row: func(p fleet.PoolStatus) []string {
+				return []string{
+					p.Name, p.Policy.Provider, p.Policy.NodePool, sizes(&p), states(p.Machines), waitingText(p.Waiting),
+					money(p.PerHour), money(p.Today), poolNote(&p),
+				}
+			},
+		})
 	}
 	c := command(app, "pools", "List pools with their machines and costs", 0, 0, run)
 	o.Bind(c.Flags())
@@ -191,18 +188,15 @@ func listCommand(app *term.App) *cobra.Command {
 		if err := c.get(ctx, "/v1/fleet/instances", url.Values{"pool": {pool}, "state": {state}}, &list); err != nil {
 			return err
 		}
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for k := range list {
-			i := &list[k]
-			rows = append(rows, []string{
-				o.ID(i.ID), i.Pool, i.Type, i.Zone, i.Market, i.State.String(), string(i.Behavior), money(i.Price), money(i.Charged),
-				strings.TrimSuffix(term.Ago(since(i)), " ago"), fmt.Sprint(i.Work), o.ID(i.NodeID), i.Reason,
-			})
-		}
-		return term.Table(app.Out, "There are none.", "ID|Pool|Type|Zone|Market|State|Behavior|Per hour|Cost|Age|Work|Node|Reason", rows)
+		return term.Show(app, o, list, term.Listing[fleet.Instance]{
+			None: "There are none.", Heading: "ID|Pool|Type|Zone|Market|State|Behavior|Per hour|Cost|Age|Work|Node|Reason",
+			Row: func(i fleet.Instance) []string {
+				return []string{
+					o.ID(i.ID), i.Pool, i.Type, i.Zone, i.Market, i.State.String(), string(i.Behavior), money(i.Price), money(i.Charged),
+					strings.TrimSuffix(term.Ago(since(&i)), " ago"), fmt.Sprint(i.Work), o.ID(i.NodeID), i.Reason,
+				}
+			},
+		})
 	}
 	c := command(app, "list", "List machines with state, price, age, work and reason", 0, 0, run)
 	o.Bind(c.Flags())

@@ -27,6 +27,11 @@ func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
 	if _, err := c.Get(ctx, l.Path, l.Query, &list); err != nil {
 		return err
 	}
+	return Show(app, o, list, l)
+}
+
+// Show shows a list as List does that was read already: Path and Query of l do not count. Errors: Invalid for a wrong template.
+func Show[T any](app *App, o *Output, list []T, l Listing[T]) error {
 	if l.Compare != nil {
 		slices.SortStableFunc(list, l.Compare)
 	}

@@ -2,9 +2,8 @@ package archive
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"time"
@@ -64,25 +63,13 @@ func (a *Archives) Restore(ctx context.Context, in io.Reader, said string) (uint
 }
 
 // receive keeps what is sent in a file without a name.
-func (a *Archives) receive(in io.Reader, said string) (_ *os.File, err error) {
-	f, err := a.spool()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(diskError(err), f.Close())
+func (a *Archives) receive(in io.Reader, said string) (*os.File, error) {
+	return a.spool(func(w io.Writer, sum hash.Hash) error {
+		if _, err := io.Copy(w, in); err != nil {
+			return err
 		}
-	}()
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f, sum), in); err != nil {
-		return nil, err
-	}
-	if err := CheckDigest(said, sum.Sum(nil)); err != nil {
-		return nil, err
-	}
-	_, err = f.Seek(0, io.SeekStart)
-	return f, err
+		return CheckDigest(said, sum.Sum(nil))
+	})
 }
 
 // fits reports why the archive is not for these servers.

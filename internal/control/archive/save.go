@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"os"
@@ -96,36 +97,43 @@ func (s *Saved) Close() error { return s.file.Close() }
 
 // Save makes an archive of the present state. It is kept in a file without a name until it is closed: who receives it has to know
 // its digest first. Errors: Exhausted if the disk is full.
-func (a *Archives) Save() (_ *Saved, err error) {
-	f, err := a.spool()
+func (a *Archives) Save() (*Saved, error) {
+	s := &Saved{}
+	f, err := a.spool(func(w io.Writer, sum hash.Hash) (err error) {
+		s.Archive, err = a.Write(w)
+		s.Digest = digest(sum.Sum(nil))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(diskError(err), f.Close())
-		}
-	}()
-	sum := sha256.New()
-	s := &Saved{file: f}
-	if s.Archive, err = a.Write(io.MultiWriter(f, sum)); err != nil {
-		return nil, err
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	s.Digest = digest(sum.Sum(nil))
-	if s.Length, err = f.Seek(0, io.SeekCurrent); err != nil {
-		return nil, err
-	}
-	_, err = f.Seek(0, io.SeekStart)
-	return s, err
+	s.file, s.Length = f, info.Size()
+	return s, nil
 }
 
-// spool returns an empty file that only this user can read, and that goes with its last use.
-func (a *Archives) spool() (*os.File, error) {
+// spool returns a file with what write wrote, at its beginning. Only this user can read it, and it goes with its last use. sum is
+// the digest of what was written so far.
+func (a *Archives) spool(write func(w io.Writer, sum hash.Hash) error) (*os.File, error) {
 	f, err := os.CreateTemp(a.deps.Folder, spoolPattern)
 	if err != nil {
 		return nil, diskError(err)
 	}
-	return f, os.Remove(f.Name())
+	sum := sha256.New()
+	err = os.Remove(f.Name())
+	if err == nil {
+		err = write(io.MultiWriter(f, sum), sum)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(diskError(err), f.Close())
+	}
+	return f, nil
 }
 
 // digest is a sum as the header Digest has it.

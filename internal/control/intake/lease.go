@@ -51,15 +51,7 @@ func (in *Intake) RecordRunners(
 	m := in.maker()
 	c := &command.RecordRunners{Incarnation: incarnation, Claims: claims, Demands: demands, Time: m.Now}
 	c.Evals = m.Each(in.claimed(claims, demands), drover.TriggerRunnerClaim)
-	_, result, err := in.deps.Log.Propose(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	results, ok := result.([]command.ClaimResult)
-	if !ok {
-		return nil, drover.Errorf(drover.Internal, "recording claims: unexpected result %T", result)
-	}
-	return results, nil
+	return in.proposeClaims(ctx, c)
 }
 
 // ReleaseLeased is ReleaseRunners of one of several servers: it stops what is leased to its incarnation, and nothing else.

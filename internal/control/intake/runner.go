@@ -20,6 +20,11 @@ func (in *Intake) ClaimRunners(
 	m := in.maker()
 	c := &command.ClaimRunners{Claims: claims, Demands: demands, Time: m.Now}
 	c.Evals = m.Each(in.claimed(claims, demands), drover.TriggerRunnerClaim)
+	return in.proposeClaims(ctx, c)
+}
+
+// proposeClaims proposes a command whose result is one of each claim in it.
+func (in *Intake) proposeClaims(ctx context.Context, c command.Command) ([]command.ClaimResult, error) {
 	_, result, err := in.deps.Log.Propose(ctx, c)
 	if err != nil {
 		return nil, err
