@@ -25,7 +25,7 @@ type Func func(request []byte) ([]byte, error)
 // in a test run.
 var able atomic.Bool // a fact about the process
 
-// Child serves requests and ends the process if it was started as a pool's child; else it only notes that this
+// Child serves requests and ends the process if it was started as a child; else it only notes that this
 // program can be. A main function, or a TestMain, calls it before everything else.
 func Child(funcs map[string]Func) {
 	able.Store(true)

@@ -73,7 +73,7 @@ func spin() (n int) {
 	return n
 }
 
-func pool(t testing.TB, change func(*Config)) *Pool {
+func children(t testing.TB, change func(*Config)) *Children {
 	t.Helper()
 	sharetest.Take(t) // children compute as long as their limits allow
 	cfg := Config{
@@ -90,7 +90,7 @@ func pool(t testing.TB, change func(*Config)) *Pool {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	p := pool(t, nil)
+	p := children(t, nil)
 	for _, text := range []string{"", "a", "\x00\xff", strings.Repeat("long", 400_000)} {
 		got, err := p.Evaluate(t.Context(), "echo", []byte(text))
 		require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestLimitsHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := pool(t, c.change)
+			p := children(t, c.change)
 			_, err := p.Evaluate(t.Context(), c.what, nil)
 			require.EqualError(t, err, c.says)
 			require.Equal(t, drover.TooLarge, drover.CodeOf(err))
@@ -134,7 +134,7 @@ func TestLimitsHold(t *testing.T) {
 
 func TestChildReachesNothing(t *testing.T) {
 	t.Parallel()
-	p := pool(t, nil)
+	p := children(t, nil)
 	for _, name := range []string{"open", "dial", "exec", "kill", "parent"} {
 		got, err := p.Evaluate(t.Context(), name, nil)
 		require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestChildReachesNothing(t *testing.T) {
 
 func TestCancelledOneIsKilled(t *testing.T) {
 	t.Parallel()
-	p := pool(t, nil)
+	p := children(t, nil)
 	_, err := p.Evaluate(t.Context(), "pid", nil)
 	require.NoError(t, err)
 	child := p.idle[0].cmd.Process.Pid
@@ -161,7 +161,7 @@ func TestCancelledOneIsKilled(t *testing.T) {
 
 func TestDeadIdleChildIsReplaced(t *testing.T) {
 	t.Parallel()
-	p := pool(t, nil)
+	p := children(t, nil)
 	_, err := p.Evaluate(t.Context(), "echo", nil)
 	require.NoError(t, err)
 	w := p.idle[0]
@@ -174,7 +174,7 @@ func TestDeadIdleChildIsReplaced(t *testing.T) {
 
 func TestMoreThanMayWaitAreRefused(t *testing.T) {
 	t.Parallel()
-	p := pool(t, func(c *Config) { c.Workers, c.Waiting = 1, 1 })
+	p := children(t, func(c *Config) { c.Workers, c.Waiting = 1, 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	var g sync.WaitGroup
 	for range 2 {
@@ -197,7 +197,7 @@ func TestMoreThanMayWaitAreRefused(t *testing.T) {
 
 func TestOneChildStays(t *testing.T) {
 	t.Parallel()
-	p := pool(t, func(c *Config) { c.Idle = time.Millisecond })
+	p := children(t, func(c *Config) { c.Idle = time.Millisecond })
 	var g sync.WaitGroup
 	for range 20 {
 		g.Go(func() {
@@ -213,9 +213,9 @@ func TestOneChildStays(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-func TestClosedPoolRefuses(t *testing.T) {
+func TestRefusesOnceClosed(t *testing.T) {
 	t.Parallel()
-	p := pool(t, nil)
+	p := children(t, nil)
 	p.Warm()
 	p.Close()
 	_, err := p.Evaluate(t.Context(), "echo", nil)
@@ -236,7 +236,7 @@ func TestUnpack(t *testing.T) {
 }
 
 func BenchmarkEvaluate(b *testing.B) {
-	p := pool(b, nil)
+	p := children(b, nil)
 	for b.Loop() {
 		if _, err := p.Evaluate(b.Context(), "echo", []byte("x")); err != nil {
 			b.Fatal(err)
@@ -245,7 +245,7 @@ func BenchmarkEvaluate(b *testing.B) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	p := pool(b, nil)
+	p := children(b, nil)
 	for b.Loop() {
 		w, err := start(p.cfg)
 		if err != nil {

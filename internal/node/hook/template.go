@@ -14,7 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// Evaluator has a function evaluate a text where that can harm nobody; *evaluator.Pool is one.
+// Evaluator has a function evaluate a text where that can harm nobody; *evaluator.Children is one.
 type Evaluator interface {
 	Evaluate(ctx context.Context, name string, content []byte) ([]byte, error)
 }

@@ -34,24 +34,24 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Evaluators are an agent's pools of children. Each kind of text has its own, so that who floods the one does not hold up the other.
-type Evaluators struct{ templates, jobFiles *evaluator.Pool }
+// Evaluators are an agent's child processes. Each kind of text has its own: who floods the one does not hold up the other.
+type Evaluators struct{ templates, jobFiles *evaluator.Children }
 
-// Open makes the pools without starting a child; each has at most two, which end after half a minute of idling.
+// Open starts no child yet. Each kind of text has at most two, which end after half a minute of idling.
 func Open(limits Limits, c clock.Clock, log *slog.Logger) Evaluators {
-	pool := func(what string, limits evaluator.Limits, waiting int) *evaluator.Pool {
+	children := func(what string, limits evaluator.Limits, waiting int) *evaluator.Children {
 		return evaluator.New(evaluator.Config{
 			What: what, Limits: limits, Workers: 2, Waiting: waiting, Idle: 30 * time.Second, Clock: c, Log: log,
 		})
 	}
 	// As many templates wait as tasks start, and those are bounded.
 	return Evaluators{
-		templates: pool("the template", limits.Templates, 10_000), jobFiles: pool("the job file", limits.JobFiles, 64),
+		templates: children("the template", limits.Templates, 10_000), jobFiles: children("the job file", limits.JobFiles, 64),
 	}
 }
 
-// Templates is the pool of templates.
-func (e Evaluators) Templates() *evaluator.Pool { return e.templates }
+// Templates are the children that render templates.
+func (e Evaluators) Templates() *evaluator.Children { return e.templates }
 
 // Run keeps a child ready for each kind of text that the process evaluates, until ctx ends: a node's are templates, a server's
 // job files.

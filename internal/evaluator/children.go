@@ -18,7 +18,7 @@ type Limits struct {
 	Answer int           // bytes
 }
 
-// Config of a Pool.
+// Config of Children.
 type Config struct {
 	What    string // what is evaluated, for messages: "the template", "the job file"
 	Limits  Limits
@@ -29,8 +29,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Pool keeps children. Its methods may be called by any goroutine.
-type Pool struct {
+// Children keeps child processes. Its methods may be called by any goroutine.
+type Children struct {
 	cfg   Config
 	slots chan struct{} // one for each evaluation under way
 	work  sync.WaitGroup
@@ -42,15 +42,15 @@ type Pool struct {
 	closed  bool
 }
 
-// New returns a pool without children: Warm or the first evaluation starts one.
-func New(cfg Config) *Pool {
-	return &Pool{cfg: cfg, slots: make(chan struct{}, cfg.Workers)}
+// New returns the children, of which there are none yet: Warm or the first evaluation starts one.
+func New(cfg Config) *Children {
+	return &Children{cfg: cfg, slots: make(chan struct{}, cfg.Workers)}
 }
 
 // Evaluate has a child evaluate the request by its function of that name. When ctx ends the child is killed. Errors:
-// those of the function, TooLarge (over a limit), RateLimited (too many wait), Canceled, Unavailable (the pool is
+// those of the function, TooLarge (over a limit), RateLimited (too many wait), Canceled, Unavailable (they are
 // closed), Internal (no child can be started).
-func (p *Pool) Evaluate(ctx context.Context, name string, content []byte) ([]byte, error) {
+func (p *Children) Evaluate(ctx context.Context, name string, content []byte) ([]byte, error) {
 	if len(content) > maxRequest {
 		return nil, drover.Errorf(drover.TooLarge, "%s and its variables have more than %d MB", p.cfg.What, maxRequest>>20)
 	}
@@ -73,7 +73,7 @@ func (p *Pool) Evaluate(ctx context.Context, name string, content []byte) ([]byt
 }
 
 // enter waits for a slot.
-func (p *Pool) enter(ctx context.Context) error {
+func (p *Children) enter(ctx context.Context) error {
 	select {
 	case p.slots <- struct{}{}:
 		return nil
@@ -100,7 +100,7 @@ func (p *Pool) enter(ctx context.Context) error {
 }
 
 // take returns a child that lives, the one that worked last.
-func (p *Pool) take() (*worker, error) {
+func (p *Children) take() (*worker, error) {
 	for {
 		p.mu.Lock()
 		if p.closed {
@@ -123,7 +123,7 @@ func (p *Pool) take() (*worker, error) {
 }
 
 // put keeps a child for the next.
-func (p *Pool) put(w *worker) {
+func (p *Children) put(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -137,7 +137,7 @@ func (p *Pool) put(w *worker) {
 }
 
 // leaveOne ends all idle children but one.
-func (p *Pool) leaveOne() {
+func (p *Children) leaveOne() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trim = nil
@@ -148,7 +148,7 @@ func (p *Pool) leaveOne() {
 }
 
 // Warm has a child started in the background if none is at hand.
-func (p *Pool) Warm() {
+func (p *Children) Warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.idle) > 0 {
@@ -165,7 +165,7 @@ func (p *Pool) Warm() {
 }
 
 // Close ends the children. Evaluations under way end when their callers' contexts do.
-func (p *Pool) Close() {
+func (p *Children) Close() {
 	p.mu.Lock()
 	p.closed = true
 	idle := p.idle
