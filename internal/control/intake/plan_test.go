@@ -43,9 +43,9 @@ func TestPlanChangesNothing(t *testing.T) {
 	code(t, drover.Invalid, err, "job.ID")
 }
 
-func TestDiff(t *testing.T) {
-	t.Parallel()
-	old, now := job("j", drover.JobTypeBatch), job("j", drover.JobTypeBatch)
+// twoJobs are a job and what it was changed into.
+func twoJobs() (old, now *drover.Job) {
+	old, now = job("j", drover.JobTypeBatch), job("j", drover.JobTypeBatch)
 	for _, j := range []*drover.Job{old, now} {
 		j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "/bin/a", "args": []any{"1"}}
 		j.Canonicalize()
@@ -59,9 +59,24 @@ func TestDiff(t *testing.T) {
 	now.Constraints = []*drover.Constraint{{LTarget: "${attr.os}", RTarget: "linux", Operand: "="}}
 	now.TaskGroups = append(now.TaskGroups, &drover.TaskGroup{Name: "new"})
 	now.Version, now.ModifyIndex = 9, 9
-	field := func(kind, name, a, b string) *drover.FieldDiff {
-		return &drover.FieldDiff{Type: kind, Name: name, Old: a, New: b}
-	}
+	return old, now
+}
+
+// nest gives a job values that lie deeper.
+func nest(j *drover.Job) {
+	j.TaskGroups[0].Tasks[0].Config["mount"] = []any{map[string]any{"type": "bind"}}
+	j.TaskGroups[0].Tasks[0].Config["args"] = []any{"1", "2"}
+	j.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}}
+	j.TaskGroups[0].Tasks[0].Identities = []*drover.WorkloadIdentity{{Name: "i"}}
+}
+
+func field(kind, name, a, b string) *drover.FieldDiff {
+	return &drover.FieldDiff{Type: kind, Name: name, Old: a, New: b}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	old, now := twoJobs()
 	want := &drover.JobDiff{
 		Type: drover.DiffEdited, ID: "j",
 		Fields: []*drover.FieldDiff{
@@ -95,12 +110,13 @@ func TestDiff(t *testing.T) {
 		t.Fatal(d)
 	}
 	require.Equal(t, drover.DiffDeleted, Diff(old, nil).Type)
+}
 
-	// free-form values are flat, ports have their kind, and all of a new job is added
-	now.TaskGroups[0].Tasks[0].Config["mount"] = []any{map[string]any{"type": "bind"}}
-	now.TaskGroups[0].Tasks[0].Config["args"] = []any{"1", "2"}
-	now.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}}
-	now.TaskGroups[0].Tasks[0].Identities = []*drover.WorkloadIdentity{{Name: "i"}}
+// Free-form values are flat, and ports have their kind.
+func TestDiffOfFreeFormValues(t *testing.T) {
+	t.Parallel()
+	old, now := twoJobs()
+	nest(now)
 	g := Diff(old, now).TaskGroups[0]
 	require.Equal(t, []*drover.FieldDiff{
 		field(drover.DiffAdded, "args[1]", "", "2"), field(drover.DiffEdited, "command", "/bin/a", "/bin/b"),
@@ -108,6 +124,13 @@ func TestDiff(t *testing.T) {
 	}, g.Tasks[0].Objects[0].Fields)
 	require.Equal(t, "Dynamic Port", g.Objects[0].Objects[0].Name)
 	require.Equal(t, "Identity", g.Tasks[0].Objects[2].Name)
+}
+
+// All of a new job is added.
+func TestDiffOfANewJob(t *testing.T) {
+	t.Parallel()
+	_, now := twoJobs()
+	nest(now)
 	kinds := map[string]bool{}
 	var walk func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff)
 	walk = func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {

@@ -40,102 +40,109 @@ func eventTypes(s Status) string {
 	return strings.Join(types, ", ")
 }
 
+// The views that TestStep takes through their events.
+var (
+	service = View{Policy: Policy{Attempts: 1, Interval: time.Minute, Delay: 4 * time.Second, Mode: "fail"}, KillTimeout: 5 * time.Second}
+	delayed = changed(service, func(v *View) { v.Policy.Mode = "delay" })
+	batch   = changed(service, func(v *View) { v.Once = true })
+	pool    = changed(service, func(v *View) { v.Pool = true })
+	slow    = changed(service, func(v *View) { v.ShutdownDelay, v.KillSignal = 3*time.Second, "SIGINT" })
+)
+
+func changed(v View, change func(*View)) View {
+	change(&v)
+	return v
+}
+
+// steps are what happens to a task that runs: its events, their transcript, the types of what is told of them, and whether it failed.
+var steps = []struct {
+	name   string
+	view   View
+	events []Event
+	want   string
+	types  string
+	failed bool
+}{
+	{"batch ends", batch, []Event{Exited{}}, "Exited: dead Destroy Finish\n", "Received, Started, Terminated", false},
+	{
+		"batch fails twice", batch,
+		[]Event{Exited{Code: 2}, Due{}, Prepared{}, Started{}, Exited{Code: 2}},
+		"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+			"Exited: dead Destroy Finish\n",
+		"Received, Started, Terminated, Restarting, Started, Terminated, Not Restarting", true,
+	},
+	{
+		"service ends with 0 and is restarted", service,
+		[]Event{Exited{}},
+		"Exited: backoff Destroy Wake{4.5s}\n",
+		"Received, Started, Terminated, Restarting", false,
+	},
+	{
+		"mode delay waits for the interval's end", delayed,
+		[]Event{Exited{Code: 1}, Due{}, Prepared{}, Started{}, Exited{Code: 1}},
+		"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+			"Exited: backoff Destroy Wake{56s}\n",
+		"Received, Started, Terminated, Restarting, Started, Terminated, Restarting", false,
+	},
+	{
+		"a pool task is not restarted", pool,
+		[]Event{Exited{Code: 137, Signal: 9, OOMKilled: true}},
+		"Exited: dead Destroy Finish\n",
+		"Received, Started, Terminated, Not Restarting", true,
+	},
+	{
+		"a kill waits and stops", slow,
+		[]Event{Kill{}, Exited{Code: 130, Signal: 2}},
+		"Kill: stopping Stop{3s SIGINT 5s}\nExited: dead Destroy Finish\n", "Received, Started, Killing, Terminated, Killed", false,
+	},
+	{
+		"a failed sibling", service,
+		[]Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}, Kill{}, Exited{Code: 143, Signal: 15}},
+		"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
+		"Received, Started, Sibling Task Failed, Killing, Terminated, Killed", false,
+	},
+	{
+		"a restart by request does not count", service,
+		[]Event{Restart{}, Exited{Code: 143, Signal: 15}, Prepared{}, Started{}, Exited{Code: 1}},
+		"Restart: stopping Stop{0s  5s}\nExited: preparing Destroy Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+			"Exited: backoff Destroy Wake{4.5s}\n",
+		"Received, Started, Restart Signaled, Terminated, Restarting, Started, Terminated, Restarting", false,
+	},
+	{
+		"a kill during the restart wins", service,
+		[]Event{Restart{}, Kill{}, Exited{Code: 143}},
+		"Restart: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
+		"Received, Started, Restart Signaled, Terminated, Killed", false,
+	},
+	{
+		"the restart of all is told as a restart", service,
+		[]Event{Kill{Type: drover.TaskRestartSignal}, Exited{Code: 143, Signal: 15}, Revive{}},
+		"Kill: stopping Stop{0s  5s}\nExited: dead Destroy Finish\nRevive: pending\n",
+		"Received, Started, Restart Signaled, Terminated, Restarting", false,
+	},
+	{
+		"a kill during the restart of all wins", service,
+		[]Event{Kill{Type: drover.TaskRestartSignal}, Kill{}, Exited{Code: 143, Signal: 15}},
+		"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
+		"Received, Started, Restart Signaled, Killing, Terminated, Killed", false,
+	},
+	{
+		"a kill during the backoff", service,
+		[]Event{Exited{Code: 1}, Kill{}, Due{}},
+		"Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false,
+	},
+	{
+		"a dead one is revived", batch,
+		[]Event{Exited{}, Revive{}, Go{}},
+		"Exited: dead Destroy Finish\nRevive: pending\nGo: preparing Prepare\n", "Received, Started, Terminated, Restarting", false,
+	},
+}
+
 func TestStep(t *testing.T) {
 	t.Parallel()
-	service := View{Policy: Policy{Attempts: 1, Interval: time.Minute, Delay: 4 * time.Second, Mode: "fail"}, KillTimeout: 5 * time.Second}
-	delayed := service
-	delayed.Policy.Mode = "delay"
-	batch := service
-	batch.Once = true
-	pool := service
-	pool.Pool = true
-	slow := service
-	slow.ShutdownDelay, slow.KillSignal = 3*time.Second, "SIGINT"
 	up := []Event{Go{}, Prepared{}, Started{}}
 	const upText = "Go: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n"
-
-	for _, test := range []struct {
-		name   string
-		view   View
-		events []Event
-		want   string
-		types  string
-		failed bool
-	}{
-		{"batch ends", batch, []Event{Exited{}}, "Exited: dead Destroy Finish\n", "Received, Started, Terminated", false},
-		{
-			"batch fails twice", batch,
-			[]Event{Exited{Code: 2}, Due{}, Prepared{}, Started{}, Exited{Code: 2}},
-			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
-				"Exited: dead Destroy Finish\n",
-			"Received, Started, Terminated, Restarting, Started, Terminated, Not Restarting", true,
-		},
-		{
-			"service ends with 0 and is restarted", service,
-			[]Event{Exited{}},
-			"Exited: backoff Destroy Wake{4.5s}\n",
-			"Received, Started, Terminated, Restarting", false,
-		},
-		{
-			"mode delay waits for the interval's end", delayed,
-			[]Event{Exited{Code: 1}, Due{}, Prepared{}, Started{}, Exited{Code: 1}},
-			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
-				"Exited: backoff Destroy Wake{56s}\n",
-			"Received, Started, Terminated, Restarting, Started, Terminated, Restarting", false,
-		},
-		{
-			"a pool task is not restarted", pool,
-			[]Event{Exited{Code: 137, Signal: 9, OOMKilled: true}},
-			"Exited: dead Destroy Finish\n",
-			"Received, Started, Terminated, Not Restarting", true,
-		},
-		{
-			"a kill waits and stops", slow,
-			[]Event{Kill{}, Exited{Code: 130, Signal: 2}},
-			"Kill: stopping Stop{3s SIGINT 5s}\nExited: dead Destroy Finish\n", "Received, Started, Killing, Terminated, Killed", false,
-		},
-		{
-			"a failed sibling", service,
-			[]Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}, Kill{}, Exited{Code: 143, Signal: 15}},
-			"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
-			"Received, Started, Sibling Task Failed, Killing, Terminated, Killed", false,
-		},
-		{
-			"a restart by request does not count", service,
-			[]Event{Restart{}, Exited{Code: 143, Signal: 15}, Prepared{}, Started{}, Exited{Code: 1}},
-			"Restart: stopping Stop{0s  5s}\nExited: preparing Destroy Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
-				"Exited: backoff Destroy Wake{4.5s}\n",
-			"Received, Started, Restart Signaled, Terminated, Restarting, Started, Terminated, Restarting", false,
-		},
-		{
-			"a kill during the restart wins", service,
-			[]Event{Restart{}, Kill{}, Exited{Code: 143}},
-			"Restart: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
-			"Received, Started, Restart Signaled, Terminated, Killed", false,
-		},
-		{
-			"the restart of all is told as a restart", service,
-			[]Event{Kill{Type: drover.TaskRestartSignal}, Exited{Code: 143, Signal: 15}, Revive{}},
-			"Kill: stopping Stop{0s  5s}\nExited: dead Destroy Finish\nRevive: pending\n",
-			"Received, Started, Restart Signaled, Terminated, Restarting", false,
-		},
-		{
-			"a kill during the restart of all wins", service,
-			[]Event{Kill{Type: drover.TaskRestartSignal}, Kill{}, Exited{Code: 143, Signal: 15}},
-			"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
-			"Received, Started, Restart Signaled, Killing, Terminated, Killed", false,
-		},
-		{
-			"a kill during the backoff", service,
-			[]Event{Exited{Code: 1}, Kill{}, Due{}},
-			"Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false,
-		},
-		{
-			"a dead one is revived", batch,
-			[]Event{Exited{}, Revive{}, Go{}},
-			"Exited: dead Destroy Finish\nRevive: pending\nGo: preparing Prepare\n", "Received, Started, Terminated, Restarting", false,
-		},
-	} {
+	for _, test := range steps {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s, got := transcript(test.view, New(start), append(up, test.events...)...)
