@@ -123,7 +123,7 @@ func TestANodesCertificateIsNoServers(t *testing.T) {
 	for range 3 {
 		c, err := tls.Dial("tcp", m[1], &tls.Config{
 			Certificates: []tls.Certificate{pair}, NextProtos: []string{"drover-raft/2"},
-			InsecureSkipVerify: true, //nolint:gosec // the test is about what the server sees
+			InsecureSkipVerify: true, // the test is about what the server sees
 		})
 		require.NoError(t, err)
 		_, err = io.WriteString(c, "{}\n")

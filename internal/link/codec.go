@@ -46,7 +46,7 @@ func (m msgpack) Marshal(v any) ([]byte, error) { return m.MarshalAppend(nil, v)
 func (m msgpack) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	dst = slices.Grow(dst, leastRoom)
 	out := dst[len(dst):]
-	e := encoders.Get().(*codec.Encoder) //nolint:forcetypeassert // it has no others
+	e := encoders.Get().(*codec.Encoder) // it has no others
 	e.ResetBytes(&out)
 	err := e.Encode(v)
 	e.ResetBytes(&[]byte{}) // nil would be given a buffer
@@ -62,7 +62,7 @@ const leastRoom = 512
 
 // Unmarshal decodes into v, which keeps nothing of the bytes.
 func (m msgpack) Unmarshal(data []byte, v any) error {
-	d := decoders.Get().(*codec.Decoder) //nolint:forcetypeassert // it has no others
+	d := decoders.Get().(*codec.Decoder) // it has no others
 	d.ResetBytes(data)
 	err := d.Decode(v)
 	d.ResetBytes(nil)

@@ -50,7 +50,7 @@ type Dialed struct {
 	mu     sync.Mutex      // guards what follows
 	list   []*server       // in the order of this node's preference
 	main   *server         // nil until the first call
-	moved  context.Context //nolint:containedctx // ends when calls have to be made otherwise
+	moved  context.Context // ends when calls have to be made otherwise
 	move   context.CancelFunc
 	opened bool          // open is closed
 	begun  time.Time     // when Run began

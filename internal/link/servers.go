@@ -18,7 +18,7 @@ import (
 // server is one that the node knows.
 type server struct {
 	address string
-	life    context.Context //nolint:containedctx // ends when the server is forgotten
+	life    context.Context // ends when the server is forgotten
 	forget  context.CancelFunc
 
 	// The tunnel bears a server that is slow for a while, as people's sessions go over it. So does the line; but who does not

@@ -76,7 +76,7 @@ type Port struct {
 	in    net.Listener
 	nodes *listener
 	peers map[Protocol]*listener
-	ctx   context.Context //nolint:containedctx // of the connections that are not handed over yet; it ends at Close
+	ctx   context.Context // of the connections that are not handed over yet; it ends at Close
 	stop  context.CancelFunc
 	wait  sync.WaitGroup
 	once  sync.Once

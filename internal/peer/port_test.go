@@ -164,7 +164,7 @@ func TestOnePort(t *testing.T) {
 				return
 			}
 			node := ca.tls(t, in, "client.global.drover")
-			node.InsecureSkipVerify, node.NextProtos = true, []string{"h2"} //nolint:gosec // the test is about what the port sees
+			node.InsecureSkipVerify, node.NextProtos = true, []string{"h2"} // the test is about what the port sees
 			c, err := tls.Dial("tcp", p.Addr().String(), node)
 			require.NoError(t, err)
 			says(t, c, "nodes ")

@@ -40,7 +40,7 @@ const look = 100 * time.Millisecond
 func RunNodes(ctx context.Context, c clock.Clock, servers []string, first, count int, registered, connected func()) {
 	all := &nodes{clock: c, log: slog.New(slog.DiscardHandler), registered: registered}
 	all.left.Store(int64(count))
-	ids := id.NewSeeded(uint64(first) + 1) //nolint:gosec // a small number
+	ids := id.NewSeeded(uint64(first) + 1) // a small number
 	var running sync.WaitGroup
 	links := make([]*link.Dialed, count)
 	for i := range count {

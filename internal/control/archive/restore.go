@@ -123,7 +123,7 @@ func starting(x *drover.Allocation) bool {
 // sender proposes a snapshot in parts. It keeps one back, as the last one says that it is.
 type sender struct {
 	*Archives
-	ctx   context.Context //nolint:containedctx // of the one call that it is made for
+	ctx   context.Context // of the one call that it is made for
 	next  command.RestoreState
 	index uint64
 }

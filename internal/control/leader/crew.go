@@ -22,7 +22,7 @@ type crew struct {
 	types   []string
 	since   time.Time
 	changed context.CancelFunc // ends what waits for an evaluation
-	now     context.Context    //nolint:containedctx // ends with the next change
+	now     context.Context    // ends with the next change
 }
 
 func newCrew(size int, now time.Time) *crew {

@@ -86,7 +86,7 @@ func openKeyring(path, key string) (*memberlist.Keyring, error) {
 		}
 	}
 	if key == "" {
-		return nil, nil //nolint:nilnil // no keyring is what the library takes for gossip in clear text
+		return nil, nil // no keyring is what the library takes for gossip in clear text
 	}
 	secret, err := decodeKey(key)
 	if err != nil {

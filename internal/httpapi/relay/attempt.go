@@ -33,7 +33,7 @@ type attempt struct {
 	key    string
 	region string          // "" is this one
 	last   bool            // another server sent it on: it goes no further, and waits for nobody
-	hold   context.Context //nolint:containedctx // of the waiting, which is shorter than the request
+	hold   context.Context // of the waiting, which is shorter than the request
 	held   *body           // nil if there is none
 
 	mu       sync.Mutex // guards what follows

@@ -34,7 +34,7 @@ func MemberOf(m members.Member) agent.Member {
 	number, _ := strconv.ParseUint(port, 10, 16) // of a listener
 	rpc, rpcPort, _ := net.SplitHostPort(m.RPCAddr)
 	return agent.Member{
-		Name: m.FullName(), Addr: host, Port: uint16(number), Status: string(m.Status), //nolint:gosec // parsed as 16 bits
+		Name: m.FullName(), Addr: host, Port: uint16(number), Status: string(m.Status), // parsed as 16 bits
 		Tags: map[string]string{ // with its address the port tells clients which member leads
 			"region": m.Region, "dc": m.Datacenter, "role": "nomad", "build": version.Nomad, "id": m.ID, "port": rpcPort, "rpc_addr": rpc,
 			"drover": m.Version, "raft_vsn": "3", "vsn": "1", "expect": strconv.Itoa(m.Expect),

@@ -298,7 +298,7 @@ func TestDescriptorsThatNobodyAskedForAreClosed(t *testing.T) {
 
 // TestTheLifeOfASupervisor: a task, its end, the next task, and the end of all. It has the children of the whole process,
 // so that no other test runs beside it.
-func TestTheLifeOfASupervisor(t *testing.T) { //nolint:paralleltest // see above
+func TestTheLifeOfASupervisor(t *testing.T) {
 	s := newGuest(t, wire.Boot{ID: "first"})
 	a, other := greeted(t, s), greeted(t, s)
 	task := wire.Task{Argv: []string{"/bin/sh", "-c", "trap 'exit 6' TERM; kill -STOP $$; while :; do sleep 0.01; done"}}
