@@ -55,15 +55,7 @@ func demonstrate(ctx context.Context, app *term.App, t api.Target) {
 // runDemo is the demonstration without its closing text; each step is timed by our own clock. Errors: those of the
 // API, if the machine cannot run sandboxes for instance.
 func runDemo(ctx context.Context, app *term.App, t api.Target) error {
-	options := []client.Option{client.WithToken(t.Token)}
-	if t.CACert != "" {
-		h, err := t.HTTPClient()
-		if err != nil {
-			return err
-		}
-		options = append(options, client.WithHTTPClient(h))
-	}
-	c, err := client.New(t.Address, options...)
+	c, err := demoClient(t)
 	if err != nil {
 		return err
 	}
@@ -103,37 +95,54 @@ func runDemo(ctx context.Context, app *term.App, t api.Target) error {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	var out [3]strings.Builder
-	var first time.Duration
-	var receipt *execution.Receipt
+	out, first, receipt, err := readAll(ctx, s)
+	if err != nil {
+		return err
+	}
+	ended := now().Sub(begin)
+	fmt.Fprintf(app.Out, "==> Ran %s in runner %s\n", strings.Join(argv, " "), runner.ID)
+	show(app.Out, "stdout", string(out[execution.Stdout]))
+	show(app.Out, "stderr", string(out[execution.Stderr]))
+	fmt.Fprintf(app.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause,
+		term.Round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
+	fmt.Fprintf(app.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", term.Round(claimed), term.Round(copied),
+		term.Round(first.Sub(begin)), term.Round(ended))
+	return nil
+}
+
+// demoClient returns the client of the agent's native API. Errors: wrong certificates.
+func demoClient(t api.Target) (*client.Client, error) {
+	options := []client.Option{client.WithToken(t.Token)}
+	if t.CACert != "" {
+		h, err := t.HTTPClient()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, client.WithHTTPClient(h))
+	}
+	return client.New(t.Address, options...)
+}
+
+// readAll reads an execution to its end: its output by stream, when the first byte of it came, and the receipt.
+func readAll(ctx context.Context, s execution.Session) (out [3][]byte, first time.Time, receipt *execution.Receipt, err error) {
 	for {
 		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
+		switch {
+		case errors.Is(err, io.EOF) && receipt == nil:
+			return out, first, nil, drover.Errorf(drover.Internal, "the execution ended without a receipt")
+		case errors.Is(err, io.EOF):
+			return out, first, receipt, nil
+		case err != nil:
+			return out, first, receipt, err
 		}
-		if err != nil {
-			return err
+		if f.Data != nil && first.IsZero() {
+			first = clock.Wall{}.Now()
 		}
-		if f.Data != nil && first == 0 {
-			first = now().Sub(begin)
-		}
-		out[f.Stream].Write(f.Data)
+		out[f.Stream] = append(out[f.Stream], f.Data...)
 		if f.Receipt != nil {
 			receipt = f.Receipt
 		}
 	}
-	ended := now().Sub(begin)
-	fmt.Fprintf(app.Out, "==> Ran %s in runner %s\n", strings.Join(argv, " "), runner.ID)
-	show(app.Out, "stdout", out[execution.Stdout].String())
-	show(app.Out, "stderr", out[execution.Stderr].String())
-	if receipt == nil {
-		return drover.Errorf(drover.Internal, "the execution ended without a receipt")
-	}
-	fmt.Fprintf(app.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause,
-		term.Round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
-	fmt.Fprintf(app.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", term.Round(claimed), term.Round(copied),
-		term.Round(first), term.Round(ended))
-	return nil
 }
 
 // show prints a program's output, each line behind the name of its stream.

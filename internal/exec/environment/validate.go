@@ -45,6 +45,32 @@ func Validate(env execution.Environment) error {
 	if env.Runtime != "" && env.Driver != "docker" {
 		fault("runtime: only the docker driver has runtimes")
 	}
+	faults = append(faults, validateSizes(env)...)
+	faults = append(faults, validatePorts(env)...)
+	if env.WorkDir != "" && (!path.IsAbs(env.WorkDir) || strings.ContainsRune(env.WorkDir, 0)) {
+		fault("workDir %q: want an absolute path", env.WorkDir)
+	}
+	if strings.ContainsAny(env.User, "\x00\n/ ") {
+		fault("user %q: want a name or uid[:gid]", env.User)
+	}
+	if env.IdleTimeout < 0 || env.IdleTimeout > MaxIdleTimeout {
+		fault("idleTimeout %d: want 0 to %d ns", env.IdleTimeout, MaxIdleTimeout)
+	}
+	if err := ValidateEnv(env.Env); err != nil {
+		fault("%w", err)
+	}
+	if size(env.Meta) > maxMetaBytes {
+		fault("meta: %d bytes, want at most %d", size(env.Meta), maxMetaBytes)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "%w", join(faults))
+}
+
+// validateSizes checks each number by itself, and those that bound each other.
+func validateSizes(env execution.Environment) (faults []error) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for _, n := range []struct {
 		field      string
 		value, max int
@@ -70,26 +96,7 @@ func Validate(env execution.Environment) error {
 	if env.MemoryMaxMB > 0 && env.MemoryMB > env.MemoryMaxMB {
 		fault("memoryMB %d is over memoryMaxMB %d", env.MemoryMB, env.MemoryMaxMB)
 	}
-	faults = append(faults, validatePorts(env)...)
-	if env.WorkDir != "" && (!path.IsAbs(env.WorkDir) || strings.ContainsRune(env.WorkDir, 0)) {
-		fault("workDir %q: want an absolute path", env.WorkDir)
-	}
-	if strings.ContainsAny(env.User, "\x00\n/ ") {
-		fault("user %q: want a name or uid[:gid]", env.User)
-	}
-	if env.IdleTimeout < 0 || env.IdleTimeout > MaxIdleTimeout {
-		fault("idleTimeout %d: want 0 to %d ns", env.IdleTimeout, MaxIdleTimeout)
-	}
-	if err := ValidateEnv(env.Env); err != nil {
-		fault("%w", err)
-	}
-	if size(env.Meta) > maxMetaBytes {
-		fault("meta: %d bytes, want at most %d", size(env.Meta), maxMetaBytes)
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return drover.Errorf(drover.Invalid, "%w", join(faults))
+	return faults
 }
 
 // validatePorts allows doubles: Canonicalize removes them.

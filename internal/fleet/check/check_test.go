@@ -198,6 +198,10 @@ func TestFailures(t *testing.T) {
 			require.Equal(t, c.code, drover.CodeOf(err))
 		})
 	}
+}
+
+func TestFailuresOfTheMachine(t *testing.T) {
+	t.Parallel()
 	bubble(t, "a machine that does not boot", func(t *testing.T) {
 		b := newBed(func(c *sim.Config) { c.BootFails = 1 })
 		err := b.run(t.Context())
