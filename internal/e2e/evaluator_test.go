@@ -58,8 +58,8 @@ func evaluatorsOf(agent int) (states string) {
 	return states
 }
 
-// TestWhatUsersWriteIsContained: a template that asks for all memory fails its task, a job file that would compute for ever
-// is let go with its sender, and an artifact does not come from where only the agent can reach.
+// TestWhatUsersWriteIsContained: a template that asks for all memory fails its task. A job file that would compute for ever is
+// let go with its sender. An artifact does not come from where only the agent can reach.
 func TestWhatUsersWriteIsContained(t *testing.T) {
 	t.Parallel()
 	a := start(t, config(t, t.TempDir(), "server {\n  enabled = true\n}\n"+clientBlock("enabled = true"))...)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// freePort returns a port that stays free until an agent takes it, and while it is killed and started again: below those
+// freePort returns a port that stays free until an agent takes it, and while it is killed and started again. It is below those
 // that the kernel gives to connections and to port 0, and below jobs' dynamic ones.
 func freePort(t *testing.T) string {
 	t.Helper()

@@ -66,8 +66,9 @@ func (a *agent) stateSum() string {
 	return sumOfState.FindStringSubmatch(string(text))[1]
 }
 
-// TestTheStateGoesBackWithItsNodes: after a restore into the same server jobs are as they were saved, what was started since ends,
-// what was ended since runs again, a claim that was saved goes on, and a runner that was handed out since is handed out to nobody.
+// TestTheStateGoesBackWithItsNodes: after a restore into the same server jobs are as they were saved. What was started since
+// ends, and what was ended since runs again. A claim that was saved goes on, and a runner that was handed out since is handed
+// out to nobody.
 func TestTheStateGoesBackWithItsNodes(t *testing.T) {
 	t.Parallel()
 	a := start(t, append([]string{"-server", "-client"}, config(t, filepath.Join(t.TempDir(), "data"), "")...)...)
@@ -321,8 +322,8 @@ func TestMachinesBoughtSinceAreAdopted(t *testing.T) {
 	a.noMachine(t)
 }
 
-// TestAClusterGoesBackWithItsNodes: three servers and two nodes go back to what was saved: what was started since ends, what was ended
-// since runs again, the rest is not touched, no runner is handed out twice, and the next leader knows the same.
+// TestAClusterGoesBackWithItsNodes: three servers and two nodes go back to what was saved. What was started since ends, what
+// was ended since runs again, and the rest is not touched. No runner is handed out twice, and the next leader knows the same.
 func TestAClusterGoesBackWithItsNodes(t *testing.T) {
 	t.Parallel()
 	r := startServers(t, 3, "")

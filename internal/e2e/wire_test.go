@@ -22,9 +22,9 @@ const (
 	othersKey  = "encrypt = \"ZmVkY2JhOTg3NjU0MzIxMA==\"\n"
 )
 
-// TestAnImpostorGetsNothing: what is started at the address of a listed server, and is not that one, is refused with the reason: it
-// takes no entries and says why once, and the cluster's doctor and list of members say what is wrong. When the listed one is back
-// all is well.
+// TestAnImpostorGetsNothing: what is started at the address of a listed server, and is not that one, is refused with the
+// reason. It takes no entries and says why once, and the cluster's doctor and list of members say what is wrong. When the
+// listed one is back all is well.
 func TestAnImpostorGetsNothing(t *testing.T) {
 	t.Parallel()
 	r := &region{t: t, dir: t.TempDir(), more: "server {\n  " + serversKey + "}\nautopilot {\n  cleanup_dead_servers = false\n}\n"}

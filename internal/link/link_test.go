@@ -232,8 +232,8 @@ func dialled(t *testing.T, w *world) (remote exchange.Workloads, nodes *Nodes, c
 	}
 }
 
-// A caller that closes a session has what it wanted; one whose connection breaks may come back: the program must not be
-// killed for a broken connection, nor its receipt be forgotten before somebody wrote it down.
+// A caller that closes a session has what it wanted; one whose connection breaks may come back. The program must not be killed
+// for a broken connection, nor its receipt be forgotten before somebody wrote it down.
 func TestSessionsOfACallerWhoIsLostAreNotClosed(t *testing.T) {
 	w := &world{left: make(chan string)}
 	remote, _, cut := dialled(t, w)

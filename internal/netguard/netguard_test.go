@@ -17,9 +17,9 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// registry are the entries of IANA's registries of special-purpose addresses for IPv4 and IPv6 (2025-10), each with its
-// first and an address from its midst, and beside them what IANA keeps elsewhere: multicast, reserved for translation,
-// deprecated. A last word says what is to become of them: "private", "embedded" (as the IPv4 address inside), else refused.
+// registry are the entries of IANA's registries of special-purpose addresses for IPv4 and IPv6 (2025-10), each with its first
+// and an address from its midst. Beside them stands what IANA keeps elsewhere: multicast, reserved for translation, deprecated.
+// A last word says what is to become of them: "private", "embedded" (as the IPv4 address inside), else refused.
 const registry = `
 0.0.0.0/8 0.1.2.3
 0.0.0.0/32 0.0.0.0

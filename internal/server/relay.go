@@ -19,7 +19,7 @@ import (
 // procReadIndex asks the leader from which index on a state is new enough for a consistent read.
 const procReadIndex = "Log.ReadIndex"
 
-// openRelay makes what sends requests to the server that answers them.
+// openRelay makes the relay of a server.
 func (a *Agent) openRelay() *relay.Relay {
 	c := a.control
 	peercall.Handle(c.servers.Mux(), procReadIndex, func(ctx context.Context, _ string, _ struct{}) (uint64, error) {
@@ -32,7 +32,7 @@ func (a *Agent) openRelay() *relay.Relay {
 	})
 }
 
-// openNodeRelay makes what sends requests from an agent without server to one.
+// openNodeRelay makes the relay of an agent without a server, which sends requests to a server.
 func (a *Agent) openNodeRelay() *relay.Relay {
 	return relay.NewNode(relay.Config{}, a.node.agent.NodeID(), a.node.remote.Relay, a.deps.Clock, a.deps.Log.With("part", "relay"))
 }
@@ -65,8 +65,8 @@ func (a *Agent) serveRelays(ctx context.Context, relays *link.Relays) (end func(
 	}, nil
 }
 
-// owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another that
-// does. "" is the leader.
+// owner says which server answers for a node, allocation, runner or execution: this one if it reaches the node, else another
+// one that does. "" is the leader.
 func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (string, error) {
 	if place == httpapi.AtAllocation || place == httpapi.AtNode {
 		a.current(ctx)
@@ -87,8 +87,8 @@ func (a *Agent) owner(ctx context.Context, place httpapi.Place, key string) (str
 	return a.exec.directory.Owner(ctx, place, key)
 }
 
-// current waits until this server knows of an allocation what the leader knows, which who asks about it has seen. Without a leader
-// what is known here has to do.
+// current waits until this server knows of an allocation what the leader knows: whoever asks about it may have seen that.
+// Without a leader, what is known here has to do.
 func (a *Agent) current(ctx context.Context) {
 	ctx, cancel := a.deps.Clock.WithTimeout(ctx, ownerWait)
 	defer cancel()
@@ -144,7 +144,7 @@ func (c *control) reach(ctx context.Context, index uint64) error {
 	}
 }
 
-// knownServers are the servers of all regions, as relayed requests find them. It remembers them until something changes: each
+// knownServers are the servers of all regions, as the relay finds them. They are remembered until something changes, since each
 // request asks several times.
 type knownServers struct {
 	*servers.Servers

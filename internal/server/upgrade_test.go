@@ -25,9 +25,9 @@ import (
 	"github.com/drover-project/drover/internal/node/localstate"
 )
 
-// TestDataOfAnOlderProgram opens a data folder that the program of commit 8ba66b7 left: a snapshot, two entries of the
-// log after it, the node's state of its tasks, the journal of claims, the ledger of executions, and the fleet's audit.
-// How such a folder is made stands in testdata/README.md.
+// TestDataOfAnOlderProgram opens a data folder that the program of commit 8ba66b7 left. It has a snapshot, two entries of the
+// log after it, the node's state of its tasks, the journal of claims, the ledger of executions, and the fleet's audit. How such
+// a folder is made stands in testdata/README.md.
 func TestDataOfAnOlderProgram(t *testing.T) {
 	t.Parallel()
 	dir := unpacked(t, "testdata/8ba66b7.tar.gz")

@@ -161,8 +161,8 @@ func TestAutopilot(t *testing.T) {
 	require.Equal(t, Health{}, a.Health())
 }
 
-// Whatever the servers are like, applying what the promoter wants ends, and then every zone that has a healthy server has one
-// healthy voter, no read replica votes, and who has no zone votes if it is healthy.
+// Whatever the servers are like, applying what the promoter wants ends. Then every zone that has a healthy server has one
+// healthy voter, no read replica votes, and servers without a zone vote if they are healthy.
 func TestWhoVotes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// BeginIncarnation makes the server one that warm runners are leased to, and returns its incarnation. An earlier one of the
-// same server ends, which is returned too: unclaimed runners that were leased to it are stopped.
+// BeginIncarnation begins an incarnation of the server, to which warm runners are leased, and returns it. An earlier
+// incarnation of the same server ends and is returned too: unclaimed runners that were leased to it are stopped.
 func (in *Intake) BeginIncarnation(ctx context.Context, server string) (incarnation, former uint64, err error) {
 	m := in.maker()
 	c := &command.BeginIncarnation{Server: server, Time: m.Now, Evals: m.Each(in.pools(), drover.TriggerAllocStop)}
@@ -24,8 +24,8 @@ func (in *Intake) BeginIncarnation(ctx context.Context, server string) (incarnat
 	return begun.Incarnation, begun.Former, nil
 }
 
-// EndIncarnation takes an incarnation's leases away; the heir gets its claimed runners. What is unclaimed is stopped, unless the
-// incarnation itself returns it: then it goes to others.
+// EndIncarnation ends an incarnation. The heir gets its claimed runners. The unclaimed ones are stopped, unless the incarnation
+// itself returns them: then they are leased to others.
 func (in *Intake) EndIncarnation(ctx context.Context, incarnation, heir uint64, returned bool) error {
 	m := in.maker()
 	c := &command.EndIncarnation{Incarnation: incarnation, Heir: heir, Returned: returned, Time: m.Now}

@@ -52,8 +52,8 @@ func (h *host) drain() error {
 	return err
 }
 
-// tear leaves the files of a server that was killed as a power cut in the middle of its next writes would: the log's
-// root that was to be replaced is half written, and the journal of claims ends in the middle of a line.
+// tear leaves the files of a server that was killed as a power cut in the midst of its next writes would. The log's root that
+// was to be replaced is half written, and the journal of claims ends in the middle of a line.
 func (h *host) tear() error {
 	if err := tearLog(filepath.Join(h.data(), "server", "raft", "raft.db")); err != nil {
 		return err

@@ -30,9 +30,9 @@ var registerModel = porcupine.Model{
 	},
 }
 
-// operations are the steps that had an effect, or saw one. A write of which nobody knows the outcome had one if its value
-// was read, or was expected by a write that was applied: values are written once, a value is overwritten only by who
-// knows it, and the last one was read at the end.
+// operations are the steps that had an effect, or saw one. A write whose outcome nobody knows was applied if its value was
+// read, or was expected by a write that was applied. For values are written once, only who knows a value overwrites it, and the
+// last one was read at the end.
 func operations(steps []step) (out []porcupine.Operation) {
 	seen := map[string]bool{}
 	for _, s := range steps {

@@ -6,11 +6,11 @@
 //	make traces RUN=pause DETAILS=1   tells the order of events, the triggers of evaluations and the descriptions too
 //	make traces RUN=pause STRICT=1    compares them
 //
-// A history is a list of steps. A step sends the requests that were recorded, with identifiers of this run in place of
-// JOB, DEPLOYMENT-1, ALLOCATION(v0 g[0]) and NODE-0, and has succeeded when what the API tells about the job equals what
-// it told in Nomad and has not changed for as long as the recording waited. It has failed when that did not happen within
-// the time which Nomad took and ten seconds (more on a machine with other work, by measure), when a state which was
-// reached is left again, or when at any moment fewer allocations ran than Nomad kept running.
+// A history is a list of steps. A step sends the requests that were recorded, with identifiers of this run in place of JOB,
+// DEPLOYMENT-1, ALLOCATION(v0 g[0]) and NODE-0. It has succeeded when what the API tells about the job equals what it told in
+// Nomad, and has not changed for as long as the recording waited. It has failed when that did not happen within the time which
+// Nomad took and ten seconds (more on a machine with other work, by measure). It has also failed when a state that was reached
+// is left again, or when at any moment fewer allocations ran than Nomad kept running.
 //
 // Where this project differs on purpose, exceptions_test.go names the history, the step and both lines, with the reason;
 // an exception that does not occur fails its history. Its races are histories in which the recording did something after

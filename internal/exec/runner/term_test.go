@@ -25,8 +25,8 @@ func leased(t *testing.T, lease uint64) (*exectest.Control, *runner.Service, fun
 	return c, s, end
 }
 
-// Two servers had the execution service one after the other, and the first ran on: a claim that waited there got the runner that
-// the second handed out too, and its idle timer stopped a runner that was in use at the second.
+// Two servers had the execution service one after the other, and the first ran on. A claim that waited there got the runner
+// that the second handed out too, and its idle timer stopped a runner that was in use at the second.
 func TestAServiceThatEndedKeepsItsHandsOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// Apply makes the pools of the configuration those of a file, or says what that would change. It may be asked at any server.
+// Apply replaces the pools of the configuration by those of a file, or says what that would change. Any server may be asked.
 // Errors: Invalid, with the key; Conflict if the pools changed since the caller or this server looked; Unavailable.
 func (o *Office) Apply(ctx context.Context, ask fleet.Application) (fleet.Applied, error) {
 	out := fleet.Applied{Server: o.deps.Server, Changes: []fleet.Change{}}
@@ -77,8 +77,8 @@ func (o *Office) check(policies []*fleet.Policy) error {
 	return nil
 }
 
-// Differs says in what the pools of a file are not those of the state, one text for each pool; nil if they are, or the file has
-// none.
+// Differs says how the pools of a file differ from those of the state, one text for each pool. It is nil if they do not, or if
+// the file has none.
 func Differs(s State, policies []*fleet.Policy) (texts []string) {
 	if policies == nil {
 		return nil
@@ -113,7 +113,7 @@ func changes(s State, put []*fleet.Pool) []fleet.Change {
 	return list
 }
 
-// Told is a change in words: that of the keys names some of them.
+// Told is a change in words; it names some of the keys that change.
 func Told(c *fleet.Change) string {
 	switch c.What {
 	case fleet.ChangeAdd:

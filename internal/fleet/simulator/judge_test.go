@@ -19,8 +19,8 @@ var (
 	length = flag.Duration("fleet.judge.length", 24*time.Hour, "how long work comes")
 )
 
-// By money and waiting together our rules are better than the peers', whatever an hour of waiting is worth: here on some
-// of the loads, for half a day; on all of them with -fleet.judge all, as a table.
+// By money and waiting together our rules are better than the peers', whatever an hour of waiting is worth. Here it is tried on
+// some of the loads, for half a day; on all of them with -fleet.judge all, as a table.
 func TestRulesAreBetterThanThePeers(t *testing.T) {
 	t.Parallel()
 	loads := Loads()

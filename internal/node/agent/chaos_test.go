@@ -14,8 +14,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
-// TestChaos does arbitrary things to a node and looks at what must always hold: no task runs twice (the world panics),
-// what control heard is never taken back, and in the end everything that was stopped has ended and left nothing.
+// TestChaos does arbitrary things to a node and looks at what must always hold. No task runs twice (the world panics), and what
+// control heard is never taken back. In the end everything that was stopped has ended and left nothing.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {

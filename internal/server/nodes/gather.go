@@ -8,7 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// gather sends what many ask for in one message: what comes while messages are under way goes together in the next.
+// gather sends what many callers ask for in one message. What comes while messages are under way goes together in the next one.
 type gather[In, Out any] struct {
 	clock clock.Clock
 	send  func(ctx context.Context, list []In) ([]result[Out], error)
@@ -19,7 +19,7 @@ type gather[In, Out any] struct {
 	flying  int
 }
 
-// size is how many are asked for in one message.
+// size bounds how many callers' questions are in one message.
 const size = 1000
 
 // result is the answer to one, or why there is none.

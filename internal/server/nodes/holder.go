@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/peercall"
 )
 
-// Through returns the workloads of a node that this server does not reach itself: through whichever server does. It looks for that
-// one when the workloads are used.
+// Through returns the workloads of a node that this server does not reach itself, through a server that does. That server is
+// looked for when the workloads are used.
 func (f *Front) Through(nodeID string) exchange.Workloads {
 	f.mu.Lock()
 	defer f.mu.Unlock()

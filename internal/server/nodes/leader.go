@@ -10,8 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/peercall"
 )
 
-// atLeader does it here while this server leads, else there, and waits for a leader for a while. What it does must not matter if it
-// is done twice. Errors: those of what it does; Unavailable if no leader answers.
+// atLeader calls here while this server leads, else there, and waits for a leader for a while. The call must do no harm if it
+// is made twice. Errors: those of what it does; Unavailable if no leader answers.
 func atLeader[T any](
 	ctx context.Context, f *Front, here func(context.Context) (T, error), there func(ctx context.Context, address string) (T, error),
 ) (answer T, err error) {
@@ -39,7 +39,8 @@ func atLeader[T any](
 	}
 }
 
-// whileItLeads calls the leader. The call ends when another one leads: who was stopped does not answer, and does not say so.
+// whileItLeads calls the leader. The call ends when another server leads: a leader that was stopped does not answer, and does
+// not say so.
 func whileItLeads[T any](ctx context.Context, f *Front, leader string, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, within)
 	defer cancel()
@@ -91,7 +92,7 @@ func (f *Front) index(ctx context.Context) (uint64, error) {
 	return f.deps.Store.Snapshot().Index(), nil
 }
 
-// beatAll does what nodes that say that they are alive need. Most need nothing; those that were given up need the log.
+// beatAll handles the heartbeats of nodes. Most need nothing; a node that was given up needs an entry of the log.
 func (f *Front) beatAll(ctx context.Context, nodes []string) []result[exchange.Registration] {
 	return each(nodes, func(id string) (exchange.Registration, error) { return f.deps.Control.Heartbeat(ctx, id) })
 }
@@ -100,7 +101,7 @@ func (f *Front) pushAll(ctx context.Context, list []push) []result[struct{}] {
 	return each(list, func(p push) (struct{}, error) { return struct{}{}, f.push(ctx, p.NodeID, p.Updates) })
 }
 
-// each does all at once, as what needs the log goes into one entry together.
+// each handles all items at once, as those that need the log go into one entry together.
 func each[In, Out any](list []In, do func(In) (Out, error)) []result[Out] {
 	out := make([]result[Out], len(list))
 	var all sync.WaitGroup
@@ -126,7 +127,7 @@ func (f *Front) sendPushes(ctx context.Context, list []push) ([]result[struct{}]
 	return sent(ctx, f, procPushes, list, f.pushAll)
 }
 
-// sent has the leader answer all of the list. An answer that it does not lead is one to all.
+// sent has the leader answer all items of the list. If it answers that it does not lead, that is the answer to all.
 func sent[In, Out any](
 	ctx context.Context, f *Front, procedure string, list []In, here func(context.Context, []In) []result[Out],
 ) ([]result[Out], error) {

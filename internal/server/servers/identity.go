@@ -36,7 +36,7 @@ func ReadID(folder string, ids id.Source) (string, error) {
 }
 
 // identify returns the id of the cluster that this server belongs to; "" if there is none yet. The data of a server that was
-// alone becomes those of a cluster before anybody hears of it: another one would take them for a new server's.
+// alone becomes a cluster's before any other server hears of it: else the others would take them for a new server's.
 func (s *Servers) identify(ctx context.Context) (string, error) {
 	kept, err := read(s.cfg.Folder, clusterFile)
 	if err != nil || kept != "" || !s.log.Begun() {
@@ -118,7 +118,7 @@ func keep(folder, name, text string) error {
 	return nil
 }
 
-// replace puts a file into the folder such that it is there whole, or not at all, after a loss of power too.
+// replace puts a file into the folder such that after a loss of power, too, it is there whole or not at all.
 func replace(folder, name, text string) error {
 	path := filepath.Join(folder, name)
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -244,8 +244,8 @@ func (s *Servers) Autopilot() cluster.Autopilot {
 	return s.cfg.Autopilot
 }
 
-// seedAutopilot stores the configured one unless one is stored: from then on the API is where it is changed. It tries again while
-// it is refused, as while servers of an older program are in the cluster.
+// seedAutopilot stores the configured settings unless some are stored: from then on the API is where they are changed. It tries
+// again while the log refuses that, as while servers of an older program are in the cluster.
 func (s *Servers) seedAutopilot(term context.Context) {
 	if changed := s.deps.Store.Watch(tables.Cluster, ""); !s.log.Allows(command.KindSetAutopilot) { // as when the cluster has just begun
 		clock.Await(term, s.deps.Clock, seedAgain, changed)

@@ -22,7 +22,8 @@ func (s *Servers) identity() peer.Identity {
 	return out
 }
 
-// at is which server is meant when the address is dialled: of those that gossip knows there one that is alive, else one of the log.
+// at says which server is meant when the address is dialled. It is one that is alive and that gossip knows there, else one of
+// the log.
 func (s *Servers) at(address string) (means peer.Identity) {
 	if g := s.gossip.Load(); g != nil {
 		for _, m := range g.List() {
@@ -53,7 +54,7 @@ type refusals struct {
 	list map[string]string // guarded by mu: why, by the id of who was meant
 }
 
-// note takes over how dialling a server went. One that does not answer is said to be gone by others.
+// note remembers how dialling a server went. Others say of a server that does not answer that it is gone.
 func (r *refusals) note(id string, err error) {
 	refused, _ := errors.AsType[*peer.Refused](err)
 	r.mu.Lock()

@@ -100,8 +100,8 @@ func Alone(cfg Config, deps Deps) *Servers {
 	return &Servers{cfg: cfg, deps: deps, mux: peercall.NewMux(), since: deps.Clock.Now()}
 }
 
-// Listen splits the port: from here on other servers can be dialled, and those that dial wait. Close closes it.
-// Errors: Invalid for the gossip keys.
+// Listen splits the port. From here on this server can dial others, and others that dial it wait until their connections are
+// accepted. Close closes it. Errors: Invalid for the gossip keys.
 func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	keys, err := members.OpenKeyring(cfg.Gossip.DataDir, cfg.Encrypt)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s *Servers) Mux() *peercall.Mux { return s.mux }
 // Client calls other servers; nil for a server that is alone.
 func (s *Servers) Client() *peercall.Client { return s.client }
 
-// Dial opens a connection to the server with the rpc address, for HTTP/1.1: to that which gossip or the log knows there. Errors:
-// Unavailable, also if another one is there; Unauthorized.
+// Dial opens a connection for HTTP/1.1 to the server that gossip or the log knows at the rpc address. Errors: Unavailable, also
+// if another one is there; Unauthorized.
 func (s *Servers) Dial(ctx context.Context, address string) (net.Conn, error) {
 	if s.port == nil {
 		return nil, drover.Errorf(drover.Unavailable, "this server is alone")
@@ -279,7 +279,7 @@ func (s *Servers) HandOver(ctx context.Context) {
 	}
 }
 
-// Close stops to gossip and closes the port. It may be called twice, and on nil.
+// Close ends gossip and closes the port. It may be called twice, and on nil.
 func (s *Servers) Close() {
 	if s == nil {
 		return

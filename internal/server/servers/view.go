@@ -84,8 +84,8 @@ func (s *Servers) List() (out []Server) {
 	return out
 }
 
-// ForNodes are the servers of this region that nodes can speak with, also those that do not answer at the moment; none for a
-// server that is alone. The list must not be changed.
+// ForNodes are the servers of this region that nodes can speak with, also those that do not answer at the moment. There are
+// none for a server that is alone. The list must not be changed.
 func (s *Servers) ForNodes() []exchange.Server {
 	g := s.gossip.Load()
 	if g == nil {
@@ -157,8 +157,8 @@ func (s *Servers) Changed() <-chan struct{} { return s.changed.C() }
 // Log is this server's log.
 func (s *Servers) Log() *raftlog.Log { return s.log }
 
-// Version is the cluster's version: that of the commands, fields and snapshots that may be written. What needs a higher one is
-// not there yet.
+// Version is the cluster's version: that of the commands, fields and snapshots that may be written. What needs a higher version
+// may not be written yet.
 func (s *Servers) Version() int { return s.log.Version() }
 
 // proposal is a command on its way to the leader.
@@ -200,7 +200,7 @@ func (s *Servers) Propose(ctx context.Context, c command.Command) (index uint64,
 	}
 }
 
-// askAgain is how long who was told by the leader that it does not lead waits for news of another.
+// askAgain is how long a proposal waits for news of another leader, after the one that it asked answered that it does not lead.
 const askAgain = 100 * time.Millisecond
 
 // Append is Propose with the result first.
@@ -220,7 +220,7 @@ func (s *Servers) through(ctx context.Context, leader Server, data []byte) (uint
 	return index, result, err
 }
 
-// answerPropose appends another server's command. What the command itself answers the other server knows by the index.
+// answerPropose appends another server's command. The other server finds the command's own answer by the index.
 func (s *Servers) answerPropose(ctx context.Context, _ string, in proposal) (uint64, error) {
 	c, err := command.Decode(in.Command)
 	if err != nil {
