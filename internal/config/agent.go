@@ -213,8 +213,10 @@ type Client struct {
 	Artifact    *Artifact     `hcl:"artifact,block"`
 	Machine     *Machine      `hcl:"machine,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
-	ServerJoin  *ServerJoin   `hcl:"server_join,block"`
-	Rest        hcl.Body      `hcl:",remain" json:"-"`
+
+	HostNetworks []*HostNetwork `hcl:"host_network,block"`
+	ServerJoin   *ServerJoin    `hcl:"server_join,block"`
+	Rest         hcl.Body       `hcl:",remain" json:"-"`
 }
 
 // Artifact bounds what the node fetches for tasks.

@@ -113,9 +113,10 @@ consul { address = "127.0.0.1:8500" }
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
 	require.Subset(t, m.Ignored, []string{
-		"client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring",
+		"client.reserved.cores", "client.template", "disable_update_check", "keyring",
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
+	require.Equal(t, &HostNetwork{Name: "public", CIDR: "10.0.0.0/8"}, m.Client.HostNetworks[0])
 	docker := m.Driver("docker")
 	require.True(t, optional.Value(docker.Volumes.Enabled))
 	require.Equal(t, []string{"chown"}, docker.AllowCaps)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -112,6 +113,13 @@ func (a *Agent) clientProblems(p *problems) {
 		"and max_dynamic_port must be ports, the first not above the second, got %d and %d", low, high)
 	for _, v := range c.HostVolumes {
 		p.check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
+	}
+	for _, n := range c.HostNetworks {
+		at := "client.host_network." + n.Name
+		p.check(n.CIDR != "" || n.Interface != "", at, "needs cidr, interface, or both")
+		_, err := netip.ParsePrefix(n.CIDR)
+		p.check(n.CIDR == "" || err == nil, at+".cidr", "must be a network such as 10.0.0.0/8, got %q", n.CIDR)
+		p.check(n.Name != "default", at, `"default" is the node's first address; choose another name`)
 	}
 	if artifact := c.Artifact; artifact != nil {
 		_, err := netguard.Networks(artifact.Allow)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
@@ -76,7 +77,7 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version,
 		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
-		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
+		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), HostNetworks: hostNetworks(cfg),
 		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
 		GC: agent.GCConfig{
 			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
@@ -94,6 +95,11 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 	if r := cfg.Reserved; r != nil {
 		out.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
 		out.ReservedPorts = r.ReservedPorts
+	}
+	for _, n := range cfg.HostNetworks { // numbers are given out once a node, whatever the address
+		if n.ReservedPorts != "" {
+			out.ReservedPorts = strings.TrimPrefix(out.ReservedPorts+","+n.ReservedPorts, ",")
+		}
 	}
 	return out, nil
 }
@@ -139,6 +145,15 @@ func (a *Agent) validateTask(t *drover.Task) (asked bool, err error) {
 }
 
 // hostVolumes are the volumes of the configuration by their names, as the node reports them to control.
+// hostNetworks are the names that the configuration gives to addresses of the machine.
+func hostNetworks(cfg *config.Client) map[string]*drover.HostNetworkInfo {
+	out := map[string]*drover.HostNetworkInfo{}
+	for _, n := range cfg.HostNetworks {
+		out[n.Name] = &drover.HostNetworkInfo{Name: n.Name, CIDR: n.CIDR, Interface: n.Interface, ReservedPorts: n.ReservedPorts}
+	}
+	return out
+}
+
 func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 	out := map[string]*drover.HostVolumeInfo{}
 	for _, v := range cfg.HostVolumes {

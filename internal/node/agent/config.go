@@ -61,6 +61,7 @@ type Config struct {
 	MaxDynamicPort int
 	MaxAllocs      int // shown as NodeMaxAllocs; 0 = no bound
 	HostVolumes    map[string]*drover.HostVolumeInfo
+	HostNetworks   map[string]*drover.HostNetworkInfo
 
 	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
 	MaxKillTimeout time.Duration

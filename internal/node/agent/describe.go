@@ -22,7 +22,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 		ID: a.identity.ID, SecretID: a.identity.Secret, Datacenter: cfg.Datacenter, Name: cfg.Name, HTTPAddr: cfg.HTTPAddr,
 		Attributes: host.Attributes, Meta: metadata(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,
 		Links: map[string]string{}, Drivers: map[string]*drover.DriverInfo{}, HostVolumes: cfg.HostVolumes,
-		HostNetworks: map[string]*drover.HostNetworkInfo{}, NodeMaxAllocs: cfg.MaxAllocs,
+		HostNetworks: cfg.HostNetworks, NodeMaxAllocs: cfg.MaxAllocs,
 		Status: drover.NodeStatusInit, SchedulingEligibility: drover.NodeEligible,
 	}
 	fill(&n.Name, host.Hostname)
@@ -80,6 +80,7 @@ func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 		}},
 		MinDynamicPort: cmp.Or(cfg.MinDynamicPort, drover.MinDynamicPort), MaxDynamicPort: cmp.Or(cfg.MaxDynamicPort, drover.MaxDynamicPort),
 	}
+	n.NodeResources.NodeNetworks = append(n.NodeResources.NodeNetworks, fingerprint.HostNetworks(cfg.HostNetworks)...)
 	n.ReservedResources = &drover.NodeReservedResources{
 		Cpu:      drover.NodeReservedCpuResources{CpuShares: uint64(cfg.Reserved.CPU)},
 		Memory:   drover.NodeReservedMemoryResources{MemoryMB: uint64(cfg.Reserved.MemoryMB)},

@@ -1,6 +1,7 @@
 package feasible
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ type Filter struct {
 	drivers []string
 	volumes []*drover.VolumeRequest
 	devices []*drover.RequestedDevice
+	ports   []drover.Port // those that ask for a host network
 	byClass []verdict
 }
 
@@ -40,9 +42,11 @@ func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *F
 		}
 		f.sort(implied(g, t))
 	}
+	f.reach(g.Networks)
 	for _, t := range g.Tasks {
 		if t.Resources != nil {
 			f.devices = append(f.devices, t.Resources.Devices...)
+			f.reach(t.Resources.Networks)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Volumes)) {
@@ -51,6 +55,54 @@ func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *F
 		}
 	}
 	return f
+}
+
+// reach notes the ports that are to be on a named network of the machine.
+func (f *Filter) reach(networks []*drover.NetworkResource) {
+	for _, n := range networks {
+		for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
+			if p.HostNetwork != "" && p.HostNetwork != "default" {
+				f.ports = append(f.ports, p)
+			}
+		}
+	}
+}
+
+// unreached returns why one of the ports can't be had on the node, "" if all can.
+func (f *Filter) unreached(n *drover.Node) string {
+	for _, p := range f.ports {
+		if HostAddress(n, p.HostNetwork) == "" {
+			return fmt.Sprintf("missing host network %q for port %q", p.HostNetwork, p.Label)
+		}
+	}
+	return ""
+}
+
+// HostAddress returns the node's first address in a host network; "" if it has none. "" and "default" mean the node's first.
+func HostAddress(n *drover.Node, network string) string {
+	named := network != "" && network != "default"
+	if named {
+		network, _ = Resolve(n, network)
+	}
+	if r := n.NodeResources; r != nil {
+		for _, nn := range r.NodeNetworks {
+			for _, a := range nn.Addresses {
+				if a.Alias == network || !named {
+					return a.Address
+				}
+			}
+		}
+		// Without an address of that name the first address of the older list counts, then the attribute.
+		for _, nr := range r.Networks {
+			if nr.IP != "" && !named {
+				return nr.IP
+			}
+		}
+	}
+	if named {
+		return ""
+	}
+	return n.Attributes["unique.network.ip-address"]
 }
 
 // implied is what a task needs without saying so: the network mode, where drivers tell which they have.
@@ -104,6 +156,9 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 	if !f.hasDevices(n) {
 		return "missing devices"
 	}
+	if reason := f.unreached(n); reason != "" {
+		return reason
+	}
 	return f.constraints(n, f.unique)
 }
 
@@ -132,6 +187,9 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 		if one := (Filter{matcher: f.matcher, devices: []*drover.RequestedDevice{want}}); !one.hasDevices(n) {
 			return "device " + want.Name
 		}
+	}
+	if reason := f.unreached(n); reason != "" {
+		return reason
 	}
 	for _, c := range slices.Concat(f.shared, f.unique) {
 		if !spare(c) && !f.matcher.Node(n, c.LTarget, c.Operand, c.RTarget) {

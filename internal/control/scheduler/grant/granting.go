@@ -88,7 +88,7 @@ func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResourc
 		}
 	}
 	if got.IP == "" {
-		got.IP = hostIP(g.node, "")
+		got.IP = feasible.HostAddress(g.node, "")
 	}
 	return got, ""
 }
@@ -119,32 +119,12 @@ func (g *granting) mappings(n *drover.NetworkResource) []drover.PortMapping {
 	for _, list := range [][]drover.Port{n.ReservedPorts, n.DynamicPorts} {
 		for _, p := range list {
 			out = append(out, drover.PortMapping{
-				Label: p.Label, Value: p.Value, To: p.To, HostIP: hostIP(g.node, p.HostNetwork),
+				Label: p.Label, Value: p.Value, To: p.To, HostIP: feasible.HostAddress(g.node, p.HostNetwork),
 				IgnoreCollision: p.IgnoreCollision,
 			})
 		}
 	}
 	return out
-}
-
-// hostIP returns the node's address in a host network; "" and "default" mean the first.
-func hostIP(n *drover.Node, network string) string {
-	if r := n.NodeResources; r != nil {
-		for _, nn := range r.NodeNetworks {
-			for _, a := range nn.Addresses {
-				if a.Alias == network || network == "" || network == "default" {
-					return a.Address
-				}
-			}
-		}
-		// Without an address of that name the first address of the older list counts, then the attribute.
-		for _, nr := range r.Networks {
-			if nr.IP != "" {
-				return nr.IP
-			}
-		}
-	}
-	return n.Attributes["unique.network.ip-address"]
 }
 
 // device takes instances of the first device group that has enough healthy free ones.

@@ -1,0 +1,48 @@
+package feasible
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+)
+
+// A port that asks for a network of the machine is not bound to another one.
+func TestPortsNeedTheirHostNetwork(t *testing.T) {
+	t.Parallel()
+	node := func(aliases ...string) *drover.Node {
+		n := &drover.Node{
+			Meta: map[string]string{"net": "private"}, Attributes: map[string]string{"unique.network.ip-address": "192.0.2.1"},
+			NodeResources: &drover.NodeResources{Networks: []*drover.NetworkResource{{IP: "192.0.2.1"}}},
+		}
+		for _, a := range aliases {
+			n.NodeResources.NodeNetworks = append(n.NodeResources.NodeNetworks, &drover.NodeNetworkResource{
+				Addresses: []drover.NodeNetworkAddress{{Alias: a, Address: "of " + a}},
+			})
+		}
+		return n
+	}
+	for _, c := range []struct {
+		name, network, want, address string
+		node                         *drover.Node
+	}{
+		{"none", "", "", "192.0.2.1", node()},
+		{"the first", "default", "", "of default", node("default", "private")},
+		{"named", "private", "", "of private", node("default", "private")},
+		{"by meta", "${meta.net}", "", "of private", node("default", "private")},
+		{"missing", "public", `missing host network "public" for port "http"`, "", node("default", "private")},
+		{"missing, without any", "public", `missing host network "public" for port "http"`, "", node()},
+	} {
+		ports := []drover.Port{{Label: "http", HostNetwork: c.network}}
+		for _, g := range []*drover.TaskGroup{
+			{Networks: []*drover.NetworkResource{{DynamicPorts: ports}}},
+			{Networks: []*drover.NetworkResource{{ReservedPorts: ports}}},
+			{Tasks: []*drover.Task{{Resources: &drover.Resources{Networks: []*drover.NetworkResource{{DynamicPorts: ports}}}}}},
+		} {
+			require.Equal(t, c.want, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(c.node, -1), c.name)
+			require.Equal(t, c.want, Lacks(&drover.Job{}, g, c.node, nil), c.name)
+		}
+		require.Equal(t, c.address, HostAddress(c.node, c.network), c.name)
+	}
+}
