@@ -33,16 +33,62 @@ func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Namespaces}, "Namespace", find)
 }
 
+// namespaceBody is a namespace with what Nomad's has beside, which nobody here would heed.
+type namespaceBody struct {
+	drover.Namespace
+	Capabilities struct {
+		EnabledTaskDrivers, DisabledTaskDrivers, EnabledNetworkModes, DisabledNetworkModes []string
+	}
+	NodePoolConfiguration, VaultConfiguration, ConsulConfiguration choice
+	RequiredExtraClaims, OptionalExtraClaims                       map[string]string
+}
+
+// choice is which of several things jobs of a namespace may use.
+type choice struct {
+	Default         string
+	Allowed, Denied []string
+}
+
+// free reports whether everything may be used: Nomad's own answers carry such a choice.
+func (c choice) free() bool {
+	return (c.Default == "" || c.Default == drover.DefaultNodePool) && len(c.Allowed)+len(c.Denied) == 0
+}
+
+// unheeded refuses what restricts a namespace in Nomad and would not here. Errors: NotImplemented, with the field.
+func (b *namespaceBody) unheeded() error {
+	c := b.Capabilities
+	for _, part := range []struct {
+		name  string
+		given bool
+	}{
+		{"Quota", b.Quota != ""},
+		{"Capabilities", len(c.EnabledTaskDrivers)+len(c.DisabledTaskDrivers)+len(c.EnabledNetworkModes)+len(c.DisabledNetworkModes) > 0},
+		{"NodePoolConfiguration", !b.NodePoolConfiguration.free()},
+		{"VaultConfiguration", !b.VaultConfiguration.free()},
+		{"ConsulConfiguration", !b.ConsulConfiguration.free()},
+		{"RequiredExtraClaims", len(b.RequiredExtraClaims) > 0},
+		{"OptionalExtraClaims", len(b.OptionalExtraClaims) > 0},
+	} {
+		if part.given {
+			return drover.Errorf(drover.NotImplemented, "namespace %q: %s is not supported: nothing would be restricted by it", b.Name, part.name)
+		}
+	}
+	return nil
+}
+
 // upsertNamespace answers PUT /v1/namespace and PUT /v1/namespace/NAME.
 func (f *face) upsertNamespace(w http.ResponseWriter, r *http.Request) error {
-	var n drover.Namespace
-	if err := httpapi.DecodeJSON(r, &n); err != nil {
+	var b namespaceBody
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
-	if name := r.PathValue("name"); name != "" && n.Name != name {
+	if name := r.PathValue("name"); name != "" && b.Name != name {
 		return drover.Errorf(drover.Invalid, "Namespace name does not match request path")
 	}
-	o, err := f.Intake.UpsertNamespace(r.Context(), &n)
+	if err := b.unheeded(); err != nil {
+		return err
+	}
+	o, err := f.Intake.UpsertNamespace(r.Context(), &b.Namespace)
 	if err != nil {
 		return err
 	}

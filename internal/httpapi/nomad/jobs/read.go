@@ -165,7 +165,7 @@ func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) er
 	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
 }
 
-// jobActions answers GET /v1/job/ID/actions with the actions of all tasks. None of them can be run.
+// jobActions answers GET /v1/job/ID/actions with a list of the actions of all tasks. None of them can be run.
 func (f *face) jobActions(w http.ResponseWriter, r *http.Request, id string) error {
 	job := f.State.Snapshot().Job(answer.Namespace(r), id)
 	if job == nil {
@@ -180,7 +180,7 @@ func (f *face) jobActions(w http.ResponseWriter, r *http.Request, id string) err
 			}
 		}
 	}
-	return f.Reply(w, r, struct{ Actions []action }{list})
+	return f.Reply(w, r, list)
 }
 
 // ofJob is the row of the job that a request asks for, in a table whose rows are jobs'.
