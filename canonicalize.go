@@ -83,11 +83,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 		optional.DefaultPointer(&s.Min, int64(*g.Count))
 		optional.Default(&s.Type, "horizontal")
 	}
-	for _, n := range g.Networks {
-		if n != nil {
-			optional.Default(&n.Mode, "host")
-		}
-	}
+	canonicalizeNetworks(g.Networks)
 	for _, t := range g.Tasks {
 		if t != nil {
 			t.canonicalize(g)
@@ -238,6 +234,9 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	if t.LogConfig == nil {
 		t.LogConfig = &LogConfig{}
 	}
+	if e := t.LogConfig.Enabled; e != nil {
+		t.LogConfig.Disabled, t.LogConfig.Enabled = !*e, nil
+	}
 	optional.Default(&t.LogConfig.MaxFiles, 10)
 	optional.Default(&t.LogConfig.MaxFileSizeMB, 10)
 	if t.Resources == nil {
@@ -247,6 +246,7 @@ func (t *Task) canonicalize(g *TaskGroup) {
 		optional.Default(&t.Resources.CPU, 100)
 	}
 	optional.Default(&t.Resources.MemoryMB, 300)
+	canonicalizeNetworks(t.Resources.Networks)
 	for _, d := range t.Resources.Devices {
 		if d != nil {
 			optional.Default(&d.Count, 1)
@@ -289,6 +289,14 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	for _, m := range t.VolumeMounts {
 		if m != nil {
 			optional.Default(&m.PropagationMode, "private")
+		}
+	}
+}
+
+func canonicalizeNetworks(list []*NetworkResource) {
+	for _, n := range list {
+		if n != nil {
+			optional.Default(&n.Mode, "host")
 		}
 	}
 }

@@ -30,6 +30,8 @@ type TaskGroup struct {
 
 	// Pool makes the group a warm pool: the scheduler keeps Pool.Size unclaimed live allocations. Ours, not Nomad's.
 	Pool *WarmPool `json:",omitempty"`
+
+	Consul map[string]any `json:",omitempty" codec:"-"` // Nomad's, refused
 }
 
 // LostAfter is how long allocations of the group stay unknown when their node is not heard of, before they are lost;
@@ -88,6 +90,7 @@ type VolumeRequest struct {
 	AccessMode     string
 	AttachmentMode string
 	PerAlloc       bool
+	MountOptions   map[string]any `json:",omitempty" codec:"-"` // Nomad's, refused
 }
 
 // VolumeMount mounts a group's volume into a task.
@@ -130,4 +133,11 @@ type Service struct {
 	Checks      []map[string]any
 	Weights     map[string]any
 	Connect     map[string]any
+
+	// What follows is Consul's: it is read to be seen, and not stored.
+
+	EnableTagOverride bool              `json:",omitempty" codec:"-"`
+	TaggedAddresses   map[string]string `json:",omitempty" codec:"-"`
+	Identity          *WorkloadIdentity `json:",omitempty" codec:"-"`
+	Kind              string            `json:",omitempty" codec:"-"`
 }

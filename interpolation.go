@@ -1,6 +1,7 @@
 package drover
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,9 +39,9 @@ func envName(ref string) string {
 	return ref
 }
 
-// unknownRoot returns the root of a reference that nothing will ever resolve, such as ${nodes.x}. A word alone may be a
-// variable of the machine's; what is no name at all (a shell's ${X:-1}) is left as it is.
-func unknownRoot(ref string) string {
+// foreignRoot returns the root of a reference that no node will ever resolve, such as ${nodes.x}. A word alone may be a
+// variable of the task's; what is no name at all (a shell's ${X:-1}) is left as it is.
+func foreignRoot(ref string) string {
 	root, rest, dotted := strings.Cut(ref, ".")
 	plain := func(r rune) bool {
 		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
@@ -55,75 +56,86 @@ func unknownRoot(ref string) string {
 	return root
 }
 
-// validateInterpolation reports references to unknown things, and variables that need each other.
-func (t *Task) validateInterpolation(v *report, at string) {
+// unresolvable says which references of the task no node can resolve, a sentence each: they stay as they are written.
+func (t *Task) unresolvable(at string) (out []string) {
+	look := func(at, text string) {
+		for _, ref := range References(text) {
+			if root := foreignRoot(ref); root != "" {
+				out = append(out, fmt.Sprintf("%s: ${%s} stays as it is: there is no %q; known are attr, node, meta, env and NOMAD_…", at, ref, root))
+			}
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.Env)) {
-		v.interpolated(at+".Env["+key+"]", t.Env[key])
+		look(at+": env "+key, t.Env[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Meta)) {
-		v.interpolated(at+".Meta["+key+"]", t.Meta[key])
+		look(at+": meta "+key, t.Meta[key])
 	}
-	v.interpolatedIn(at+".Config", t.Config)
-	if ring := envCycle(t.Env); len(ring) > 0 {
+	texts(at+": config", t.Config, look)
+	return out
+}
+
+// texts calls f with each text in a driver's configuration, and where it stands.
+func texts(at string, value any, f func(at, text string)) {
+	switch value := value.(type) {
+	case string:
+		f(at, value)
+	case []any:
+		for _, one := range value {
+			texts(at, one, f)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			texts(at+"."+key, value[key], f)
+		}
+	}
+}
+
+// validateEnv reports variables that need each other.
+func (t *Task) validateEnv(v *report, at string) {
+	if _, ring := envOrder(t.Env); len(ring) > 0 {
 		v.Addf(at+".Env", "the variables %s need each other: what they are can't be found out", strings.Join(ring, ", "))
 	}
 }
 
-// interpolated reports references in the text that nothing can resolve. Names without a dot are left alone, because
-// they may be variables of the machine.
-func (v *report) interpolated(at, text string) {
-	for _, ref := range References(text) {
-		if root := unknownRoot(ref); root != "" {
-			v.Addf(at, "${%s}: there is no %q; known are attr, node, meta, env and NOMAD_… (write $${ for the characters themselves)", ref, root)
-		}
-	}
+// EnvOrder lists the variables in an order in which each comes behind those that it refers to.
+func EnvOrder(env map[string]string) []string {
+	order, _ := envOrder(env)
+	return order
 }
 
-// interpolatedIn looks at the texts of a driver's configuration.
-func (v *report) interpolatedIn(at string, value any) {
-	switch value := value.(type) {
-	case string:
-		v.interpolated(at, value)
-	case []any:
-		for _, one := range value {
-			v.interpolatedIn(at, one)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			v.interpolatedIn(at+"."+key, value[key])
-		}
-	}
-}
-
-// envCycle returns variables that refer to each other in a ring. One that refers to itself does not count: it extends
-// the machine's (PATH = "/opt/bin:${PATH}").
-func envCycle(env map[string]string) []string {
+// envOrder is EnvOrder, and returns variables that refer to each other in a ring. One that refers to itself does not
+// count: it extends what the task had before (PATH = "/opt/bin:${PATH}").
+func envOrder(env map[string]string) (order, ring []string) {
 	const fresh, open, done = 0, 1, 2
 	state := map[string]int{}
-	var path, ring []string
+	var path []string
 	var visit func(name string)
 	visit = func(name string) {
 		state[name] = open
 		path = append(path, name)
 		for _, ref := range References(env[name]) {
 			next := envName(ref)
-			if _, own := env[next]; !own || next == name || len(ring) > 0 {
+			if _, own := env[next]; !own || next == name {
 				continue
 			}
 			switch state[next] {
 			case fresh:
 				visit(next)
 			case open:
-				ring = slices.Clone(path[slices.Index(path, next):])
+				if len(ring) == 0 {
+					ring = slices.Clone(path[slices.Index(path, next):])
+				}
 			}
 		}
 		path = path[:len(path)-1]
 		state[name] = done
+		order = append(order, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if state[name] == fresh && len(ring) == 0 {
+		if state[name] == fresh {
 			visit(name)
 		}
 	}
-	return ring
+	return order, ring
 }

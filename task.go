@@ -34,6 +34,14 @@ type Task struct {
 	Identity        *WorkloadIdentity
 	Identities      []*WorkloadIdentity
 	Actions         []*Action
+
+	// What follows is Nomad's and refused: it is read to be seen, and never stored.
+
+	Vault           map[string]any   `json:",omitempty" codec:"-"`
+	Consul          map[string]any   `json:",omitempty" codec:"-"`
+	CSIPluginConfig map[string]any   `json:",omitempty" codec:"-"`
+	Secrets         []map[string]any `json:",omitempty" codec:"-"`
+	Schedule        map[string]any   `json:",omitempty" codec:"-"`
 }
 
 // Lifecycle hooks.
@@ -54,6 +62,8 @@ type LogConfig struct {
 	MaxFiles      int // default 10
 	MaxFileSizeMB int // default 10
 	Disabled      bool
+	// Enabled is another word for Disabled in what is registered; Canonicalize makes that of it.
+	Enabled *bool `json:",omitempty" codec:"-"`
 }
 
 // DispatchPayloadConfig names the file that gets a dispatched job's payload.
@@ -103,7 +113,7 @@ type ChangeScript struct {
 	RunOnFirstRender bool
 }
 
-// WorkloadIdentity is accepted and stored; no token is made for it, of which Job.IgnoredBlocks warns.
+// WorkloadIdentity is accepted and stored; no token is made for it, of which Job.Warnings warns.
 type WorkloadIdentity struct {
 	Name         string
 	Audience     []string
@@ -114,6 +124,7 @@ type WorkloadIdentity struct {
 	Filepath     string
 	ServiceName  string
 	TTL          time.Duration
+	ExtraClaims  []string `json:",omitempty" codec:"-"` // not stored
 }
 
 // Action is a named command of a task.

@@ -57,6 +57,9 @@ func nameOr(name string, i int) string {
 	return name
 }
 
+// inAllocation reports whether a path from the task's folder stays in that of the allocation: "../alloc/x" does.
+func inAllocation(p string) bool { return staysInside("task/" + p) }
+
 // staysInside reports whether a relative path with interpolation cannot climb out of its folder. Absolute paths are
 // taken as relative to the folder, as Nomad does.
 func staysInside(p string) bool {

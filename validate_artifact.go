@@ -13,7 +13,7 @@ func validateArtifacts(v *report, at string, list []*TaskArtifact) {
 			continue
 		}
 		v.Check(a.GetterSource != "", where+".GetterSource", "must be set")
-		v.Check(staysInside(a.RelativeDest), where+".RelativeDest", "must not leave the task's folder, got %q", a.RelativeDest)
+		v.Check(inAllocation(a.RelativeDest), where+".RelativeDest", "must not leave the allocation's folder, got %q", a.RelativeDest)
 		v.Check(a.GetterMode == "any" || a.GetterMode == "file" || a.GetterMode == "dir", where+".GetterMode",
 			"must be any, file or dir, got %q", a.GetterMode)
 	}

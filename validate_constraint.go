@@ -42,6 +42,16 @@ func validateConstraints(v *report, at string, list []*Constraint) {
 	}
 }
 
+// interpolated reports references that no node can resolve: nothing would ever match. Names without a dot are left
+// alone.
+func (v *report) interpolated(at, text string) {
+	for _, ref := range References(text) {
+		if root := foreignRoot(ref); root != "" {
+			v.Addf(at, "${%s}: there is no %q; known are attr, node, meta, env and NOMAD_…", ref, root)
+		}
+	}
+}
+
 // validateAffinities checks operands and weights. A negative weight is an aversion; the distinct operands only
 // constrain.
 func validateAffinities(v *report, at string, list []*Affinity) {

@@ -46,7 +46,7 @@ func TestFaultsOfANetwork(t *testing.T) {
 	refused(t, JobTypeService, ofGroup, []fault{
 		{`{"Networks": [{"Mode": "host"}, {"Mode": "host"}]}`, "job.group[g].Networks: only one network a group, got 2"},
 		{`{"Networks": [null]}`, "job.group[g].Networks[0]: must not be null"},
-		{`{"Networks": [{"Mode": "macvlan"}]}`, `job.group[g].Networks.Mode: must be host, bridge, none or cni/NAME, got "macvlan"`},
+		{`{"Networks": [{"Mode": "macvlan"}]}`, `job.group[g].Networks.Mode: must be host, bridge or none, got "macvlan"`},
 		{ports(``, `{"Value": 1}`), "job.group[g].Networks: a port has no label"},
 		{ports(``, `{"Label": "http", "Value": -1}`), "job.group[g].port[http].Value: must be from 1 to 65535, got -1"},
 		{ports(``, `{"Label": "http", "To": 65536}`), "job.group[g].port[http].To: must be from -1 to 65535, got 65536"},

@@ -16,8 +16,10 @@ func validateNetworks(v *report, at string, networks []*NetworkResource) {
 			v.Addf(fmt.Sprintf("%s.Networks[%d]", at, i), "must not be null")
 			continue
 		}
-		v.Check(n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none" || strings.HasPrefix(n.Mode, "cni/"), at+".Networks.Mode",
-			"must be host, bridge, none or cni/NAME, got %q", n.Mode)
+		cni := strings.HasPrefix(n.Mode, "cni/")
+		v.Check(!cni, at+".Networks.Mode", "%s is not supported: Drover has no CNI: use mode bridge", n.Mode)
+		v.Check(cni || n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none", at+".Networks.Mode",
+			"must be host, bridge or none, got %q", n.Mode)
 		for _, p := range append(append([]Port{}, n.ReservedPorts...), n.DynamicPorts...) {
 			where := fmt.Sprintf("%s.port[%s]", at, p.Label)
 			v.Check(p.Label != "", at+".Networks", "a port has no label")

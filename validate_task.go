@@ -20,7 +20,7 @@ func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	t.RestartPolicy.validate(v, at+".RestartPolicy")
 	t.Resources.validate(v, at+".Resources")
 	t.validateLogs(v, g, at+".LogConfig")
-	t.validateInterpolation(v, at)
+	t.validateEnv(v, at)
 	if l := t.Lifecycle; l != nil {
 		switch l.Hook {
 		case HookPrestart, HookPoststart, HookPoststop:

@@ -21,7 +21,7 @@ func validateTemplates(v *report, at string, list []*Template) {
 func (m *Template) validate(v *report, at string) {
 	v.Check((m.SourcePath == "") != (m.EmbeddedTmpl == ""), at, "needs either SourcePath or EmbeddedTmpl")
 	v.Check(m.DestPath != "", at+".DestPath", "must be set")
-	v.Check(staysInside(m.DestPath), at+".DestPath", "must not leave the task's folder, got %q", m.DestPath)
+	v.Check(inAllocation(m.DestPath), at+".DestPath", "must not leave the allocation's folder, got %q", m.DestPath)
 	switch m.ChangeMode {
 	case "restart", "noop", "script":
 	case "signal":

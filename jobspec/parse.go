@@ -84,6 +84,8 @@ type decoder struct {
 	// ctx has the functions, var and local; within a dynamic block it is a child with the iterator.
 	ctx   *hcl.EvalContext
 	diags hcl.Diagnostics
+	// inside counts the interpolations around what is being evaluated.
+	inside int
 
 	outline *outline // set by Words, which asks for what fill would take
 }

@@ -149,7 +149,10 @@ func TestParseReportsEveryFaultWithItsPlace(t *testing.T) {
 		"unset":      {"variable \"v\" {}\njob \"a\" {}", "was not given"},
 		"cycle":      {"locals {\n a = local.b\n b = local.a\n}\njob \"a\" {}", "depends on itself"},
 		"unknown fn": {"job \"a\" { name = nope(1) }", "nope"},
-		"root":       {"job \"a\" { name = \"${thing.x}\" }", "thing"},
+		"no quotes":  {"job \"a\" { name = thing }", "There is no variable named \"thing\""},
+		"variable":   {"job \"a\" { name = \"${var.thing}\" }", "thing"},
+		"local":      {"job \"a\" { name = \"${local.thing}\" }", "thing"},
+		"splat":      {"job \"a\" { name = \"${thing.*.x}\" }", "Unsupported attribute"},
 	} {
 		_, err := Parse([]byte(c.text), Options{})
 		require.ErrorContains(t, err, c.want, name)

@@ -24,9 +24,7 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 		"template":   list(&t.Templates, d.tmpl),
 		"resources":  one(d, &t.Resources, d.resources),
 		"logs": one(d, &t.LogConfig, func(b *hclsyntax.Body, l *drover.LogConfig) {
-			// Files may say enabled as well; it is accepted and has no effect, only disabled has.
-			var enabled *bool
-			d.fill(b, attrs{"max_files": &l.MaxFiles, "max_file_size": &l.MaxFileSizeMB, "disabled": &l.Disabled, "enabled": &enabled}, nil)
+			d.fill(b, attrs{"max_files": &l.MaxFiles, "max_file_size": &l.MaxFileSizeMB, "disabled": &l.Disabled, "enabled": &l.Enabled}, nil)
 		}),
 		"lifecycle": one(d, &t.Lifecycle, func(b *hclsyntax.Body, l *drover.TaskLifecycle) {
 			d.fill(b, attrs{"hook": &l.Hook, "sidecar": &l.Sidecar}, nil)
@@ -44,17 +42,29 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 			d.labelled(b, func(name string) { a.Name = name })
 			d.fill(b.Body, attrs{"command": &a.Command, "args": &a.Args}, nil)
 		}),
-		"identity": list(&t.Identities, func(b *hclsyntax.Block, w *drover.WorkloadIdentity) {
-			d.fill(b.Body, attrs{
-				"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
-				"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL,
-			}, nil)
-		}),
-		"scaling": list(&t.ScalingPolicies, func(b *hclsyntax.Block, s *drover.ScalingPolicy) { d.scaling(b.Body, s) }),
-		"vault":   d.refuse("Drover has no Vault integration: use templates or env."),
-		"consul":  d.refuse("Drover has no Consul integration."),
+		"identity":   func(b *hclsyntax.Block) { d.identity(b, t) },
+		"scaling":    list(&t.ScalingPolicies, func(b *hclsyntax.Block, s *drover.ScalingPolicy) { d.scaling(b.Body, s) }),
+		"vault":      d.refuse("Drover has no Vault integration: use templates or env."),
+		"consul":     d.refuse("Drover has no Consul integration."),
+		"csi_plugin": d.refuse("Drover has no CSI."),
+		"secret":     d.refuse("Secret providers are not asked: use templates or env."),
+		"schedule":   d.refuse("Tasks are not paused by a schedule: use a periodic job."),
 	})
 	return t
+}
+
+// identity decodes an identity block. The one without a name, or with the name default, is Nomad's own.
+func (d *decoder) identity(b *hclsyntax.Block, t *drover.Task) {
+	w := &drover.WorkloadIdentity{}
+	d.fill(b.Body, attrs{
+		"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
+		"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL,
+	}, nil)
+	if w.Name == "" || w.Name == "default" {
+		t.Identity = w
+	} else {
+		t.Identities = append(t.Identities, w)
+	}
 }
 
 // artifact decodes what is downloaded before a task starts. The names of the keys are Nomad's, those of the fields its

@@ -12,15 +12,12 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// value evaluates an expression; interpolations that are the node's matter stay as text.
+// value evaluates an expression. What the file does not know is the node's matter and stays as text, see reference.
 func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 	switch e := expr.(type) {
 	// This is a text that is one interpolation, "${x}", and has the type of x.
 	case *hclsyntax.TemplateWrapExpr:
-		if d.runtime(e.Wrapped) {
-			return d.literal(e.Wrapped)
-		}
-		return d.value(e.Wrapped)
+		return d.part(e.Wrapped)
 	case *hclsyntax.TemplateExpr:
 		return d.template(e)
 	case *hclsyntax.TupleConsExpr:
@@ -33,15 +30,27 @@ func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 		return d.object(e)
 	case *hclsyntax.ParenthesesExpr:
 		return d.value(e.Expression)
-	case *hclsyntax.ScopeTraversalExpr:
-		if d.runtime(e) {
-			return d.literal(e)
-		}
 	case *hclsyntax.FunctionCallExpr:
 		return d.call(e)
+	case *hclsyntax.ScopeTraversalExpr:
+		// A word without quotes is a text whose quotes were forgotten: HCL says that there is no such variable.
+		if d.inside == 0 && len(e.Traversal) == 1 && !isNodes(e.Traversal.RootName()) {
+			return d.evaluate(e, d.ctx)
+		}
 	}
-	// HCL evaluates all other expressions. A reference to the node within one is an unknown variable to it.
-	v, diags := expr.Value(d.ctx)
+	return d.evaluate(expr, d.scope(expr))
+}
+
+// part evaluates what stands between "${" and "}".
+func (d *decoder) part(expr hclsyntax.Expression) cty.Value {
+	d.inside++
+	defer func() { d.inside-- }()
+	return d.value(expr)
+}
+
+// evaluate has HCL evaluate an expression, and keeps what it complains of.
+func (d *decoder) evaluate(expr hclsyntax.Expression, scope *hcl.EvalContext) cty.Value {
+	v, diags := expr.Value(scope)
 	d.diags = append(d.diags, diags...)
 	return v
 }
@@ -61,9 +70,7 @@ func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
 	f, known := d.function(e.Name)
 	// HCL reports an unknown function, expands a last argument with "...", and hands expressions on unevaluated.
 	if !known || e.ExpandFinal || takesExpressions(f) {
-		v, diags := e.Value(d.ctx)
-		d.diags = append(d.diags, diags...)
-		return v
+		return d.evaluate(e, d.scope(e))
 	}
 	args := make([]cty.Value, len(e.Args))
 	for i, a := range e.Args {
@@ -101,47 +108,12 @@ func takesExpressions(f function.Function) bool {
 	})
 }
 
-// runtime reports whether the expression reads what only the node knows.
-func (d *decoder) runtime(expr hclsyntax.Expression) bool {
-	vars := expr.Variables()
-	if len(vars) == 0 {
-		return false
-	}
-	for _, t := range vars {
-		root := t.RootName()
-		known := false
-		// A name of the file, such as an iterator called node, hides the node's.
-		for ctx := d.ctx; ctx != nil; ctx = ctx.Parent() {
-			if _, ok := ctx.Variables[root]; ok {
-				known = true
-			}
-		}
-		if known {
-			return false
-		}
-		switch root {
-		case "attr", "node", "meta", "env", "device":
-		default:
-			if !strings.HasPrefix(root, "NOMAD_") && !strings.HasPrefix(root, "DROVER_") {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// literal returns the source text of the expression as an interpolation, which the node evaluates when it has the
-// values.
-func (d *decoder) literal(expr hclsyntax.Expression) cty.Value {
-	return cty.StringVal("${" + string(expr.Range().SliceBytes(d.src)) + "}")
-}
-
 // template joins the parts of a quoted text, each evaluated by itself: some may be the node's and stay as written. The
 // result is unknown if a part is, and that part's error was reported.
 func (d *decoder) template(e *hclsyntax.TemplateExpr) cty.Value {
 	var b strings.Builder
 	for _, part := range e.Parts {
-		v := d.value(part)
+		v := d.part(part)
 		if !v.IsKnown() {
 			return cty.DynamicVal
 		}

@@ -45,7 +45,7 @@ func TestExampleJobsAreValid(t *testing.T) {
 		require.NoError(t, err)
 		job.Canonicalize()
 		require.NoError(t, job.Validate(), path)
-		require.Empty(t, job.IgnoredBlocks(), path)
+		require.Empty(t, job.Warnings(), path)
 	}
 }
 

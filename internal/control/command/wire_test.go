@@ -44,7 +44,9 @@ func filled(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
-			filled(v.Field(i), n)
+			if v.Type().Field(i).Tag.Get("codec") != "-" { // it is not written
+				filled(v.Field(i), n)
+			}
 		}
 	case reflect.Interface:
 		v.Set(reflect.ValueOf("any"))

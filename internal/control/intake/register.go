@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,6 +34,7 @@ func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
 	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
 		return nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
+	j.ForgetUnstored()
 	old := s.Job(j.Namespace, j.ID)
 	if err := checkUpdate(old, j); err != nil {
 		return nil, err
@@ -135,7 +137,7 @@ func (in *Intake) registering(j *drover.Job, r registration) (c *command.Registe
 	c = &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	// Warnings are for the author of a job file; nobody reads those of a launch or a scaling.
 	if r.by == drover.TriggerJobRegister {
-		warnings = j.IgnoredBlocks()
+		warnings = cmp.Or(r.Job, j).Warnings() // as it was given: some of what they are about is not stored
 	}
 	if r.Submission != nil && r.Submission.Source != "" {
 		kept, warning := in.keepable(r.Submission)

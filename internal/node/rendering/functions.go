@@ -21,8 +21,8 @@ func functions(env map[string]string, b *budget) template.FuncMap {
 			}
 			return d
 		},
-		"keyOrDefault": func(_, d string) string { return d },
-		"key":          unavailable("key"), "secret": unavailable("secret"), "service": unavailable("service"),
+		"key": unavailable("key"), "keyOrDefault": unavailable("keyOrDefault"),
+		"secret": unavailable("secret"), "service": unavailable("service"),
 		"nomadVar": unavailable("nomadVar"), "nomadService": unavailable("nomadService"),
 		"toUpper":    func(s string) (string, error) { return b.text(strings.ToUpper(s)) },
 		"toLower":    func(s string) (string, error) { return b.text(strings.ToLower(s)) },

@@ -44,18 +44,18 @@ type Input struct {
 	Dirs  driver.Dirs
 }
 
-// Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins.
+// Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins. Variables of the env
+// may use each other.
 func Build(in Input) *Env {
 	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node), made: new(atomic.Int64)}
 	e.identity(in)
 	e.limits(in)
 	e.ports(in)
 	e.meta(in)
-	own := make(map[string]string, len(in.Task.Env))
-	for _, k := range slices.Sorted(maps.Keys(in.Task.Env)) {
-		own[cleanKey(e.Replace(k))] = e.Replace(in.Task.Env[k])
+	for _, k := range drover.EnvOrder(in.Task.Env) {
+		value := e.Replace(in.Task.Env[k])
+		e.vars[cleanKey(e.Replace(k))] = value
 	}
-	maps.Copy(e.vars, own)
 	return e
 }
 

@@ -41,7 +41,7 @@ func input() Input {
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"A": "3-r7", "B": "web", "C": "${A}",
+		"A": "3-r7", "B": "web", "C": "3-r7",
 		"NOMAD_ADDR_http_1": "10.0.0.1:20001", "NOMAD_HOST_ADDR_http_1": "10.0.0.1:20001", "NOMAD_IP_http_1": "10.0.0.1",
 		"NOMAD_HOST_IP_http_1": "10.0.0.1",
 		"NOMAD_PORT_http_1":    "80", "NOMAD_ALLOC_PORT_http_1": "80", "NOMAD_HOST_PORT_http_1": "20001",

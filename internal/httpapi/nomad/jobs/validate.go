@@ -22,7 +22,7 @@ func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		ValidationErrors      []string
 		Error                 string
 		Warnings              string
-	}{Warnings: strings.Join(b.Job.IgnoredBlocks(), "; ")}
+	}{Warnings: strings.Join(b.Job.Warnings(), "; ")}
 	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		found = append(found, err)

@@ -1,0 +1,110 @@
+package drover
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	j := &Job{TaskGroups: []*TaskGroup{nil, {
+		Name: "g", Services: []*Service{{}, {}},
+		Tasks: []*Task{
+			nil,
+			{Name: "a", Services: []*Service{{}}, Identities: []*WorkloadIdentity{{}}},
+			{Name: "b", Identity: &WorkloadIdentity{}, Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
+			{Name: "c", Config: map[string]any{"args": []any{"${nope.y}", "${X:-1.0}"}}},
+		},
+	}}}
+	require.Equal(t, []string{
+		`task "b": env A: ${nodes.x} stays as it is: there is no "nodes"; known are attr, node, meta, env and NOMAD_…`,
+		`task "c": config.args: ${nope.y} stays as it is: there is no "nope"; known are attr, node, meta, env and NOMAD_…`,
+		"job.group[g].Services has no effect: services are not registered or checked",
+		"job.group[g].task[a].Identities has no effect: no tokens are made for workloads",
+		"job.group[g].task[a].Services has no effect: services are not registered or checked",
+		"job.group[g].task[b].Identity has no effect: no tokens are made for workloads",
+	}, j.Warnings())
+}
+
+// whole is a valid job with one of each block.
+func whole() *Job {
+	j := valid()
+	g := j.TaskGroups[0]
+	g.Services = nil
+	g.Volumes = map[string]*VolumeRequest{"v": {Type: "host", Source: "s"}}
+	t := g.Tasks[0]
+	t.VolumeMounts = []*VolumeMount{{Volume: "v", Destination: "/v"}}
+	t.Artifacts = []*TaskArtifact{{GetterSource: "http://x"}}
+	t.Templates = []*Template{{EmbeddedTmpl: "x", DestPath: "x"}}
+	t.Resources.Networks = []*NetworkResource{{}}
+	j.Canonicalize()
+	return j
+}
+
+// What is in a table is said when it is given, and nothing is said of a job that has none of it.
+func TestUnheededPartsAreSaid(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, whole().Validate())
+	require.Empty(t, whole().Warnings())
+	for _, u := range AllUnheeded() {
+		j := whole()
+		give(t, reflect.ValueOf(j), strings.Split(u.Path, "."))
+		j.Canonicalize()
+		name := u.Path[strings.LastIndexByte(u.Path, '.')+1:]
+		if u.Refused {
+			require.ErrorContains(t, j.Validate(), name+": is not supported: "+u.Why, u.Path)
+			continue
+		}
+		if !strings.HasSuffix(u.Path, ".Services") { // an empty one
+			require.NoError(t, j.Validate(), u.Path)
+		}
+		require.Contains(t, strings.Join(j.Warnings(), "\n"), name+" has no effect: "+u.Why, u.Path)
+	}
+}
+
+// give sets the field at the end of the path to something.
+func give(t *testing.T, v reflect.Value, path []string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		give(t, v.Elem(), path)
+	case reflect.Slice:
+		if len(path) == 0 || v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		if len(path) > 0 {
+			give(t, v.Index(0), path)
+		}
+	case reflect.Map:
+		if len(path) == 0 {
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("x"), reflect.Zero(v.Type().Elem()))
+			return
+		}
+		give(t, v.MapIndex(v.MapKeys()[0]), path)
+	case reflect.Struct:
+		if len(path) == 0 { // all that the block can have
+			for i := range v.NumField() {
+				give(t, v.Field(i), nil)
+			}
+			return
+		}
+		f := v.FieldByName(path[0])
+		require.True(t, f.IsValid(), path)
+		give(t, f, path[1:])
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Uint64:
+		v.SetUint(7)
+	default:
+		v.SetInt(7)
+	}
+}
