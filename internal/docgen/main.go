@@ -21,6 +21,7 @@ func pages(root string) (map[string]string, error) {
 		"http-api.md":      nativeAPI,
 		"errors.md":        errorCodes,
 		"nomad.md":         nomadCompatibility,
+		"rights.md":        neededRights,
 	} {
 		text, err := write(root)
 		if err != nil {

@@ -109,7 +109,7 @@ func TestPagesAreWritten(t *testing.T) {
 	t.Parallel()
 	all, err := pages(root)
 	require.NoError(t, err)
-	require.Len(t, all, 5)
+	require.Len(t, all, 6)
 	for path, text := range all {
 		require.True(t, strings.HasPrefix(text, notice), "%s begins with who wrote it", path)
 		require.Contains(t, text, "\n# ", "%s has a title", path)

@@ -145,7 +145,7 @@ func TestGuardStandsBeforeTheRoutes(t *testing.T) {
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	now := &stopped{now: time.Unix(1e9, 0)}
 	cfg.Clock = now
-	h := Handler(cfg, testFace{{Pattern: "/", Open: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	h := Handler(cfg, testFace{{Pattern: "/", Need: Nothing, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		require.Empty(t, r.Header["Origin"], "what follows need not look again")
 		return nil
 	}}})

@@ -19,9 +19,10 @@ import (
 type Config struct {
 	Logger *slog.Logger // required
 	Clock  clock.Clock  // required
-	// Authorize decides about a request's token ("" = none sent): nil or drover.Unauthorized / drover.Forbidden.
-	// A nil Authorize lets everyone in.
-	Authorize func(token string) error
+	// Resolver says who has a request's token ("" = none sent), and what they may do; nil: everybody may do everything.
+	Resolver Resolver
+	// ServersDecide is set for an agent without server: it lets in what a server asks it, which decided about that.
+	ServersDecide bool
 	// Guard stands before all routes; nil means that of a zero GuardConfig.
 	Guard *Guard
 	// MaxBody bounds request bodies in bytes where a route does not say otherwise; default 10 MiB.
@@ -99,7 +100,7 @@ type path struct {
 // methods.
 func newPath(s *shared, face Face, compress func(http.Handler) http.HandlerFunc) *path {
 	p := &path{byMethod: map[string]*endpoint{}}
-	p.others = newEndpoint(s, face, Route{Open: true, Where: Here, Handle: p.notAllowed}, compress)
+	p.others = newEndpoint(s, face, Route{Need: Nothing, Where: Here, Handle: p.notAllowed}, compress)
 	return p
 }
 
@@ -193,10 +194,17 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// run checks the token before anything else is spent on the request. A stream takes one of MaxStreams places for as
-// long as it lasts; none left is RateLimited. A body that is announced as too large is refused before it is read.
-func (e *endpoint) run(w *response, r *http.Request) error {
-	if err := e.authorize(r); err != nil {
+// run decides about the request before anything else is spent on it, where this agent answers: where another may, that one decides. A
+// stream takes one of MaxStreams places for as long as it lasts; none left is RateLimited. A body that is announced as too large is refused
+// before it is read.
+func (e *endpoint) run(w *response, r *http.Request) (err error) {
+	here := e.Relay == nil || e.route.Where.Place == AtHere
+	if here {
+		r, err = e.decide(r)
+	} else {
+		err = e.refuseEarly(r)
+	}
+	if err != nil {
 		return err
 	}
 	if e.route.Stream {
@@ -214,17 +222,24 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
-	if e.Relay != nil && e.route.Where.Place != AtHere {
+	if !here {
 		if done, err := e.Relay.Elsewhere(w, r, e.route.Where); done || err != nil {
 			return err
 		}
+		if r, err = e.decide(r); err != nil {
+			return err
+		}
+	}
+	if e.route.Stream {
+		var end func()
+		r, end = e.lasting(r)
+		defer end()
 	}
 	if e.route.Raw != nil {
 		e.route.Raw(w, r)
 		return nil
 	}
-	err := e.route.Handle(w, r)
-	if err != nil {
+	if err = e.route.Handle(w, r); err != nil {
 		refuse(w, r, e.route.Where, err)
 	}
 	return err
@@ -236,18 +251,6 @@ func (e *endpoint) bodyLimit() int64 {
 		return e.route.MaxBody
 	}
 	return e.MaxBody
-}
-
-// authorize checks the token as the face finds it, else as Nomad's clients send it. Open routes and servers without
-// tokens let everybody in.
-func (e *endpoint) authorize(r *http.Request) error {
-	if e.Authorize == nil || e.route.Open {
-		return nil
-	}
-	if f, ok := e.face.(TokenFace); ok {
-		return e.Authorize(f.Token(r))
-	}
-	return e.Authorize(Token(r))
 }
 
 // fail writes err, or cuts the connection if the answer has begun.

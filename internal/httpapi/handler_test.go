@@ -202,13 +202,13 @@ func TestFailureAfterTheBeginCutsTheConnection(t *testing.T) {
 func TestTokensAndStreams(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
-	cfg.Authorize = OneToken("s3cret")
+	cfg.Resolver = OneToken("s3cret")
 	cfg.MaxStreams = 1
 	inside, leave := make(chan struct{}), make(chan struct{})
 	h := Handler(cfg, testFace{
 		{Pattern: "GET /closed", Handle: func(http.ResponseWriter, *http.Request) error { return nil }},
-		{Pattern: "GET /open", Open: true, Handle: func(http.ResponseWriter, *http.Request) error { return nil }},
-		{Pattern: "GET /stream", Open: true, Stream: true, Handle: func(http.ResponseWriter, *http.Request) error {
+		{Pattern: "GET /open", Need: Nothing, Handle: func(http.ResponseWriter, *http.Request) error { return nil }},
+		{Pattern: "GET /stream", Need: Nothing, Stream: true, Handle: func(http.ResponseWriter, *http.Request) error {
 			inside <- struct{}{}
 			<-leave
 			return nil

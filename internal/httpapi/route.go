@@ -14,6 +14,8 @@ type Route struct {
 	Handle  Handle
 	// Where says which agent answers: required.
 	Where Where
+	// Need says what right the request needs: required. A route without one lets management through alone.
+	Need Need
 	// Raw is used instead of Handle by what needs the bare http.Handler (pprof, file servers).
 	Raw http.HandlerFunc
 	// MaxBody bounds the request body in bytes; 0 means Config.MaxBody, -1 unbounded (uploads that are streamed).
@@ -21,8 +23,6 @@ type Route struct {
 	// Stream marks an answer without an end (websocket, logs, events): it is not compressed, counts against
 	// Config.MaxStreams, and its write deadline is its own matter.
 	Stream bool
-	// Open routes need no token even if Config.Token is set (health, version).
-	Open bool
 }
 
 // Face is a dialect.

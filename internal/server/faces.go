@@ -60,9 +60,8 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	authorize := httpapi.OneToken(a.cfg.APIToken)
 	shared := httpapi.Config{
-		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Authorize: authorize, Observe: a.metrics.Requests(),
+		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Resolver: httpapi.OneToken(a.cfg.APIToken), Observe: a.metrics.Requests(),
 		Guard: guard,
 	}
 	if l := a.cfg.Limits; l != nil {
@@ -70,7 +69,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	}
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
-		shared.Relay = a.relay
+		shared.Relay, shared.ServersDecide = a.relay, true
 		return httpapi.Handler(shared, a.nodeFaces(shared)...), nil
 	}
 	if a.control.servers.Clustered() {
@@ -83,7 +82,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives},
 			Agent:    a.info(),
 			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,
-			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
+			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region,
 			LastContact: a.control.log.LastContact, NodeAgent: a.remote.Agent,
 			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
@@ -111,7 +110,7 @@ func (a *Agent) nodeFaces(shared httpapi.Config) []httpapi.Face {
 	return []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: store.New()}, Nodes: nodesFunc(a.workloads), Agent: info, Clock: a.deps.Clock, ID: a.deps.IDs,
-			Logger: shared.Logger, Region: a.cfg.Region, Authorize: shared.Authorize, Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
+			Logger: shared.Logger, Region: a.cfg.Region, Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{Version: version.Version}, poseidon.Deps{Clock: a.deps.Clock, Log: shared.Logger}),
 		native.New(native.Config{}, native.Deps{Checkup: info.Checkup, Clock: a.deps.Clock, Log: shared.Logger}),

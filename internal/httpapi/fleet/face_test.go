@@ -68,7 +68,7 @@ func (h *herd) StopAllocation(_ context.Context, id, reason string) error {
 func serve(t *testing.T) (*herd, func(method, target, body string) (int, string)) {
 	t.Helper()
 	h := &herd{}
-	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Authorize: httpapi.OneToken("s")},
+	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Resolver: httpapi.OneToken("s")},
 		&Face{Fleet: h, Work: h, Metrics: http.NotFoundHandler()})
 	return h, func(method, target, body string) (int, string) {
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -141,7 +141,7 @@ func TestArvadosPaths(t *testing.T) {
 
 func TestTokensAsInArvados(t *testing.T) {
 	t.Parallel()
-	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Authorize: httpapi.OneToken("s")},
+	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Resolver: httpapi.OneToken("s")},
 		&Face{Fleet: &herd{}, Work: &herd{}})
 	for token, want := range map[string]int{"": 401, "Bearer wrong": 403} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/arvados/v1/dispatch/instances", nil)

@@ -2,27 +2,35 @@ package fleet
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Routes serves httpapi.Face.
 func (f *Face) Routes() []httpapi.Route {
+	reads, writes := httpapi.Level(policy.Fleet, policy.Read), httpapi.Level(policy.Fleet, policy.Write)
+	measures := httpapi.Level(policy.Agent, policy.Read)
 	routes := []httpapi.Route{
-		{Pattern: "GET /arvados/v1/dispatch/containers", Where: httpapi.Leader, Handle: f.containers},
-		{Pattern: "GET /arvados/v1/dispatch/container", Where: httpapi.Leader, Handle: f.container},
-		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Where: httpapi.Leader, Handle: f.killContainer},
-		{Pattern: "GET /arvados/v1/dispatch/instances", Where: httpapi.Leader, Handle: f.arvadosInstances},
-		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Where: httpapi.Leader, Handle: f.arvadosBid},
-		{Pattern: "GET /metrics", Where: httpapi.Here, Handle: f.metrics},
-		{Pattern: "GET /metrics.json", Where: httpapi.Here, Handle: f.metricsJSON},
-		{Pattern: "GET /_health/ping", Where: httpapi.Here, Handle: f.ping},
+		{Pattern: "GET /arvados/v1/dispatch/containers", Where: httpapi.Leader, Need: reads, Handle: f.containers},
+		{Pattern: "GET /arvados/v1/dispatch/container", Where: httpapi.Leader, Need: reads, Handle: f.container},
+		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Where: httpapi.Leader, Need: writes, Handle: f.killContainer},
+		{Pattern: "GET /arvados/v1/dispatch/instances", Where: httpapi.Leader, Need: reads, Handle: f.arvadosInstances},
+		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Where: httpapi.Leader, Need: writes, Handle: f.arvadosBid},
+		{Pattern: "GET /metrics", Where: httpapi.Here, Need: measures, Handle: f.metrics},
+		{Pattern: "GET /metrics.json", Where: httpapi.Here, Need: measures, Handle: f.metricsJSON},
+		{Pattern: "GET /_health/ping", Where: httpapi.Here, Need: httpapi.Anybody, Handle: f.ping},
 	}
 	for _, op := range f.operations() {
-		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Where: where(op.Pattern), Handle: op.handle})
+		need := writes
+		if strings.HasPrefix(op.Pattern, "GET ") {
+			need = reads
+		}
+		routes = append(routes, httpapi.Route{Pattern: op.Pattern, Where: where(op.Pattern), Need: need, Handle: op.handle})
 	}
 	return routes
 }

@@ -13,28 +13,31 @@ import (
 func (f *Face) environmentOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environments", Where: httpapi.Reads, Handle: f.listEnvironments},
+			Route:   httpapi.Route{Pattern: "GET /v1/environments", Where: httpapi.Reads, Need: reads, Handle: f.listEnvironments},
 			summary: "List environments",
 			out:     []execution.Environment{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}", Where: httpapi.Reads, Handle: f.getEnvironment},
+			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}", Where: httpapi.Reads, Need: reads, Handle: f.getEnvironment},
 			summary: "Read an environment",
 			out:     execution.Environment{},
 		},
 		{
-			Route: httpapi.Route{Pattern: "PUT /v1/environment/{environment}", Where: httpapi.Leader, Handle: f.putEnvironment},
+			Route: httpapi.Route{Pattern: "PUT /v1/environment/{environment}", Where: httpapi.Leader, Need: environments, Handle: f.putEnvironment},
 			summary: "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, " +
 				"and the reason in the header Drover-Pool-Error",
 			query: []param{fillParam},
 			in:    execution.Environment{}, out: execution.Environment{}, status: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/environment/{environment}", Where: httpapi.Leader, Handle: f.deleteEnvironment},
+			Route: httpapi.Route{
+				Pattern: "DELETE /v1/environment/{environment}", Where: httpapi.Leader, Need: environments,
+				Handle: f.deleteEnvironment,
+			},
 			summary: "Delete an environment and its runners",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}/pool", Where: httpapi.Leader, Handle: f.pool},
+			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}/pool", Where: httpapi.Leader, Need: reads, Handle: f.pool},
 			summary: "How the pool of warm runners stands",
 			query:   []param{fillParam},
 			out:     execution.PoolStatus{},

@@ -17,20 +17,20 @@ import (
 func (f *Face) executionOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/executions", Where: onRunner, Handle: f.listExecutions},
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/executions", Where: onRunner, Need: reads, Handle: f.listExecutions},
 			summary: "List a runner's executions",
 			out:     []execution.Execution{},
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Handle: f.once(f.createExecution), MaxBody: f.MaxFiles,
+				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executes, Handle: f.once(f.createExecution), MaxBody: f.MaxFiles,
 			},
 			summary: "Start an execution",
 			query:   []param{keyParam},
 			in:      execution.Request{}, out: execution.Execution{}, status: []int{http.StatusCreated},
 		},
 		{
-			Route: httpapi.Route{Pattern: "GET /v1/runner/{runner}/execute", Where: onRunner, Handle: f.execute, Stream: true},
+			Route: httpapi.Route{Pattern: "GET /v1/runner/{runner}/execute", Where: onRunner, Need: executes, Handle: f.execute, Stream: true},
 			summary: "Start an execution and attach to it (websocket); the ExecutionRequest is the first message, or the header " +
 				"Drover-Execution (JSON in base64), which spares a round trip: then the handshake is answered when the command " +
 				"was started, and the answer has the header too",
@@ -38,45 +38,54 @@ func (f *Face) executionOperations() []operation {
 			raw:   "websocket", status: []int{http.StatusSwitchingProtocols},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}", Where: ofExecution, Handle: f.getExecution},
+			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}", Where: ofExecution, Need: reads, Handle: f.getExecution},
 			summary: "Read an execution, or wait for its end",
 			query:   []param{waitParam},
 			out:     execution.Execution{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/execution/{execution}", Where: ofExecution, Handle: f.killExecution},
+			Route:   httpapi.Route{Pattern: "DELETE /v1/execution/{execution}", Where: ofExecution, Need: executes, Handle: f.killExecution},
 			summary: "Kill an execution",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}/attach", Where: ofExecution, Handle: f.attach, Stream: true},
+			Route: httpapi.Route{
+				Pattern: "GET /v1/execution/{execution}/attach", Where: ofExecution, Need: executes,
+				Handle: f.attach, Stream: true,
+			},
 			summary: "Attach to an execution (websocket)",
 			query:   attachParams,
 			raw:     "websocket", status: []int{http.StatusSwitchingProtocols},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}/output", Where: ofExecution, Handle: f.output, Stream: true},
+			Route: httpapi.Route{
+				Pattern: "GET /v1/execution/{execution}/output", Where: ofExecution, Need: executes,
+				Handle: f.output, Stream: true,
+			},
 			summary: "Read one output stream until the end",
 			query:   outputParameters,
 			raw:     "out",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/stdin", Where: ofExecution, Handle: f.stdin, MaxBody: -1},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/execution/{execution}/stdin", Where: ofExecution, Need: executes,
+				Handle: f.stdin, MaxBody: -1,
+			},
 			summary: "Send stdin from the body",
 			query:   []param{{Name: "close", Kind: "boolean", About: "end stdin after it"}},
 			raw:     "in",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/signal", Where: ofExecution, Handle: f.signal},
+			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/signal", Where: ofExecution, Need: executes, Handle: f.signal},
 			summary: "Send a signal",
 			in:      SignalBody{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/resize", Where: ofExecution, Handle: f.resize},
+			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/resize", Where: ofExecution, Need: executes, Handle: f.resize},
 			summary: "Set the terminal's size",
 			in:      execution.WindowSize{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Handle: f.once(f.run), MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runs, Handle: f.once(f.run), MaxBody: f.MaxFiles},
 			summary: "Claim a runner, run a command with files, release the runner",
 			query:   []param{keyParam},
 			in:      execution.RunRequest{}, out: execution.RunResult{},

@@ -17,41 +17,50 @@ import (
 func (f *Face) fileOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/files", Where: onRunner, Handle: f.listFiles},
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/files", Where: onRunner, Need: readsFiles, Handle: f.listFiles},
 			summary: "List files",
 			query:   []param{pathParam, path64Param, {Name: "recursive", Kind: "boolean", About: "with everything below"}, privilegedParam},
 			out:     []File{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runner/{runner}/files", Where: onRunner, Handle: f.changeFiles, MaxBody: f.MaxFiles},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/runner/{runner}/files", Where: onRunner, Need: writesFiles,
+				Handle: f.changeFiles, MaxBody: f.MaxFiles,
+			},
 			summary: "Write, make and delete files, in order",
 			in:      []execution.FileChange{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}/files", Where: onRunner, Handle: f.deleteFile},
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}/files", Where: onRunner, Need: writesFiles, Handle: f.deleteFile},
 			summary: "Delete a file or directory",
 			query:   []param{pathParam, path64Param},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/file", Where: onRunner, Handle: f.readFile, Stream: true},
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/file", Where: onRunner, Need: readsFiles, Handle: f.readFile, Stream: true},
 			summary: "Read a file, with ranges",
 			query:   []param{pathParam, path64Param, privilegedParam, rangeParam},
 			raw:     "out", status: []int{http.StatusOK, http.StatusPartialContent, http.StatusNotModified},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "PUT /v1/runner/{runner}/file", Where: onRunner, Handle: f.writeFile, MaxBody: -1},
+			Route:   httpapi.Route{Pattern: "PUT /v1/runner/{runner}/file", Where: onRunner, Need: writesFiles, Handle: f.writeFile, MaxBody: -1},
 			summary: "Write a file from the body, atomically",
 			query:   []param{pathParam, path64Param, modeParam, ownerParam},
 			raw:     "in",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/archive", Where: onRunner, Handle: f.readArchive, Stream: true},
+			Route: httpapi.Route{
+				Pattern: "GET /v1/runner/{runner}/archive", Where: onRunner, Need: readsFiles,
+				Handle: f.readArchive, Stream: true,
+			},
 			summary: "Read a directory as tar",
 			query:   []param{pathParam, path64Param, privilegedParam},
 			raw:     "tar out",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "PUT /v1/runner/{runner}/archive", Where: onRunner, Handle: f.writeArchive, MaxBody: -1},
+			Route: httpapi.Route{
+				Pattern: "PUT /v1/runner/{runner}/archive", Where: onRunner, Need: writesFiles,
+				Handle: f.writeArchive, MaxBody: -1,
+			},
 			summary: "Unpack a tar into a directory",
 			query:   []param{pathParam, path64Param, privilegedParam},
 			raw:     "tar in",

@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 
 func newWorldWith(t *testing.T, cfg native.Config) *world {
 	t.Helper()
-	served := facetest.Serve(t, httpapi.Config{Authorize: httpapi.OneToken(token)}, func(s *facetest.World) httpapi.Face {
+	served := facetest.Serve(t, httpapi.Config{Resolver: httpapi.OneToken(token)}, func(s *facetest.World) httpapi.Face {
 		return native.New(cfg, native.Deps{
 			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Clock: clock.Wall{}, Log: s.Log,
 		})

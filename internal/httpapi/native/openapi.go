@@ -67,7 +67,7 @@ func (f *Face) Document(more ...openapi.Operation) map[string]any {
 		status := op.statuses()
 		all = append(all, openapi.Operation{
 			Pattern: op.Pattern, Summary: op.summary, In: op.in, Out: op.out, Raw: op.raw, Query: op.query,
-			Status: status[0], Also: status[1:], Open: op.Open,
+			Status: status[0], Also: status[1:], Open: op.Need.IsOpen(),
 		})
 	}
 	return openapi.Document(openapi.Info{

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // operation is a route and what the OpenAPI document says of it.
@@ -39,6 +40,17 @@ var (
 	onRunner    = httpapi.Runner(httpapi.PathKey("runner"))
 	ofExecution = httpapi.Execution(httpapi.PathKey("execution"))
 	claims      = httpapi.Claim(unlessOnce(httpapi.BodyKey("environment")))
+)
+
+// What routes need: all is in namespace default.
+var (
+	reads        = httpapi.InDefault(policy.ReadRunner)
+	claimsRunner = httpapi.InDefault(policy.ClaimRunner)
+	executes     = httpapi.InDefault(policy.Execute)
+	runs         = httpapi.InDefault(policy.ClaimRunner, policy.Execute)
+	readsFiles   = httpapi.InDefault(policy.ReadFiles)
+	writesFiles  = httpapi.InDefault(policy.WriteFiles)
+	environments = httpapi.InDefault(policy.WriteEnvironment)
 )
 
 // unlessOnce leaves requests with an idempotency key to the leader: only one server can tell a repetition.
@@ -107,10 +119,10 @@ func (f *Face) Routes() []httpapi.Route {
 // handlers.
 func (f *Face) operations() []operation {
 	document := operation{
-		Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Handle: f.openAPI, Open: true},
+		Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.openAPI},
 		summary: "This document",
 		out:     map[string]any{},
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
-		f.serverOperations(), []operation{document})
+		f.serverOperations(), f.rightsOperations(), []operation{document})
 }

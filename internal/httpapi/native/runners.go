@@ -17,29 +17,29 @@ import (
 func (f *Face) runnerOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runners", Where: httpapi.Leader, Handle: f.listRunners},
+			Route:   httpapi.Route{Pattern: "GET /v1/runners", Where: httpapi.Leader, Need: reads, Handle: f.listRunners},
 			summary: "List warm and claimed runners",
 			query:   runnersParams,
 			out:     []execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Handle: f.once(f.claim), MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner, Handle: f.once(f.claim), MaxBody: f.MaxFiles},
 			summary: "Claim a runner",
 			query:   []param{keyParam},
 			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}", Where: onRunner, Handle: f.getRunner},
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}", Where: onRunner, Need: reads, Handle: f.getRunner},
 			summary: "Read a claimed runner",
 			out:     execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Where: onRunner, Handle: f.extend},
+			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Where: onRunner, Need: claimsRunner, Handle: f.extend},
 			summary: "Set a runner's idle timeout, from now on",
 			in:      ExtendBody{}, out: execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Where: onRunner, Handle: f.release},
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Where: onRunner, Need: claimsRunner, Handle: f.release},
 			summary: "Release a runner",
 		},
 	}

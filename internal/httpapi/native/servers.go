@@ -5,13 +5,17 @@ import (
 
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // serverOperations are those on servers.
 func (f *Face) serverOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/agent/checkup", Where: httpapi.Member, Handle: f.checkup},
+			Route: httpapi.Route{
+				Pattern: "GET /v1/agent/checkup", Where: httpapi.Member, Need: httpapi.Level(policy.Agent, policy.Read),
+				Handle: f.checkup,
+			},
 			summary: "What a server says of itself, so that the cluster can be judged (drover doctor -cluster)",
 			query:   []param{{Name: "server_id", Kind: "string", About: "id or name of the server, or leader; default the agent that is asked"}},
 			out:     cluster.Checkup{},

@@ -152,7 +152,7 @@ func TestExecRefusesNonsenseFrames(t *testing.T) {
 
 func TestExecTokens(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *nomad.Config) { c.Authorize = httpapi.OneToken("s3cret") })
+	w := newWorldOf(t, httpapi.OneToken("s3cret"))
 	closes := func(conn *websocket.Conn) string {
 		for {
 			if _, _, err := conn.ReadMessage(); err != nil {

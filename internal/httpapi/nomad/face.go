@@ -43,8 +43,6 @@ type Config struct {
 	Region string // default "global"
 	// LastContact is how long ago this server heard of the leader: 0 if it leads, negative if never; nil = 0.
 	LastContact func() time.Duration
-	// Authorize is the same as httpapi.Config's; exec asks it for tokens that come in the websocket's handshake.
-	Authorize func(token string) error
 	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.
 	DisableExec bool
 	// Pprof serves /v1/agent/pprof and /debug/pprof.

@@ -5,23 +5,26 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // refusedRoutes are Nomad's endpoints that are not implemented: 501 with a sentence, never an empty 200. Every other path
 // under /v1 is 404.
 func refusedRoutes() []httpapi.Route {
-	routes := []httpapi.Route{{Pattern: "/v1/", Where: httpapi.Here, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	unknown := func(_ http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.NotFound, "no such path: %s", r.URL.Path)
-	}}}
+	}
+	routes := []httpapi.Route{{Pattern: "/v1/", Where: httpapi.Here, Need: httpapi.Anybody, Handle: unknown}}
 	// Where there is nothing to license, Nomad's own answer is this one.
 	none := func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Where: httpapi.Here, Handle: none})
+	license := httpapi.Operator(policy.LicenseRead)
+	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Where: httpapi.Here, Need: license, Handle: none})
 	for _, r := range Refusals() {
 		for _, p := range r.Paths {
-			routes = append(routes, httpapi.Route{Pattern: p, Where: httpapi.Here, Handle: refuse(r.Why)})
+			routes = append(routes, httpapi.Route{Pattern: p, Where: httpapi.Here, Need: httpapi.Anybody, Handle: refuse(r.Why)})
 		}
 	}
 	return routes

@@ -21,7 +21,7 @@ func (f *Face) Routes() []httpapi.Route {
 			Intake: f.Intake, Versions: f.Intake, ParseHCL: f.ParseHCL, DiffJobs: f.DiffJobs, ValidateTask: f.ValidateTask,
 		}),
 		allocations.Routes(c, allocations.Config{
-			Intake: f.Intake, Nodes: f.Nodes, ID: f.ID, Authorize: f.Authorize, DisableExec: f.DisableExec,
+			Intake: f.Intake, Nodes: f.Nodes, ID: f.ID, DisableExec: f.DisableExec,
 		}),
 		evaluations.Routes(c, f.Intake),
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode}),

@@ -74,6 +74,12 @@ func (s storeState) Snapshot() answer.Snapshot { return s.Store.Snapshot() }
 // newWorld serves a cluster with a node, a job "web" with a running allocation, its evaluation and its deployment.
 func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
 	t.Helper()
+	return newWorldOf(t, nil, change...)
+}
+
+// newWorldOf is newWorld where the resolver says what callers may do.
+func newWorldOf(t *testing.T, resolver httpapi.Resolver, change ...func(*nomad.Config)) *world {
+	t.Helper()
 	w := &world{t: t, store: store.New(), node: newFakeNode(), events: newFakeEvents(), archives: &fakeArchives{text: "state"}}
 	w.intake = &fakeIntake{store: w.store}
 	ring := telemetry.NewRing(slog.DiscardHandler)
@@ -86,7 +92,7 @@ func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
 		f(&w.cfg)
 	}
 	w.seed()
-	w.handler = httpapi.Handler(httpapi.Config{Logger: w.cfg.Logger, Clock: clock.Wall{}, Authorize: w.cfg.Authorize}, nomad.New(w.cfg))
+	w.handler = httpapi.Handler(httpapi.Config{Logger: w.cfg.Logger, Clock: clock.Wall{}, Resolver: resolver}, nomad.New(w.cfg))
 	var serving sync.WaitGroup // also those that hijacked their connection, which the server does not wait for
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		serving.Add(1)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Environments is exec/runner's side of environments and their pools.
@@ -96,25 +98,43 @@ func New(cfg Config, deps Deps) *Face {
 func (f *Face) Routes() []httpapi.Route {
 	const base, runner, env = "/api/v1", "/api/v1/runners/{runner}", "/api/v1/execution-environments"
 	onRunner := httpapi.Runner(httpapi.PathKey("runner"))
+	reads, readsFiles := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadFiles)
+	writes, writesFiles := httpapi.InDefault(policy.WriteEnvironment), httpapi.InDefault(policy.WriteFiles)
+	executes, claims := httpapi.InDefault(policy.Execute), httpapi.InDefault(policy.ClaimRunner)
 	return []httpapi.Route{
-		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Handle: f.health, Open: true},
-		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Handle: f.version, Open: true},
-		{Pattern: "GET " + base + "/statistics/execution-environments", Where: httpapi.Leader, Handle: f.statistics},
+		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Need: httpapi.Nothing, Handle: f.health},
+		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.version},
+		{Pattern: "GET " + base + "/statistics/execution-environments", Where: httpapi.Leader, Need: reads, Handle: f.statistics},
 
-		{Pattern: "GET " + env, Where: httpapi.Reads, Handle: f.listEnvironments},
-		{Pattern: "GET " + env + "/{environment}", Where: httpapi.Reads, Handle: f.getEnvironment},
-		{Pattern: "PUT " + env + "/{environment}", Where: httpapi.Leader, Handle: f.putEnvironment},
-		{Pattern: "DELETE " + env + "/{environment}", Where: httpapi.Leader, Handle: f.deleteEnvironment},
+		{Pattern: "GET " + env, Where: httpapi.Reads, Need: fetches(env), Handle: f.listEnvironments},
+		{Pattern: "GET " + env + "/{environment}", Where: httpapi.Reads, Need: fetches(env + "/{environment}"), Handle: f.getEnvironment},
+		{Pattern: "PUT " + env + "/{environment}", Where: httpapi.Leader, Need: writes, Handle: f.putEnvironment},
+		{Pattern: "DELETE " + env + "/{environment}", Where: httpapi.Leader, Need: writes, Handle: f.deleteEnvironment},
 
-		{Pattern: "POST " + base + "/runners", Where: httpapi.Claim(httpapi.BodyKey("executionEnvironmentId")), Handle: f.provide},
-		{Pattern: "DELETE " + runner, Where: onRunner, Handle: f.destroy},
-		{Pattern: "GET " + runner + "/files", Where: onRunner, Handle: f.listFiles},
-		{Pattern: "PATCH " + runner + "/files", Where: onRunner, Handle: f.updateFiles, MaxBody: f.MaxFiles},
-		{Pattern: "GET " + runner + "/files/raw", Where: onRunner, Handle: f.rawFile, Stream: true}, // not compressed: its length is told
-		{Pattern: "POST " + runner + "/execute", Where: onRunner, Handle: f.execute},
-		{Pattern: "GET " + runner + "/websocket", Where: onRunner, Handle: f.connect, Stream: true},
-		{Pattern: base + "/", Where: httpapi.Here, Handle: unknown},
+		{Pattern: "POST " + base + "/runners", Where: httpapi.Claim(httpapi.BodyKey("executionEnvironmentId")), Need: claims, Handle: f.provide},
+		{Pattern: "DELETE " + runner, Where: onRunner, Need: claims, Handle: f.destroy},
+		{Pattern: "GET " + runner + "/files", Where: onRunner, Need: readsFiles, Handle: f.listFiles},
+		{
+			Pattern: "PATCH " + runner + "/files", Where: onRunner,
+			Need: writesFiles, Handle: f.updateFiles, MaxBody: f.MaxFiles,
+		},
+		// Not compressed: its length is told.
+		{Pattern: "GET " + runner + "/files/raw", Where: onRunner, Need: readsFiles, Handle: f.rawFile, Stream: true},
+		{Pattern: "POST " + runner + "/execute", Where: onRunner, Need: executes, Handle: f.execute},
+		{Pattern: "GET " + runner + "/websocket", Where: onRunner, Need: executes, Handle: f.connect, Stream: true},
+		{Pattern: base + "/", Where: httpapi.Here, Need: httpapi.Anybody, Handle: unknown},
 	}
+}
+
+// fetches is what reading environments at the path needs: with fetch they may be made of template jobs.
+func fetches(path string) httpapi.Need {
+	reads, makes := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadRunner, policy.WriteEnvironment)
+	return httpapi.Depends(func(r *http.Request) httpapi.Need {
+		if asked, err := strconv.ParseBool(r.URL.Query().Get("fetch")); err == nil && asked {
+			return makes
+		}
+		return reads
+	}, httpapi.Case{Path: "GET " + path, Need: reads}, httpapi.Case{Path: "GET " + path + "?fetch=true", Need: makes})
 }
 
 // unknown answers every other path with an empty 404. Without this route the server's own text would be the body.

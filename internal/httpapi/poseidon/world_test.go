@@ -44,7 +44,7 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	t.Helper()
 	guard, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"poseidon.example.com"}})
 	require.NoError(t, err)
-	shared := httpapi.Config{Guard: guard, Authorize: httpapi.OneToken(token)}
+	shared := httpapi.Config{Guard: guard, Resolver: httpapi.OneToken(token)}
 	served := facetest.Serve(t, shared, func(s *facetest.World) httpapi.Face {
 		return poseidon.New(cfg, poseidon.Deps{
 			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Templates: foreign{}, Clock: clock.Wall{}, Log: s.Log,

@@ -302,7 +302,7 @@ func TestNode(t *testing.T) {
 	}
 	_, s := three(t, nil, routes)
 	handler := httpapi.Handler(httpapi.Config{
-		Logger: s[1].relay.log, Clock: s[1].relay.clock, Relay: s[1].relay, Authorize: httpapi.OneToken("token"),
+		Logger: s[1].relay.log, Clock: s[1].relay.clock, Relay: s[1].relay, Resolver: httpapi.OneToken("token"),
 	}, face{s[1], routes()})
 	link := listen(t, FromNode(handler, "n", nil))
 	node := NewNode(Config{}, "n", func(ctx context.Context) (net.Conn, error) {

@@ -160,7 +160,7 @@ func (w *world) add(id, region string, change func(*Config, *Deps), routes ...ht
 	s.relay = New(cfg, deps)
 	w.t.Cleanup(s.relay.Close)
 	h := httpapi.Handler(httpapi.Config{
-		Logger: deps.Log, Clock: clock.Wall{}, Relay: s.relay, Authorize: httpapi.OneToken("token"),
+		Logger: deps.Log, Clock: clock.Wall{}, Relay: s.relay, Resolver: httpapi.OneToken("token"),
 	}, face{s, routes})
 	address := listen(w.t, FromPeer(h))
 	s.http = listen(w.t, h)

@@ -6,15 +6,17 @@ import (
 	"net/url"
 
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // pprofRoutes serve profiles under Nomad's paths. Only when configured: they tell a lot and cost CPU.
 func (f *face) pprofRoutes() []httpapi.Route {
+	profile := httpapi.Level(policy.Agent, policy.Write)
 	return []httpapi.Route{
-		{Pattern: "GET /v1/agent/pprof/cmdline", Where: httpapi.Member, Handle: f.here(pprof.Cmdline), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/profile", Where: httpapi.Member, Handle: f.here(oneSecond(pprof.Profile)), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/trace", Where: httpapi.Member, Handle: f.here(oneSecond(pprof.Trace)), Stream: true},
-		{Pattern: "GET /v1/agent/pprof/{name}", Where: httpapi.Member, Handle: f.here(lookup), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/cmdline", Where: httpapi.Member, Need: profile, Handle: f.here(pprof.Cmdline), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/profile", Where: httpapi.Member, Need: profile, Handle: f.here(oneSecond(pprof.Profile)), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/trace", Where: httpapi.Member, Need: profile, Handle: f.here(oneSecond(pprof.Trace)), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/{name}", Where: httpapi.Member, Need: profile, Handle: f.here(lookup), Stream: true},
 	}
 }
 

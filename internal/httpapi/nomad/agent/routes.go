@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Config is what the group needs beside the cluster.
@@ -27,34 +28,36 @@ type face struct {
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg, newPublicKey()}
+	reads, writes := httpapi.Level(policy.Agent, policy.Read), httpapi.Level(policy.Agent, policy.Write)
+	sees, operates := httpapi.Level(policy.Operator, policy.Read), httpapi.Level(policy.Operator, policy.Write)
 	routes := []httpapi.Route{
-		{Pattern: "GET /v1/agent/self", Where: httpapi.Member, Handle: f.agentSelf},
-		{Pattern: "GET /v1/agent/members", Where: httpapi.Any, Handle: f.agentMembers},
-		{Pattern: "GET /v1/agent/servers", Where: httpapi.Here, Handle: f.agentServers},
-		{Pattern: "PUT,POST /v1/agent/join", Where: httpapi.Here, Handle: f.join},
-		{Pattern: "PUT,POST /v1/agent/force-leave", Where: httpapi.Here, Handle: f.forceLeave},
-		{Pattern: "PUT,POST /v1/agent/reload", Where: httpapi.Here, Handle: f.reload},
-		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Handle: f.agentHealth, Open: true},
-		{Pattern: "GET /v1/agent/host", Where: httpapi.Member, Handle: f.agentHost},
-		{Pattern: "GET /v1/agent/monitor", Where: httpapi.Member, Handle: f.monitor, Stream: true},
-		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Handle: f.metrics},
-		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Handle: f.leader, Open: true},
-		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Handle: f.peers, Open: true},
-		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Handle: f.jwks, Open: true},
-		{Pattern: "GET /v1/regions", Where: httpapi.Any, Handle: f.regions, Open: true},
-		{Pattern: "GET /v1/agent/schedulers", Where: httpapi.Member, Handle: f.schedulers},
-		{Pattern: "GET /v1/agent/schedulers/config", Where: httpapi.Member, Handle: f.schedulersConfig},
-		{Pattern: "PUT,POST /v1/agent/schedulers/config", Where: httpapi.Member, Handle: f.setSchedulers},
-		{Pattern: "GET /v1/operator/raft/configuration", Where: httpapi.Reads, Handle: f.raftConfiguration},
-		{Pattern: "DELETE /v1/operator/raft/peer", Where: httpapi.Leader, Handle: f.removePeer},
-		{Pattern: "PUT,POST /v1/operator/raft/transfer-leadership", Where: httpapi.Leader, Handle: f.transfer},
-		{Pattern: "GET /v1/operator/autopilot/configuration", Where: httpapi.Reads, Handle: f.readAutopilot},
-		{Pattern: "PUT,POST /v1/operator/autopilot/configuration", Where: httpapi.Leader, Handle: f.writeAutopilot},
-		{Pattern: "GET /v1/operator/autopilot/health", Where: httpapi.Leader, Handle: f.autopilotHealth},
-		{Pattern: "GET /v1/agent/keyring/list", Where: httpapi.Here, Handle: f.listKeys},
-		{Pattern: "PUT,POST /v1/agent/keyring/install", Where: httpapi.Here, Handle: f.changeKeys(Keyring.InstallKey)},
-		{Pattern: "PUT,POST /v1/agent/keyring/use", Where: httpapi.Here, Handle: f.changeKeys(Keyring.UseKey)},
-		{Pattern: "PUT,POST /v1/agent/keyring/remove", Where: httpapi.Here, Handle: f.changeKeys(Keyring.RemoveKey)},
+		{Pattern: "GET /v1/agent/self", Where: httpapi.Member, Need: reads, Handle: f.agentSelf},
+		{Pattern: "GET /v1/agent/members", Where: httpapi.Any, Need: httpapi.Level(policy.Node, policy.Read), Handle: f.agentMembers},
+		{Pattern: "GET /v1/agent/servers", Where: httpapi.Here, Need: reads, Handle: f.agentServers},
+		{Pattern: "PUT,POST /v1/agent/join", Where: httpapi.Here, Need: writes, Handle: f.join},
+		{Pattern: "PUT,POST /v1/agent/force-leave", Where: httpapi.Here, Need: writes, Handle: f.forceLeave},
+		{Pattern: "PUT,POST /v1/agent/reload", Where: httpapi.Here, Need: writes, Handle: f.reload},
+		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.agentHealth},
+		{Pattern: "GET /v1/agent/host", Where: httpapi.Member, Need: reads, Handle: f.agentHost},
+		{Pattern: "GET /v1/agent/monitor", Where: httpapi.Member, Need: reads, Handle: f.monitor, Stream: true},
+		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Need: reads, Handle: f.metrics},
+		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.leader},
+		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.peers},
+		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.jwks},
+		{Pattern: "GET /v1/regions", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.regions},
+		{Pattern: "GET /v1/agent/schedulers", Where: httpapi.Member, Need: reads, Handle: f.schedulers},
+		{Pattern: "GET /v1/agent/schedulers/config", Where: httpapi.Member, Need: reads, Handle: f.schedulersConfig},
+		{Pattern: "PUT,POST /v1/agent/schedulers/config", Where: httpapi.Member, Need: writes, Handle: f.setSchedulers},
+		{Pattern: "GET /v1/operator/raft/configuration", Where: httpapi.Reads, Need: sees, Handle: f.raftConfiguration},
+		{Pattern: "DELETE /v1/operator/raft/peer", Where: httpapi.Leader, Need: operates, Handle: f.removePeer},
+		{Pattern: "PUT,POST /v1/operator/raft/transfer-leadership", Where: httpapi.Leader, Need: operates, Handle: f.transfer},
+		{Pattern: "GET /v1/operator/autopilot/configuration", Where: httpapi.Reads, Need: sees, Handle: f.readAutopilot},
+		{Pattern: "PUT,POST /v1/operator/autopilot/configuration", Where: httpapi.Leader, Need: operates, Handle: f.writeAutopilot},
+		{Pattern: "GET /v1/operator/autopilot/health", Where: httpapi.Leader, Need: sees, Handle: f.autopilotHealth},
+		{Pattern: "GET /v1/agent/keyring/list", Where: httpapi.Here, Need: writes, Handle: f.listKeys},
+		{Pattern: "PUT,POST /v1/agent/keyring/install", Where: httpapi.Here, Need: writes, Handle: f.changeKeys(Keyring.InstallKey)},
+		{Pattern: "PUT,POST /v1/agent/keyring/use", Where: httpapi.Here, Need: writes, Handle: f.changeKeys(Keyring.UseKey)},
+		{Pattern: "PUT,POST /v1/agent/keyring/remove", Where: httpapi.Here, Need: writes, Handle: f.changeKeys(Keyring.RemoveKey)},
 	}
 	if cfg.Pprof {
 		routes = append(routes, f.pprofRoutes()...)

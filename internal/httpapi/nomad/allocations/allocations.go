@@ -9,6 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -21,6 +23,7 @@ func Stubs(
 		Items:   items,
 		ID:      func(a *drover.Allocation) string { return a.ID },
 		Created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
+		Sees:    Sees,
 		View: func(a *drover.Allocation, _ answer.Snapshot) *drover.AllocationListStub {
 			stub := a.Stub()
 			if !states {
@@ -29,6 +32,11 @@ func Stubs(
 			return stub
 		},
 	}
+}
+
+// Sees reports whether the caller may read the allocation, wherever it is listed.
+func Sees(c *rights.Caller, a *drover.Allocation) bool {
+	return c.Namespace(a.Namespace, policy.ReadJob)
 }
 
 // listAllocations answers GET /v1/allocations; resources=true and task_states=false change what is shown.
@@ -60,7 +68,7 @@ func (f *face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*View, uint64) {
 		a := s.Allocation(id)
-		if a == nil {
+		if a == nil || !Sees(httpapi.CallerOf(r.Context()), a) {
 			return nil, 0
 		}
 		return NewView(a), a.ModifyIndex
@@ -68,17 +76,18 @@ func (f *face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Allocs, Key: id}, "alloc", find)
 }
 
-// allocation finds one to ask its node about, else 404 with Nomad's text.
-func (f *face) allocation(id string) (*drover.Allocation, error) {
+// allocation finds that of the path, for who has the capability in its namespace; else 404 with Nomad's text, or Forbidden.
+func (f *face) allocation(r *http.Request, need policy.Capability) (*drover.Allocation, error) {
+	id := r.PathValue("id")
 	if a := f.State.Snapshot().Allocation(id); a != nil {
-		return a, nil
+		return a, httpapi.Allow(r.Context(), a.Namespace, need)
 	}
 	return nil, drover.Errorf(drover.NotFound, "Unknown allocation %q", id)
 }
 
-// workloads finds the node of an allocation.
-func (f *face) workloads(id string) (*drover.Allocation, exchange.Workloads, error) {
-	a, err := f.allocation(id)
+// workloads finds the node of an allocation, as allocation does.
+func (f *face) workloads(r *http.Request, need policy.Capability) (*drover.Allocation, exchange.Workloads, error) {
+	a, err := f.allocation(r, need)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +105,13 @@ func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := f.Intake.StopAllocation(r.Context(), r.PathValue("id"), noDelay, reschedule)
+	id := r.PathValue("id")
+	if a := f.State.Snapshot().Allocation(id); a != nil { // of one that is not known yet the intake says so
+		if err := httpapi.Allow(r.Context(), a.Namespace, policy.AllocLifecycle); err != nil {
+			return err
+		}
+	}
+	o, err := f.Intake.StopAllocation(r.Context(), id, noDelay, reschedule)
 	if err != nil {
 		return err
 	}
@@ -107,14 +122,17 @@ func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // allocationServices refuses GET /v1/allocation/ID/services.
-func (f *face) allocationServices(http.ResponseWriter, *http.Request) error {
+func (f *face) allocationServices(_ http.ResponseWriter, r *http.Request) error {
+	if a := f.State.Snapshot().Allocation(r.PathValue("id")); a != nil && !Sees(httpapi.CallerOf(r.Context()), a) {
+		return httpapi.ErrDenied
+	}
 	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
 }
 
 // allocationChecks answers with the results of the service checks of an allocation: of one without checks there are
 // none, which Nomad says as null.
 func (f *face) allocationChecks(w http.ResponseWriter, r *http.Request) error {
-	a, err := f.allocation(r.PathValue("id"))
+	a, err := f.allocation(r, policy.ReadJob)
 	if err != nil {
 		return err
 	}
@@ -139,7 +157,7 @@ func checked(g *drover.TaskGroup) bool {
 
 // allocationStats answers GET /v1/client/allocation/ID/stats with a sample of its tasks.
 func (f *face) allocationStats(w http.ResponseWriter, r *http.Request) error {
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.ReadJob)
 	if err != nil {
 		return err
 	}
@@ -168,7 +186,7 @@ func checkTask(a *drover.Allocation, task string) error {
 
 // collectAllocation answers PUT /v1/client/allocation/ID/gc: the node removes the folder of an ended allocation.
 func (f *face) collectAllocation(w http.ResponseWriter, r *http.Request) error {
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.GCAllocation)
 	if err != nil {
 		return err
 	}
@@ -190,7 +208,7 @@ func (f *face) restartAllocation(w http.ResponseWriter, r *http.Request) error {
 	if b.TaskName != "" && b.AllTasks {
 		return drover.Errorf(drover.Invalid, "TaskName and AllTasks cannot be given together")
 	}
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.AllocLifecycle)
 	if err != nil {
 		return err
 	}
@@ -216,7 +234,7 @@ func (f *face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
 	if b.Signal == "" {
 		return drover.Errorf(drover.Invalid, "Signal: a signal's name is needed, such as SIGHUP")
 	}
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.AllocLifecycle)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 const (
@@ -47,13 +48,13 @@ func (f *face) execAllocation(w http.ResponseWriter, r *http.Request) error {
 // that a client without one learns nothing about allocations.
 func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *execConn, r *http.Request) error {
 	c.SetReadLimit(execMaxFrame)
-	if err := c.authorize(r); err != nil {
+	if err := c.identify(r); err != nil {
 		return err
 	}
 	if f.DisableExec {
 		return drover.Errorf(drover.Forbidden, "exec is disabled on this agent")
 	}
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.AllocExec)
 	if err != nil {
 		return err
 	}
@@ -61,12 +62,29 @@ func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *exec
 	if err != nil {
 		return err
 	}
+	if onNode(a, task) {
+		if err := httpapi.Allow(ctx, a.Namespace, policy.AllocNodeExec); err != nil {
+			return err
+		}
+	}
 	session, err := node.StartExecution(ctx, a.ID, task, spec)
 	if err != nil {
 		return err
 	}
 	c.serve(ctx, cancel, session, r.Context().Done())
 	return nil
+}
+
+// onNode reports whether the task sees the node's own file system: who may execute commands in it needs a capability of its own.
+func onNode(a *drover.Allocation, task string) bool {
+	if a.Job == nil {
+		return true // nobody knows
+	}
+	g := a.Job.Group(a.TaskGroup)
+	if g == nil || g.Task(task) == nil {
+		return true
+	}
+	return g.Task(task).Driver == "raw_exec"
 }
 
 // execRequest reads the query.
@@ -119,8 +137,8 @@ type execConn struct {
 	face *face
 }
 
-// authorize checks the header's token, and the handshake frame's if the query announces one.
-func (c *execConn) authorize(r *http.Request) error {
+// identify resolves the header's token, or the handshake frame's if the query announces one.
+func (c *execConn) identify(r *http.Request) error {
 	token := httpapi.Token(r)
 	handshake, err := httpapi.BoolParam(r, "ws_handshake", false)
 	if err != nil {
@@ -145,10 +163,7 @@ func (c *execConn) authorize(r *http.Request) error {
 			token = h.AuthToken
 		}
 	}
-	if c.face.Authorize == nil {
-		return nil
-	}
-	return c.face.Authorize(token)
+	return httpapi.Identify(r.Context(), token)
 }
 
 // serve joins connection and session until one of them ends. The execution does not outlive its client.

@@ -10,11 +10,12 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // fsList answers GET /v1/client/fs/ls/ID with what is in a folder of the allocation.
 func (f *face) fsList(w http.ResponseWriter, r *http.Request) error {
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.ReadFS)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (f *face) askedFile(r *http.Request) (allocID, path string, node exchange.W
 	if path = r.URL.Query().Get("path"); path == "" {
 		return "", "", nil, drover.Errorf(drover.Invalid, "must provide a file name")
 	}
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.ReadFS)
 	if err != nil {
 		return "", "", nil, err
 	}
@@ -135,7 +136,7 @@ func (f *face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 	if req.Type != "stdout" && req.Type != "stderr" {
 		return drover.Errorf(drover.Invalid, "must provide log type (stdout/stderr)")
 	}
-	a, node, err := f.workloads(r.PathValue("id"))
+	a, node, err := f.workloads(r, policy.ReadLogs)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Intake changes allocations.
@@ -26,8 +27,6 @@ type Config struct {
 	Intake Intake
 	Nodes  Nodes
 	ID     id.Source // of executions
-	// Authorize is the same as httpapi.Config's: exec asks it for tokens that come in the websocket's handshake.
-	Authorize func(token string) error
 	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.
 	DisableExec bool
 }
@@ -41,24 +40,31 @@ type face struct {
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f, onNode := &face{c, cfg}, httpapi.Allocation(httpapi.PathKey("id"))
+	reads, steers := httpapi.OfObject(policy.ReadJob), httpapi.OfObject(policy.AllocLifecycle)
+	files := httpapi.OfObject(policy.ReadFS)
 	return []httpapi.Route{
-		{Pattern: "GET /v1/allocations", Where: httpapi.Reads, Handle: f.listAllocations},
-		{Pattern: "GET /v1/allocation/{id}", Where: httpapi.Reads, Handle: f.readAllocation},
-		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Where: httpapi.Leader, Handle: f.stopAllocation},
-		{Pattern: "GET /v1/allocation/{id}/services", Where: httpapi.Reads, Handle: f.allocationServices},
-		// Open, because exec checks the token itself: it may come in the first frame.
-		{Pattern: "GET /v1/client/allocation/{id}/exec", Where: onNode, Handle: f.execAllocation, Stream: true, Open: true},
-		{Pattern: "GET /v1/client/allocation/{id}/stats", Where: onNode, Handle: f.allocationStats},
-		{Pattern: "GET /v1/client/allocation/{id}/checks", Where: onNode, Handle: f.allocationChecks},
-		{Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Where: onNode, Handle: f.collectAllocation},
-		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Where: onNode, Handle: f.restartAllocation},
-		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Where: onNode, Handle: f.signalAllocation},
+		{Pattern: "GET /v1/allocations", Where: httpapi.Reads, Need: httpapi.InNamespace(policy.ReadJob), Handle: f.listAllocations},
+		{Pattern: "GET /v1/allocation/{id}", Where: httpapi.Reads, Need: reads, Handle: f.readAllocation},
+		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Where: httpapi.Leader, Need: steers, Handle: f.stopAllocation},
+		{Pattern: "GET /v1/allocation/{id}/services", Where: httpapi.Reads, Need: reads, Handle: f.allocationServices},
+		{
+			Pattern: "GET /v1/client/allocation/{id}/exec", Where: onNode,
+			Need: httpapi.OfObject(policy.AllocExec).InHandshake(), Handle: f.execAllocation, Stream: true,
+		},
+		{Pattern: "GET /v1/client/allocation/{id}/stats", Where: onNode, Need: reads, Handle: f.allocationStats},
+		{Pattern: "GET /v1/client/allocation/{id}/checks", Where: onNode, Need: reads, Handle: f.allocationChecks},
+		{
+			Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Where: onNode,
+			Need: httpapi.OfObject(policy.GCAllocation), Handle: f.collectAllocation,
+		},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Where: onNode, Need: steers, Handle: f.restartAllocation},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Where: onNode, Need: steers, Handle: f.signalAllocation},
 
-		{Pattern: "GET /v1/client/fs/ls/{id}", Where: onNode, Handle: f.fsList},
-		{Pattern: "GET /v1/client/fs/stat/{id}", Where: onNode, Handle: f.fsStat},
-		{Pattern: "GET /v1/client/fs/cat/{id}", Where: onNode, Handle: f.fsCat, Stream: true},
-		{Pattern: "GET /v1/client/fs/readat/{id}", Where: onNode, Handle: f.fsReadAt, Stream: true},
-		{Pattern: "GET /v1/client/fs/stream/{id}", Where: onNode, Handle: f.fsStream, Stream: true},
-		{Pattern: "GET /v1/client/fs/logs/{id}", Where: onNode, Handle: f.fsLogs, Stream: true},
+		{Pattern: "GET /v1/client/fs/ls/{id}", Where: onNode, Need: files, Handle: f.fsList},
+		{Pattern: "GET /v1/client/fs/stat/{id}", Where: onNode, Need: files, Handle: f.fsStat},
+		{Pattern: "GET /v1/client/fs/cat/{id}", Where: onNode, Need: files, Handle: f.fsCat, Stream: true},
+		{Pattern: "GET /v1/client/fs/readat/{id}", Where: onNode, Need: files, Handle: f.fsReadAt, Stream: true},
+		{Pattern: "GET /v1/client/fs/stream/{id}", Where: onNode, Need: files, Handle: f.fsStream, Stream: true},
+		{Pattern: "GET /v1/client/fs/logs/{id}", Where: onNode, Need: httpapi.OfObject(policy.ReadLogs), Handle: f.fsLogs, Stream: true},
 	}
 }

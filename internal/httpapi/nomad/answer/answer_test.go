@@ -225,6 +225,7 @@ func lister() Lister[*drover.Evaluation, string] {
 		ID:      func(e *drover.Evaluation) string { return e.ID },
 		Created: func(e *drover.Evaluation) uint64 { return e.CreateIndex },
 		View:    func(e *drover.Evaluation, _ Snapshot) string { return e.ID },
+		Sees:    Everybody[*drover.Evaluation],
 	}
 }
 

@@ -22,7 +22,8 @@ func (s Source) watch(state State) <-chan struct{} {
 }
 
 // Await blocks while the index that indexOf computes is not above what the client knows, at most q.Wait. It returns the
-// snapshot to answer from, and its index. It waits for at most three sources. Errors: Canceled when ctx ends.
+// snapshot to answer from, and its index. It waits for at most three sources. Errors: Canceled when ctx ends; Forbidden when the caller may
+// not ask any more.
 func (c *Cluster) Await(
 	ctx context.Context, q Query, on []Source, indexOf func(Snapshot) uint64,
 ) (Snapshot, uint64, error) {
@@ -36,8 +37,11 @@ func (c *Cluster) Await(
 		}
 		snap := c.State.Snapshot()
 		index := indexOf(snap)
-		if index > q.MinIndex || q.MinIndex == 0 {
+		switch {
+		case q.MinIndex == 0:
 			return snap, index, nil
+		case index > q.MinIndex:
+			return snap, index, httpapi.Again(ctx)
 		}
 		if timer == nil {
 			t := c.Clock.NewTimer(q.Wait)
@@ -49,7 +53,7 @@ func (c *Cluster) Await(
 		case <-watches[1]:
 		case <-watches[2]:
 		case <-timer:
-			return snap, index, nil
+			return snap, index, httpapi.Again(ctx)
 		case <-ctx.Done():
 			return nil, 0, drover.Errorf(drover.Canceled, "waiting for index %d: %w", q.MinIndex, context.Cause(ctx))
 		}
@@ -62,7 +66,7 @@ func (c *Cluster) AwaitTable(ctx context.Context, q Query, table string) (Snapsh
 }
 
 // Single answers with the one object that find returns together with its index, blocking if asked. Without an object
-// the answer is 404 "<what> not found", and its index the table's.
+// the answer is 404 "<what> not found", and its index the table's. Who may know of the object find decides.
 func Single[T any](
 	c *Cluster, w http.ResponseWriter, r *http.Request, on Source, what string, find func(q Query, s Snapshot) (*T, uint64),
 ) error {

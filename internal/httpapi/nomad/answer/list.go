@@ -13,6 +13,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -24,6 +26,16 @@ type Lister[T, V any] struct {
 	Created func(T) uint64 // if set, the order is by create index, unless a prefix was asked for
 	View    func(T, Snapshot) V
 	Keep    func(T) bool // optional, beside the filter
+	// Sees reports whether the caller may know of the item. Required: Everybody where the route's need says it all.
+	Sees func(c *rights.Caller, v T) bool
+}
+
+// Everybody is the Sees of lists whose routes need a right to all that is in them.
+func Everybody[T any](*rights.Caller, T) bool { return true }
+
+// In is the Sees of what belongs to a namespace, for who has the capability there.
+func In[T any](capability policy.Capability, namespace func(T) string) func(c *rights.Caller, v T) bool {
+	return func(c *rights.Caller, v T) bool { return c.Namespace(namespace(v), capability) }
 }
 
 // HasPrefix is a Keep for tables that are not iterated by the query's prefix.
@@ -46,7 +58,7 @@ func (l Lister[T, V]) Serve(c *Cluster, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	items, next, err := l.page(q, snap, match)
+	items, next, err := l.page(q, snap, httpapi.CallerOf(r.Context()), match)
 	if err != nil {
 		return err
 	}
@@ -75,9 +87,11 @@ func highest(s Snapshot, on []Source) (index uint64) {
 }
 
 // page selects, orders and cuts.
-func (l Lister[T, V]) page(q Query, s Snapshot, match func(T) (bool, error)) (items []T, next string, err error) {
+func (l Lister[T, V]) page(
+	q Query, s Snapshot, caller *rights.Caller, match func(T) (bool, error),
+) (items []T, next string, err error) {
 	for it := range l.Items(q, s) {
-		if l.Keep != nil && !l.Keep(it) {
+		if !l.Sees(caller, it) || l.Keep != nil && !l.Keep(it) {
 			continue
 		}
 		ok, err := match(it)

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
@@ -24,8 +26,8 @@ type Subscription interface {
 }
 
 // streamEvents answers GET /v1/event/stream: one JSON object a line, {} at once and whenever nothing happened for a
-// while. When the reader is too slow the last line is {"Error": "…"}; a subscription that cannot see all that it
-// asked for is refused with 410.
+// while. When the reader is too slow, or may not read any more, the last line is {"Error": "…"}; a subscription that cannot see all
+// that it asked for is refused with 410. What the caller may see is asked for each event.
 func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := f.ParseQuery(r)
 	if err != nil {
@@ -34,6 +36,9 @@ func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	topics, err := parseTopics(r.URL.Query()["topic"])
 	if err != nil {
 		return err
+	}
+	if !subscribes(httpapi.CallerOf(r.Context()), topics, q.Namespace) {
+		return httpapi.ErrDenied
 	}
 	sub, err := f.Events.Subscribe(topics, q.Namespace, q.MinIndex)
 	if err != nil {
@@ -48,8 +53,22 @@ func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	if beat() != nil {
 		return nil
 	}
-	err = answer.Relay(ctx, s, answer.Pump(ctx, 16, sub.Next), f.Heartbeat, func(e drover.Events) error { return s.Line(e) }, beat)
-	if err != nil && ctx.Err() == nil {
+	var denied error
+	write := func(e drover.Events) error {
+		if denied = httpapi.Again(ctx); denied != nil {
+			return denied
+		}
+		if e = seen(httpapi.CallerOf(ctx), e); len(e.Events) == 0 {
+			return nil
+		}
+		return s.Line(e)
+	}
+	err = answer.Relay(ctx, s, answer.Pump(ctx, 16, sub.Next), f.Heartbeat, write, beat)
+	if denied == nil && drover.CodeOf(context.Cause(ctx)) == drover.Forbidden {
+		denied = context.Cause(ctx)
+	}
+	if denied != nil || err != nil && ctx.Err() == nil {
+		err = cmp.Or(denied, err)
 		_ = s.Line(struct{ Error string }{"subscription closed by server: " + err.Error()})
 		_ = s.Flush() // the client may be gone too
 	}

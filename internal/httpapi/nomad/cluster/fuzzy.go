@@ -20,6 +20,7 @@ type fuzzyMatch struct {
 // fuzzy collects matches by context, ordered by how early the text appears.
 type fuzzy struct {
 	text  string
+	sees  sees
 	found map[string][]scored
 }
 
@@ -47,8 +48,11 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "fuzzy search query must be at least 2 characters, got %d", len(b.Text))
 	}
 	snap := f.State.Snapshot()
-	z := &fuzzy{text: strings.ToLower(b.Text), found: map[string][]scored{}}
+	z := &fuzzy{text: strings.ToLower(b.Text), sees: sees{httpapi.CallerOf(r.Context())}, found: map[string][]scored{}}
 	namespace := searchNamespace(r, b.Namespace)
+	if !z.sees.searches(b.Context, namespace) {
+		return httpapi.ErrDenied
+	}
 	all := b.Context == "" || b.Context == "all"
 	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "evals", "deployment"}; {
 	case all, slices.Contains(known, b.Context), slices.Contains(emptyContexts(), b.Context):
@@ -56,28 +60,28 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
 	}
 	if all || b.Context == "jobs" {
-		for j := range snap.Jobs(namespace, "") {
+		for j := range kept(snap.Jobs(namespace, ""), z.sees.job) {
 			z.job(j)
 		}
 	}
 	if all || b.Context == "nodes" {
-		for n := range snap.Nodes("") {
+		for n := range kept(snap.Nodes(""), z.sees.node) {
 			z.try("nodes", n.Name, n.ID)
 			z.try("classes", n.NodeClass, n.ID)
 		}
 	}
 	if all || b.Context == "allocs" {
-		for a := range snap.Allocations(namespace, "") {
+		for a := range kept(snap.Allocations(namespace, ""), z.sees.allocation) {
 			z.try("allocs", a.Name, a.Namespace, a.ID)
 		}
 	}
 	if all || b.Context == "namespaces" {
-		for n := range snap.Namespaces() {
+		for n := range kept(snap.Namespaces(), z.sees.namespace) {
 			z.try("namespaces", n.Name)
 		}
 	}
 	if all || b.Context == "node_pools" {
-		for p := range snap.NodePools() {
+		for p := range kept(snap.NodePools(), z.sees.pool) {
 			z.try("node_pools", p.Name)
 		}
 	}
@@ -117,7 +121,7 @@ func (z *fuzzy) ids(s answer.Snapshot, namespace, context string, all bool) {
 		if c.name != "evals" && c.name != "deployment" || !all && c.name != context {
 			continue
 		}
-		for id := range c.ids(s, namespace, z.text) {
+		for id := range c.ids(s, z.sees, namespace, z.text) {
 			z.found[c.name] = append(z.found[c.name], scored{fuzzyMatch{ID: id}, 0})
 			// One more than the limit tells that the answer is cut.
 			if len(z.found[c.name]) > searchLimit {

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -18,12 +19,16 @@ func (f *face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 		ID:    func(n *drover.Namespace) string { return n.Name },
 		Keep:  answer.HasPrefix(r, func(n *drover.Namespace) string { return n.Name }),
 		View:  func(n *drover.Namespace, _ answer.Snapshot) *drover.Namespace { return n },
+		Sees:  func(c *rights.Caller, n *drover.Namespace) bool { return c.SeesNamespace(n.Name) },
 	}.Serve(f.Cluster, w, r)
 }
 
 // readNamespace answers GET /v1/namespace/NAME.
 func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
+	if !httpapi.CallerOf(r.Context()).SeesNamespace(name) {
+		return httpapi.ErrDenied
+	}
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Namespace, uint64) {
 		if n := s.Namespace(name); n != nil {
 			return n, n.ModifyIndex

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Intake changes what belongs to the cluster.
@@ -39,22 +40,36 @@ type face struct {
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg}
+	spaces := httpapi.Filtered("namespaces in which the caller has a capability")
+	found := httpapi.Filtered("what the caller may list or read")
 	return []httpapi.Route{
-		{Pattern: "GET /v1/namespaces", Where: httpapi.Reads, Handle: f.listNamespaces},
-		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Authority, Handle: f.upsertNamespace},
-		{Pattern: "GET /v1/namespace/{name}", Where: httpapi.Reads, Handle: f.readNamespace},
-		{Pattern: "PUT,POST /v1/namespace/{name}", Where: httpapi.Authority, Handle: f.upsertNamespace},
-		{Pattern: "DELETE /v1/namespace/{name}", Where: httpapi.Authority, Handle: f.deleteNamespace},
+		{Pattern: "GET /v1/namespaces", Where: httpapi.Reads, Need: spaces, Handle: f.listNamespaces},
+		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Authority, Need: httpapi.Management, Handle: f.upsertNamespace},
+		{Pattern: "GET /v1/namespace/{name}", Where: httpapi.Reads, Need: spaces, Handle: f.readNamespace},
+		{Pattern: "PUT,POST /v1/namespace/{name}", Where: httpapi.Authority, Need: httpapi.Management, Handle: f.upsertNamespace},
+		{Pattern: "DELETE /v1/namespace/{name}", Where: httpapi.Authority, Need: httpapi.Management, Handle: f.deleteNamespace},
 
-		{Pattern: "GET /v1/event/stream", Where: httpapi.Reads, Handle: f.streamEvents, Stream: true},
-		{Pattern: "PUT,POST /v1/search", Where: httpapi.Reads, Handle: f.prefixSearch},
-		{Pattern: "PUT,POST /v1/search/fuzzy", Where: httpapi.Reads, Handle: f.fuzzySearch},
+		{
+			Pattern: "GET /v1/event/stream", Where: httpapi.Reads,
+			Need: httpapi.Filtered("events of what the caller may read"), Handle: f.streamEvents, Stream: true,
+		},
+		{Pattern: "PUT,POST /v1/search", Where: httpapi.Reads, Need: found, Handle: f.prefixSearch},
+		{Pattern: "PUT,POST /v1/search/fuzzy", Where: httpapi.Reads, Need: found, Handle: f.fuzzySearch},
 
-		{Pattern: "GET /v1/operator/scheduler/configuration", Where: httpapi.Reads, Handle: f.readSchedulerConfig},
-		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Where: httpapi.Leader, Handle: f.writeSchedulerConfig},
-		{Pattern: "GET /v1/operator/snapshot", Where: httpapi.Reads, Handle: f.saveSnapshot, Stream: true},
-		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Handle: f.restoreSnapshot, MaxBody: -1},
-		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Handle: f.systemGC},
-		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Handle: f.reconcileSummaries},
+		{
+			Pattern: "GET /v1/operator/scheduler/configuration", Where: httpapi.Reads,
+			Need: httpapi.Level(policy.Operator, policy.Read), Handle: f.readSchedulerConfig,
+		},
+		{
+			Pattern: "PUT,POST /v1/operator/scheduler/configuration", Where: httpapi.Leader,
+			Need: httpapi.Level(policy.Operator, policy.Write), Handle: f.writeSchedulerConfig,
+		},
+		{
+			Pattern: "GET /v1/operator/snapshot", Where: httpapi.Reads,
+			Need: httpapi.Operator(policy.SnapshotSave), Handle: f.saveSnapshot, Stream: true,
+		},
+		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.restoreSnapshot, MaxBody: -1},
+		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.systemGC},
+		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.reconcileSummaries},
 	}
 }

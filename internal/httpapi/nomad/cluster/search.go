@@ -18,36 +18,36 @@ const searchLimit = 20
 // searchable is a context of /v1/search.
 type searchable struct {
 	name, table string
-	ids         func(s answer.Snapshot, namespace, prefix string) iter.Seq[string]
+	ids         func(s answer.Snapshot, c sees, namespace, prefix string) iter.Seq[string]
 }
 
 // searchables lists the contexts that have something in them. Tables with an index by prefix use it; the others
 // are small and filtered.
 func searchables() []searchable {
 	return []searchable{
-		{"allocs", tables.Allocs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
-			return names(s.Allocations(ns, p), func(a *drover.Allocation) string { return a.ID })
+		{"allocs", tables.Allocs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(kept(s.Allocations(ns, p), c.allocation), func(a *drover.Allocation) string { return a.ID })
 		}},
-		{"deployment", tables.Deployments, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
-			return names(s.Deployments(ns, p), func(d *drover.Deployment) string { return d.ID })
+		{"deployment", tables.Deployments, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(kept(s.Deployments(ns, p), c.deployment), func(d *drover.Deployment) string { return d.ID })
 		}},
-		{"evals", tables.Evals, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
-			return names(s.Evaluations(ns, p), func(e *drover.Evaluation) string { return e.ID })
+		{"evals", tables.Evals, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(kept(s.Evaluations(ns, p), c.evaluation), func(e *drover.Evaluation) string { return e.ID })
 		}},
-		{"jobs", tables.Jobs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
-			return names(s.Jobs(ns, p), func(j *drover.Job) string { return j.ID })
+		{"jobs", tables.Jobs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(kept(s.Jobs(ns, p), c.job), func(j *drover.Job) string { return j.ID })
 		}},
-		{"nodes", tables.Nodes, func(s answer.Snapshot, _, p string) iter.Seq[string] {
-			return names(s.Nodes(p), func(n *drover.Node) string { return n.ID })
+		{"nodes", tables.Nodes, func(s answer.Snapshot, c sees, _, p string) iter.Seq[string] {
+			return names(kept(s.Nodes(p), c.node), func(n *drover.Node) string { return n.ID })
 		}},
-		{"node_pools", tables.NodePools, func(s answer.Snapshot, _, p string) iter.Seq[string] {
-			return prefixed(p, names(s.NodePools(), func(n *drover.NodePool) string { return n.Name }))
+		{"node_pools", tables.NodePools, func(s answer.Snapshot, c sees, _, p string) iter.Seq[string] {
+			return prefixed(p, names(kept(s.NodePools(), c.pool), func(n *drover.NodePool) string { return n.Name }))
 		}},
-		{"namespaces", tables.Namespaces, func(s answer.Snapshot, _, p string) iter.Seq[string] {
-			return prefixed(p, names(s.Namespaces(), func(n *drover.Namespace) string { return n.Name }))
+		{"namespaces", tables.Namespaces, func(s answer.Snapshot, c sees, _, p string) iter.Seq[string] {
+			return prefixed(p, names(kept(s.Namespaces(), c.namespace), func(n *drover.Namespace) string { return n.Name }))
 		}},
-		{"scaling_policy", tables.Jobs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
-			policies := jobs.ScalingPolicies(s, ns)
+		{"scaling_policy", tables.Jobs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			policies := kept(jobs.ScalingPolicies(s, ns), c.scaling)
 			return prefixed(p, names(policies, func(p *drover.ScalingPolicy) string { return p.ID }))
 		}},
 	}
@@ -92,14 +92,18 @@ func newSearchAnswer[T any](index uint64) searchAnswer[T] {
 	return searchAnswer[T]{Matches: map[string][]T{}, Truncations: map[string]bool{}, Meta: answer.NewMeta(index)}
 }
 
-// prefixSearch answers PUT /v1/search: what has an id or a name that begins with the text, at most 20 of each context.
+// prefixSearch answers PUT /v1/search: what has an id or a name that begins with the text, at most 20 of each context. Contexts of which
+// the caller may see nothing are left out, and refused where one is named.
 func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 	var b struct{ Prefix, Context, Namespace string }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
 	namespace := searchNamespace(r, b.Namespace)
-	snap := f.State.Snapshot()
+	snap, caller := f.State.Snapshot(), sees{httpapi.CallerOf(r.Context())}
+	if !caller.searches(b.Context, namespace) {
+		return httpapi.ErrDenied
+	}
 	found := newSearchAnswer[string](0)
 	known := b.Context == "" || b.Context == "all"
 	for _, c := range searchables() {
@@ -107,8 +111,11 @@ func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		known = true
+		if !caller.searches(c.name, namespace) {
+			continue
+		}
 		found.Matches[c.name], found.Truncations[c.name] = []string{}, false
-		for id := range c.ids(snap, namespace, b.Prefix) {
+		for id := range c.ids(snap, caller, namespace, b.Prefix) {
 			if len(found.Matches[c.name]) == searchLimit {
 				found.Truncations[c.name] = true
 				break

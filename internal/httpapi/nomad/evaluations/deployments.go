@@ -2,12 +2,16 @@ package evaluations
 
 import (
 	"iter"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -21,7 +25,13 @@ func ListDeployments(
 		ID:      func(d *drover.Deployment) string { return d.ID },
 		Created: func(d *drover.Deployment) uint64 { return d.CreateIndex },
 		View:    func(d *drover.Deployment, _ answer.Snapshot) *drover.Deployment { return d },
+		Sees:    seesDeployment,
 	}
+}
+
+// seesDeployment reports whether the caller may read the deployment.
+func seesDeployment(c *rights.Caller, d *drover.Deployment) bool {
+	return c.Namespace(d.Namespace, policy.ReadJob)
 }
 
 // listDeployments answers GET /v1/deployments.
@@ -35,7 +45,7 @@ func (f *face) listDeployments(w http.ResponseWriter, r *http.Request) error {
 func (f *face) readDeployment(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Deployment, uint64) {
-		if d := s.Deployment(id); d != nil {
+		if d := s.Deployment(id); d != nil && seesDeployment(httpapi.CallerOf(r.Context()), d) {
 			return d, d.ModifyIndex
 		}
 		return nil, 0
@@ -57,6 +67,28 @@ func (f *face) deploymentAllocations(w http.ResponseWriter, r *http.Request) err
 	return l.Serve(f.Cluster, w, r)
 }
 
+// steering is what an action on a deployment needs in its namespace.
+var steering = map[string]policy.Capability{
+	"promote": policy.PromoteDeployment, "fail": policy.FailDeployment, "pause": policy.PauseDeployment,
+	"unblock": policy.UnblockDeployment, "allocation-health": policy.SetAllocHealth,
+}
+
+// steers is what changing a deployment needs.
+func steers(r *http.Request) httpapi.Need {
+	if c, known := steering[r.PathValue("action")]; known {
+		return httpapi.OfObject(c)
+	}
+	return httpapi.Need{}
+}
+
+// casesOfSteering lists what each action needs.
+func casesOfSteering() (cases []httpapi.Case) {
+	for _, action := range slices.Sorted(maps.Keys(steering)) {
+		cases = append(cases, httpapi.Case{Path: "PUT,POST /v1/deployment/" + action + "/{id}", Need: httpapi.OfObject(steering[action])})
+	}
+	return cases
+}
+
 // changeDeployment answers PUT /v1/deployment/{promote,fail,pause,unblock,allocation-health}/{id}.
 func (f *face) changeDeployment(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
@@ -75,6 +107,13 @@ func (f *face) changeDeployment(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "Deployment ID does not match")
 	}
 	ctx := r.Context()
+	if d := f.State.Snapshot().Deployment(id); d != nil { // of one that is not known the intake says so
+		if need, known := steering[action]; known {
+			if err := httpapi.Allow(ctx, d.Namespace, need); err != nil {
+				return err
+			}
+		}
+	}
 	var o drover.Outcome
 	var err error
 	switch action {

@@ -8,6 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -19,7 +21,13 @@ func List(items func(answer.Query, answer.Snapshot) iter.Seq[*drover.Evaluation]
 		ID:      func(e *drover.Evaluation) string { return e.ID },
 		Created: func(e *drover.Evaluation) uint64 { return e.CreateIndex },
 		View:    func(e *drover.Evaluation, _ answer.Snapshot) *drover.Evaluation { return e },
+		Sees:    seesEvaluation,
 	}
+}
+
+// seesEvaluation reports whether the caller may read the evaluation.
+func seesEvaluation(c *rights.Caller, e *drover.Evaluation) bool {
+	return c.Namespace(e.Namespace, policy.ReadJob)
 }
 
 // allEvaluations yields those of the query's namespace whose ids have its prefix; listing and counting share it.
@@ -52,7 +60,11 @@ func (f *face) countEvaluations(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var answer struct{ Count int }
+	caller := httpapi.CallerOf(r.Context())
 	for e := range allEvaluations(q, snap) {
+		if !seesEvaluation(caller, e) {
+			continue
+		}
 		ok, err := match(e)
 		if err != nil {
 			return err
@@ -72,9 +84,12 @@ func (f *face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := r.PathValue("id")
+	if e := f.State.Snapshot().Evaluation(id); e != nil && !seesEvaluation(httpapi.CallerOf(r.Context()), e) {
+		return httpapi.ErrDenied // as Nomad: the id alone tells nothing
+	}
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Evaluation, uint64) {
 		e := s.Evaluation(id)
-		if e == nil {
+		if e == nil || !seesEvaluation(httpapi.CallerOf(r.Context()), e) {
 			return nil, 0
 		}
 		if !related {

@@ -23,13 +23,13 @@ import (
 func TestAJobsPathIsTakenApart(t *testing.T) {
 	t.Parallel()
 	called := ""
-	table := func(name string, suffixes ...string) map[string]jobHandle {
-		m := map[string]jobHandle{}
+	table := func(name string, suffixes ...string) map[string]jobPath {
+		m := map[string]jobPath{}
 		for _, s := range suffixes {
-			m[s] = func(_ http.ResponseWriter, _ *http.Request, id string) error {
+			m[s] = jobPath{handle: func(_ http.ResponseWriter, _ *http.Request, id string) error {
 				called = fmt.Sprintf("%s%s of %s", name, s, id)
 				return nil
-			}
+			}}
 		}
 		return m
 	}

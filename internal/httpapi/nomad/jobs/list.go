@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -21,6 +22,7 @@ func (f *face) listJobs(w http.ResponseWriter, r *http.Request) error {
 		On:    []answer.Source{{Table: tables.Jobs}, {Table: tables.JobSummaries}},
 		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.Namespace, q.Prefix) },
 		ID:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },
+		Sees:  answer.In(policy.ListJobs, namespaceOf),
 		View: func(j *drover.Job, s answer.Snapshot) *drover.JobListStub {
 			stub := j.Stub(s.JobSummary(j.Namespace, j.ID))
 			if meta {
@@ -56,8 +58,11 @@ func (f *face) jobStatuses(w http.ResponseWriter, r *http.Request) error {
 		ID:      func(j *drover.Job) string { return j.Namespace + "." + j.ID },
 		Created: func(j *drover.Job) uint64 { return j.ModifyIndex },
 		View:    viewStatus,
+		Sees:    answer.In(policy.ReadJob, namespaceOf),
 	}.Serve(f.Cluster, w, r)
 }
+
+func namespaceOf(j *drover.Job) string { return j.Namespace }
 
 // jobStatus is one job of the answer to /v1/jobs/statuses. The field names are Nomad's.
 type jobStatus struct {

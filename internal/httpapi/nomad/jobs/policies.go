@@ -5,7 +5,9 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -58,7 +60,8 @@ func (f *face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error
 		Keep: func(p *drover.ScalingPolicy) bool {
 			return (job == "" || p.Target["Job"] == job) && (kind == "" || p.Type == kind)
 		},
-		ID: func(p *drover.ScalingPolicy) string { return p.ID },
+		ID:   func(p *drover.ScalingPolicy) string { return p.ID },
+		Sees: answer.In(policy.ListScalingPolicies, func(p *drover.ScalingPolicy) string { return p.Namespace }),
 		View: func(p *drover.ScalingPolicy, _ answer.Snapshot) stub {
 			return stub{p.ID, p.Enabled == nil || *p.Enabled, p.Type, p.Target, p.CreateIndex, p.ModifyIndex}
 		},
@@ -71,7 +74,7 @@ func (f *face) readScalingPolicy(w http.ResponseWriter, r *http.Request) error {
 	// The id has the namespace in it, so that the query's does not matter.
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.ScalingPolicy, uint64) {
 		for p := range ScalingPolicies(s, "*") {
-			if p.ID == id {
+			if p.ID == id && httpapi.CallerOf(r.Context()).Namespace(p.Namespace, policy.ReadScalingPolicy) {
 				return p, p.ModifyIndex
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // jobBody is the body of register, plan and validate.
@@ -31,8 +32,9 @@ type jobBody struct {
 }
 
 // decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's. Its region is the
-// request's, else its own, else this one. Errors: Invalid; Nomad's for a region that is not this one.
-func (f *face) decodeJob(r *http.Request) (jobBody, error) {
+// request's, else its own, else this one. The caller needs the capability in that namespace. Errors: Invalid; Forbidden; Nomad's for a
+// region that is not this one.
+func (f *face) decodeJob(r *http.Request, need policy.Capability) (jobBody, error) {
 	var b jobBody
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return b, err
@@ -52,6 +54,9 @@ func (f *face) decodeJob(r *http.Request) (jobBody, error) {
 	// "*" means all namespaces in reads, and would be an ordinary name in the state.
 	if b.Job.Namespace == "*" {
 		return b, drover.Errorf(drover.Invalid, "Job.Namespace: \"*\" is not the name of one namespace")
+	}
+	if err := httpapi.Allow(r.Context(), b.Job.Namespace, need); err != nil {
+		return b, err
 	}
 	if b.Job.Region = cmp.Or(httpapi.Region(r), regionOf(b.Job.Region), f.Region); b.Job.Region != f.Region {
 		return b, f.CheckRegion(b.Job.Region)
@@ -80,8 +85,11 @@ func (f *face) registerJob(w http.ResponseWriter, r *http.Request) error { retur
 
 // register registers the job of the body; id, if given, is the path's and must be the job's.
 func (f *face) register(w http.ResponseWriter, r *http.Request, id string) error {
-	b, err := f.decodeJob(r)
+	b, err := f.decodeJob(r, policy.RegisterJob)
 	if err != nil {
+		return err
+	}
+	if err := mayMount(r, b.Job); err != nil {
 		return err
 	}
 	if b.Job.ID == "" {
@@ -98,6 +106,29 @@ func (f *face) register(w http.ResponseWriter, r *http.Request, id string) error
 		return err
 	}
 	return f.Written(w, r, o, evalAnswer(o))
+}
+
+// mayMount refuses host volumes that the caller may not give to a job. Errors: Forbidden.
+func mayMount(r *http.Request, j *drover.Job) error {
+	caller := httpapi.CallerOf(r.Context())
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for _, v := range g.Volumes {
+			if v == nil || v.Type != "host" {
+				continue
+			}
+			need := policy.MountReadWrite
+			if v.ReadOnly {
+				need = policy.MountReadOnly
+			}
+			if !caller.HostVolume(v.Source, need) {
+				return httpapi.ErrDenied
+			}
+		}
+	}
+	return nil
 }
 
 // evalResult answers what leads to an evaluation.
@@ -117,8 +148,11 @@ func evalAnswer(o drover.Outcome) evalResult {
 
 // planJob answers PUT /v1/job/ID/plan with what a registration would change; nothing is stored.
 func (f *face) planJob(w http.ResponseWriter, r *http.Request, id string) error {
-	b, err := f.decodeJob(r)
+	b, err := f.decodeJob(r, policy.PlanJob)
 	if err != nil {
+		return err
+	}
+	if err := mayMount(r, b.Job); err != nil {
 		return err
 	}
 	if id != b.Job.ID {

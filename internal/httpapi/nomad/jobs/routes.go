@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Intake changes jobs. Each method is one use case; errors carry drover codes and Nomad's texts ("job not found").
@@ -52,37 +53,38 @@ type Config struct {
 type face struct {
 	*answer.Cluster
 	Config
-	reads, writes map[string]jobHandle // by what follows a job's id in the path
+	reads, writes map[string]jobPath // by what follows a job's id in the path
 }
 
 // newFace builds the tables of what may follow a job's id. An id can end like a suffix, such as "a/plan"; the
 // tables decide, and the suffix wins.
 func newFace(c *answer.Cluster, cfg Config) *face {
 	f := &face{Cluster: c, Config: cfg}
-	f.reads = map[string]jobHandle{
-		"":             f.readJob,
-		"/allocations": f.jobAllocations,
-		"/evaluations": f.jobEvaluations,
-		"/summary":     f.jobSummary,
-		"/versions":    f.jobVersions,
-		"/deployments": f.jobDeployments,
-		"/deployment":  f.jobDeployment,
-		"/scale":       f.scaleStatus,
-		"/services":    f.jobServices,
-		"/actions":     f.jobActions,
-		"/submission":  f.jobSubmission,
-		"/action":      refuseAction,
+	read, dispatch := httpapi.InNamespace(policy.ReadJob), httpapi.InNamespace(policy.DispatchJob)
+	f.reads = map[string]jobPath{
+		"":             {f.readJob, read},
+		"/allocations": {f.jobAllocations, read},
+		"/evaluations": {f.jobEvaluations, read},
+		"/summary":     {f.jobSummary, read},
+		"/versions":    {f.jobVersions, read},
+		"/deployments": {f.jobDeployments, read},
+		"/deployment":  {f.jobDeployment, read},
+		"/scale":       {f.scaleStatus, httpapi.InNamespace(policy.ReadJobScaling)},
+		"/services":    {f.jobServices, read},
+		"/actions":     {f.jobActions, read},
+		"/submission":  {f.jobSubmission, read},
+		"/action":      {refuseAction, httpapi.InNamespace(policy.AllocExec)},
 	}
-	f.writes = map[string]jobHandle{
-		"":                  f.register,
-		"/plan":             f.planJob,
-		"/evaluate":         f.evaluateJob,
-		"/revert":           f.revertJob,
-		"/stable":           f.setJobStable,
-		"/dispatch":         f.dispatchJob,
-		"/dispatch/payload": f.dispatchPayload,
-		"/periodic/force":   f.forcePeriodic,
-		"/scale":            f.scaleJob,
+	f.writes = map[string]jobPath{
+		"":                  {f.register, httpapi.OfObject(policy.RegisterJob)},
+		"/plan":             {f.planJob, httpapi.OfObject(policy.PlanJob)},
+		"/evaluate":         {f.evaluateJob, httpapi.InNamespace(policy.EvaluateJob)},
+		"/revert":           {f.revertJob, httpapi.InNamespace(policy.RevertJob)},
+		"/stable":           {f.setJobStable, httpapi.InNamespace(policy.StableJob)},
+		"/dispatch":         {f.dispatchJob, dispatch},
+		"/dispatch/payload": {f.dispatchPayload, dispatch},
+		"/periodic/force":   {f.forcePeriodic, httpapi.InNamespace(policy.ForcePeriodicJob)},
+		"/scale":            {f.scaleJob, httpapi.OfObject(policy.ScaleJob)},
 	}
 	return f
 }
@@ -100,16 +102,25 @@ const (
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := newFace(c, cfg)
 	return []httpapi.Route{
-		{Pattern: "GET /v1/jobs", Where: httpapi.Reads, Handle: f.listJobs},
-		{Pattern: "PUT,POST /v1/jobs", Where: httpapi.Leader.Of(jobRegion), Handle: f.registerJob},
-		{Pattern: "PUT,POST /v1/jobs/parse", Where: httpapi.Any, Handle: f.parseJob},
-		{Pattern: "GET,POST /v1/jobs/statuses", Where: httpapi.Reads, Handle: f.jobStatuses},
-		{Pattern: "PUT,POST /v1/validate/job", Where: httpapi.Any.Of(jobRegion), Handle: f.validateJob},
-		{Pattern: readsOf, Where: httpapi.Reads, Handle: f.jobGet},
-		{Pattern: writesOf, Where: httpapi.Leader.Of(jobRegion), Handle: f.jobPut},
-		{Pattern: endOf, Where: httpapi.Leader, Handle: f.jobDelete},
-		{Pattern: "GET /v1/scaling/policies", Where: httpapi.Reads, Handle: f.listScalingPolicies},
-		{Pattern: "GET /v1/scaling/policy/{id...}", Where: httpapi.Reads, Handle: f.readScalingPolicy},
+		{Pattern: "GET /v1/jobs", Where: httpapi.Reads, Need: httpapi.InNamespace(policy.ListJobs), Handle: f.listJobs},
+		{Pattern: "PUT,POST /v1/jobs", Where: httpapi.Leader.Of(jobRegion), Need: httpapi.OfObject(policy.RegisterJob), Handle: f.registerJob},
+		{Pattern: "PUT,POST /v1/jobs/parse", Where: httpapi.Any, Need: httpapi.InNamespace(policy.ParseJob), Handle: f.parseJob},
+		{Pattern: "GET,POST /v1/jobs/statuses", Where: httpapi.Reads, Need: httpapi.InNamespace(policy.ReadJob), Handle: f.jobStatuses},
+		{Pattern: "PUT,POST /v1/validate/job", Where: httpapi.Any.Of(jobRegion), Need: httpapi.OfObject(policy.ReadJob), Handle: f.validateJob},
+		{Pattern: readsOf, Where: httpapi.Reads, Need: httpapi.Depends(f.readNeeds, casesOf("GET", f.reads)...), Handle: f.jobGet},
+		{
+			Pattern: writesOf, Where: httpapi.Leader.Of(jobRegion), Handle: f.jobPut,
+			Need: httpapi.Depends(f.writeNeeds, append(casesOf("PUT,POST", f.writes), httpapi.Case{Path: "PUT,POST " + tagOf, Need: tags})...),
+		},
+		{Pattern: endOf, Where: httpapi.Leader, Need: httpapi.Depends(endNeeds, casesOfEnd...), Handle: f.jobDelete},
+		{
+			Pattern: "GET /v1/scaling/policies", Where: httpapi.Reads,
+			Need: httpapi.InNamespace(policy.ListScalingPolicies), Handle: f.listScalingPolicies,
+		},
+		{
+			Pattern: "GET /v1/scaling/policy/{id...}", Where: httpapi.Reads,
+			Need: httpapi.OfObject(policy.ReadScalingPolicy), Handle: f.readScalingPolicy,
+		},
 	}
 }
 
@@ -127,7 +138,7 @@ func Paths(pattern string) []Path {
 	// Only the keys of its tables are used; its handlers have no cluster and must not be called.
 	f := newFace(nil, Config{})
 	var paths []Path
-	add := func(methods string, table map[string]jobHandle) {
+	add := func(methods string, table map[string]jobPath) {
 		for _, suffix := range slices.Sorted(maps.Keys(table)) {
 			p := Path{Pattern: methods + " " + jobRoot + "{id}" + suffix}
 			if suffix == "/action" {
@@ -145,13 +156,67 @@ func Paths(pattern string) []Path {
 	case writesOf:
 		add("PUT,POST", f.writes)
 	case endOf:
-		add("DELETE", map[string]jobHandle{"": nil})
+		add("DELETE", map[string]jobPath{"": {}})
 	}
 	return paths
 }
 
 // jobHandle answers for one job.
 type jobHandle func(w http.ResponseWriter, r *http.Request, id string) error
+
+// jobPath is what may follow a job's id.
+type jobPath struct {
+	handle jobHandle
+	need   httpapi.Need
+}
+
+// Needs of paths that no table has.
+var (
+	tags   = httpapi.InNamespace(policy.TagJobVersion)
+	ends   = httpapi.InNamespace(policy.DeregisterJob)
+	purges = httpapi.InNamespace(policy.DeregisterJob, policy.PurgeJob)
+)
+
+// casesOfEnd are what DELETE needs.
+var casesOfEnd = []httpapi.Case{
+	{Path: "DELETE " + jobRoot + "{id}", Need: ends},
+	{Path: "DELETE " + jobRoot + "{id}?purge=true", Need: purges},
+	{Path: "DELETE " + tagOf, Need: tags},
+}
+
+// casesOf lists what the paths of a table need.
+func casesOf(methods string, table map[string]jobPath) (cases []httpapi.Case) {
+	for _, suffix := range slices.Sorted(maps.Keys(table)) {
+		cases = append(cases, httpapi.Case{Path: methods + " " + jobRoot + "{id}" + suffix, Need: table[suffix].need})
+	}
+	return cases
+}
+
+// readNeeds is what a read below a job needs.
+func (f *face) readNeeds(r *http.Request) httpapi.Need {
+	suffix, _ := suffixOf(r, f.reads, f.writes)
+	return f.reads[suffix].need
+}
+
+// writeNeeds is what a write below a job needs.
+func (f *face) writeNeeds(r *http.Request) httpapi.Need {
+	if _, _, ok := taggedPath(r); ok {
+		return tags
+	}
+	suffix, _ := suffixOf(r, f.writes, f.reads)
+	return f.writes[suffix].need
+}
+
+// endNeeds is what ending a job needs, or taking a version's tag off.
+func endNeeds(r *http.Request) httpapi.Need {
+	if _, _, ok := taggedPath(r); ok {
+		return tags
+	}
+	if purge, err := httpapi.BoolParam(r, "purge", false); err != nil || purge {
+		return purges
+	}
+	return ends
+}
 
 // refuseAction answers GET /v1/job/ID/action, which in Nomad is a websocket that runs an action in a task.
 func refuseAction(http.ResponseWriter, *http.Request, string) error {
@@ -173,17 +238,9 @@ func (f *face) jobPut(w http.ResponseWriter, r *http.Request) error {
 
 // route picks the handler by the longest suffix of the path. A suffix that only the other methods know is 405, so
 // that PUT /v1/job/x/summary does not register a job.
-func route(w http.ResponseWriter, r *http.Request, table, others map[string]jobHandle) error {
-	rest := strings.TrimPrefix(r.URL.EscapedPath(), jobRoot)
-	suffix, known := "", true
-	for _, t := range []map[string]jobHandle{table, others} {
-		for s := range t {
-			if len(s) > len(suffix) && len(rest) > len(s) && strings.HasSuffix(rest, s) {
-				suffix = s
-				_, known = table[s]
-			}
-		}
-	}
+func route(w http.ResponseWriter, r *http.Request, table, others map[string]jobPath) error {
+	suffix, rest := suffixOf(r, table, others)
+	path, known := table[suffix]
 	if !known {
 		return answer.ErrMethod()
 	}
@@ -191,7 +248,20 @@ func route(w http.ResponseWriter, r *http.Request, table, others map[string]jobH
 	if id == "" {
 		return drover.Errorf(drover.Invalid, "Missing job ID")
 	}
-	return table[suffix](w, r, id)
+	return path.handle(w, r, id)
+}
+
+// suffixOf returns the longest suffix of one of the tables that the path ends with, and the path behind jobRoot.
+func suffixOf(r *http.Request, tables ...map[string]jobPath) (suffix, rest string) {
+	rest = strings.TrimPrefix(r.URL.EscapedPath(), jobRoot)
+	for _, t := range tables {
+		for s := range t {
+			if len(s) > len(suffix) && len(rest) > len(s) && strings.HasSuffix(rest, s) {
+				suffix = s
+			}
+		}
+	}
+	return suffix, rest
 }
 
 // unescape undoes the escapes of one part of the path. It is called after the path was taken apart, so that an

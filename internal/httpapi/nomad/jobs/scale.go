@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -26,6 +27,9 @@ func (f *face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error
 	namespace, group := b.Target["Namespace"], b.Target["Group"]
 	if namespace == "" {
 		namespace = answer.Namespace(r)
+	}
+	if err := httpapi.Allow(r.Context(), namespace, policy.ScaleJob); err != nil {
+		return err
 	}
 	if job := b.Target["Job"]; job != "" && job != id {
 		return drover.Errorf(drover.Invalid, "job ID in payload did not match URL")

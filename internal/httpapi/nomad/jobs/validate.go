@@ -9,11 +9,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // validateJob answers PUT /v1/validate/job with all faults of a job: those of the rules, then those of the drivers.
 func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
-	b, err := f.decodeJob(r)
+	b, err := f.decodeJob(r, policy.ReadJob)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -32,6 +33,7 @@ func (f *face) nodeLister(resources, osName bool) answer.Lister[*drover.Node, *d
 		On:    []answer.Source{{Table: tables.Nodes}},
 		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Node] { return s.Nodes(q.Prefix) },
 		ID:    func(n *drover.Node) string { return n.ID },
+		Sees:  answer.Everybody[*drover.Node],
 		View: func(n *drover.Node, _ answer.Snapshot) *drover.NodeListStub {
 			stub := n.Stub()
 			if resources {
@@ -66,6 +68,7 @@ func (f *face) nodeAllocations(w http.ResponseWriter, r *http.Request) error {
 		ID:      func(a *drover.Allocation) string { return a.ID },
 		Created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
 		View:    func(a *drover.Allocation, _ answer.Snapshot) *allocations.View { return allocations.NewView(a) },
+		Sees:    allocations.Sees,
 	}.Serve(f.Cluster, w, r)
 }
 
@@ -196,6 +199,29 @@ func (f *face) nodeGC(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(http.StatusOK) // Nomad's client refuses a body here
 	return nil
 }
+
+// actionNeeds is what /v1/node/{id}/{action} needs.
+func actionNeeds(r *http.Request) httpapi.Need {
+	switch r.PathValue("action") {
+	case "allocations":
+		return nodeAllocationsNeed
+	case "drain", "eligibility", "evaluate", "purge":
+		return steersNode
+	}
+	return httpapi.Need{}
+}
+
+var (
+	nodeAllocationsNeed = httpapi.Level(policy.Node, policy.Read).Showing("allocations of jobs that the caller may read")
+	casesOfActions      = []httpapi.Case{
+		{Path: "GET /v1/node/{id}/allocations", Need: nodeAllocationsNeed},
+		{Path: "PUT,POST /v1/node/{id}/drain", Need: steersNode},
+		{Path: "PUT,POST /v1/node/{id}/eligibility", Need: steersNode},
+		{Path: "PUT,POST /v1/node/{id}/evaluate", Need: steersNode},
+		{Path: "PUT,POST /v1/node/{id}/purge", Need: steersNode},
+	}
+	steersNode = httpapi.Level(policy.Node, policy.Write)
+)
 
 // nodeAction routes /v1/node/{id}/{action}.
 func (f *face) nodeAction(w http.ResponseWriter, r *http.Request) error {

@@ -8,6 +8,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -19,6 +21,7 @@ func (f *face) listNodePools(w http.ResponseWriter, r *http.Request) error {
 		ID:    func(p *drover.NodePool) string { return p.Name },
 		Keep:  answer.HasPrefix(r, func(p *drover.NodePool) string { return p.Name }),
 		View:  func(p *drover.NodePool, _ answer.Snapshot) *poolView { return viewPool(p) },
+		Sees:  func(c *rights.Caller, p *drover.NodePool) bool { return c.NodePool(p.Name, policy.ReadPool) },
 	}.Serve(f.Cluster, w, r)
 }
 
@@ -37,6 +40,9 @@ func (f *face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
 	}
 	if name := r.PathValue("name"); name != "" && p.Name != name {
 		return drover.Errorf(drover.Invalid, "Node pool name does not match name in request path")
+	}
+	if !httpapi.CallerOf(r.Context()).NodePool(p.Name, policy.WritePool) {
+		return httpapi.ErrDenied
 	}
 	o, err := f.Intake.UpsertNodePool(r.Context(), &p)
 	if err != nil {
@@ -69,6 +75,9 @@ func (f *face) deleteNodePool(w http.ResponseWriter, r *http.Request) error {
 // nodePoolNodes answers GET /v1/node/pool/NAME/nodes; the pool "all" has every node.
 func (f *face) nodePoolNodes(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
+	if !httpapi.CallerOf(r.Context()).NodePool(name, policy.ReadPool) {
+		return httpapi.ErrDenied
+	}
 	l := f.nodeLister(false, false)
 	l.Keep = func(n *drover.Node) bool { return name == drover.AllNodePool || n.NodePool == name }
 	return l.Serve(f.Cluster, w, r)
@@ -77,11 +86,15 @@ func (f *face) nodePoolNodes(w http.ResponseWriter, r *http.Request) error {
 // nodePoolJobs answers GET /v1/node/pool/NAME/jobs; the pool "all" has every job.
 func (f *face) nodePoolJobs(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
+	if !httpapi.CallerOf(r.Context()).NodePool(name, policy.ReadPool) {
+		return httpapi.ErrDenied
+	}
 	return answer.Lister[*drover.Job, *drover.JobListStub]{
 		On:    []answer.Source{{Table: tables.Jobs}, {Table: tables.JobSummaries}},
 		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.Namespace, q.Prefix) },
 		Keep:  func(j *drover.Job) bool { return name == drover.AllNodePool || j.NodePool == name },
 		ID:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },
+		Sees:  answer.In(policy.ReadJob, func(j *drover.Job) string { return j.Namespace }),
 		View: func(j *drover.Job, s answer.Snapshot) *drover.JobListStub {
 			return j.Stub(s.JobSummary(j.Namespace, j.ID))
 		},

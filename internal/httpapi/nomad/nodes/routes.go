@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Intake changes nodes and node pools.
@@ -37,21 +38,31 @@ type face struct {
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f, onNode := &face{c, cfg}, httpapi.Node(httpapi.QueryKey("node_id"))
+	reads, writes := httpapi.Level(policy.Node, policy.Read), httpapi.Level(policy.Node, policy.Write)
 	return []httpapi.Route{
-		{Pattern: "GET /v1/client/stats", Where: onNode, Handle: f.nodeStats},
-		{Pattern: "GET,PUT,POST /v1/client/gc", Where: onNode, Handle: f.nodeGC},
-		{Pattern: "GET /v1/client/metadata", Where: httpapi.Reads, Handle: f.readNodeMeta},
-		{Pattern: "PUT,POST /v1/client/metadata", Where: httpapi.Leader, Handle: f.writeNodeMeta},
+		{Pattern: "GET /v1/client/stats", Where: onNode, Need: reads, Handle: f.nodeStats},
+		{Pattern: "GET,PUT,POST /v1/client/gc", Where: onNode, Need: writes, Handle: f.nodeGC},
+		{Pattern: "GET /v1/client/metadata", Where: httpapi.Reads, Need: reads, Handle: f.readNodeMeta},
+		{Pattern: "PUT,POST /v1/client/metadata", Where: httpapi.Leader, Need: writes, Handle: f.writeNodeMeta},
 
-		{Pattern: "GET /v1/nodes", Where: httpapi.Reads, Handle: f.listNodes},
-		{Pattern: "GET /v1/node/{id}", Where: httpapi.Reads, Handle: f.readNode},
-		{Pattern: "GET,PUT,POST /v1/node/{id}/{action}", Where: httpapi.ReadsAlone, Handle: f.nodeAction},
-		{Pattern: "GET /v1/node/pool/{name}", Where: httpapi.Reads, Handle: f.readNodePool},
-		{Pattern: "PUT,POST /v1/node/pool/{name}", Where: httpapi.Authority, Handle: f.upsertNodePool},
-		{Pattern: "DELETE /v1/node/pool/{name}", Where: httpapi.Authority, Handle: f.deleteNodePool},
-		{Pattern: "GET /v1/node/pool/{name}/nodes", Where: httpapi.Reads, Handle: f.nodePoolNodes},
-		{Pattern: "GET /v1/node/pool/{name}/jobs", Where: httpapi.Reads, Handle: f.nodePoolJobs},
-		{Pattern: "GET /v1/node/pools", Where: httpapi.Reads, Handle: f.listNodePools},
-		{Pattern: "PUT,POST /v1/node/pools", Where: httpapi.Authority, Handle: f.upsertNodePool},
+		{Pattern: "GET /v1/nodes", Where: httpapi.Reads, Need: reads, Handle: f.listNodes},
+		{Pattern: "GET /v1/node/{id}", Where: httpapi.Reads, Need: reads, Handle: f.readNode},
+		{
+			Pattern: "GET,PUT,POST /v1/node/{id}/{action}", Where: httpapi.ReadsAlone,
+			Need: httpapi.Depends(actionNeeds, casesOfActions...), Handle: f.nodeAction,
+		},
+		{Pattern: "GET /v1/node/pool/{name}", Where: httpapi.Reads, Need: httpapi.OfPool(policy.ReadPool), Handle: f.readNodePool},
+		{Pattern: "PUT,POST /v1/node/pool/{name}", Where: httpapi.Authority, Need: httpapi.OfPool(policy.WritePool), Handle: f.upsertNodePool},
+		{Pattern: "DELETE /v1/node/pool/{name}", Where: httpapi.Authority, Need: httpapi.OfPool(policy.DeletePool), Handle: f.deleteNodePool},
+		{
+			Pattern: "GET /v1/node/pool/{name}/nodes", Where: httpapi.Reads,
+			Need: reads.Showing("nodes of a pool that the caller may read"), Handle: f.nodePoolNodes,
+		},
+		{
+			Pattern: "GET /v1/node/pool/{name}/jobs", Where: httpapi.Reads,
+			Need: httpapi.InNamespace(policy.ReadJob).Showing("jobs of a pool that the caller may read"), Handle: f.nodePoolJobs,
+		},
+		{Pattern: "GET /v1/node/pools", Where: httpapi.Reads, Need: httpapi.Filtered("pools that the caller may read"), Handle: f.listNodePools},
+		{Pattern: "PUT,POST /v1/node/pools", Where: httpapi.Authority, Need: httpapi.OfPool(policy.WritePool), Handle: f.upsertNodePool},
 	}
 }

@@ -1,0 +1,15 @@
+package acl
+
+// Levels is what a caller may do with the parts of the cluster, in the words of policies: "list" (plugins only), "read", "write" or "" for
+// nothing. Each has those before it.
+type Levels struct {
+	AccessorID string `json:"accessorId"` // of the token
+	Name       string `json:"name"`       // of the token, for people
+	Management bool   `json:"management"` // everything may be done
+	Agent      string `json:"agent"`
+	Node       string `json:"node"`
+	Operator   string `json:"operator"`
+	Quota      string `json:"quota"`
+	Plugin     string `json:"plugin"`
+	Fleet      string `json:"fleet"`
+}

@@ -1,0 +1,40 @@
+package native
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
+)
+
+// rightsOperations are those on what callers may do.
+func (f *Face) rightsOperations() []operation {
+	return []operation{{
+		Route:   httpapi.Route{Pattern: "GET /v1/rights", Where: httpapi.Any, Need: httpapi.Anybody, Handle: f.rights},
+		summary: "What the caller may do with the parts of the cluster",
+		out:     acl.Levels{},
+	}}
+}
+
+// rights answers GET /v1/rights. Agents without server ask it about the tokens of their callers.
+func (f *Face) rights(w http.ResponseWriter, r *http.Request) error {
+	return httpapi.WriteJSON(w, r, http.StatusOK, levelsOf(httpapi.CallerOf(r.Context())))
+}
+
+func levelsOf(c *rights.Caller) acl.Levels {
+	level := func(p policy.Part) string {
+		for _, l := range []policy.Level{policy.Write, policy.Read, policy.List} {
+			if c.Part(p, l) {
+				return l.String()
+			}
+		}
+		return ""
+	}
+	return acl.Levels{
+		AccessorID: c.Token.AccessorID, Name: c.Token.Name, Management: c.Management(),
+		Agent: level(policy.Agent), Node: level(policy.Node), Operator: level(policy.Operator), Quota: level(policy.Quota),
+		Plugin: level(policy.Plugin), Fleet: level(policy.Fleet),
+	}
+}
