@@ -64,6 +64,26 @@ func (k *tokens) Resolve(secret acl.Secret) (*rights.Caller, error) {
 // answers is the handler of a route for which the caller does not matter.
 func answers(http.ResponseWriter, *http.Request) error { return nil }
 
+// needs are routes of each kind of need.
+func needs() map[string]Need {
+	return map[string]Need{
+		"/nothing": Nothing, "/anybody": Anybody, "/management": Management, "/undeclared": {},
+		"/asked": InNamespace(policy.ReadJob), "/object": OfObject(policy.ReadJob),
+		"/claim": InDefault(policy.ClaimRunner), "/run": InDefault(policy.ClaimRunner, policy.Execute),
+		"/node": Level(policy.Node, policy.Read), "/save": Operator(policy.SnapshotSave),
+		"/pool/{name}": OfPool(policy.ReadPool),
+		"/depends": Depends(func(r *http.Request) Need {
+			switch r.URL.Query().Get("x") {
+			case "node":
+				return Level(policy.Node, policy.Read)
+			case "asked":
+				return InNamespace(policy.ReadJob)
+			}
+			return Need{}
+		}, Case{}),
+	}
+}
+
 func TestEachNeedIsMetByItsRight(t *testing.T) {
 	t.Parallel()
 	const all = `namespace "*" { capabilities = ["read-job", "claim-runner", "execute"] }
@@ -80,24 +100,8 @@ node_pool "gpu" { policy = "read" }`
 		"pool":    `node_pool "g*" { policy = "read" }`,
 	})
 	k.of["root"] = &rights.Caller{Token: &acl.Token{}, Rights: rights.Management()}
-	need := map[string]Need{
-		"/nothing": Nothing, "/anybody": Anybody, "/management": Management, "/undeclared": {},
-		"/asked": InNamespace(policy.ReadJob), "/object": OfObject(policy.ReadJob),
-		"/claim": InDefault(policy.ClaimRunner), "/run": InDefault(policy.ClaimRunner, policy.Execute),
-		"/node": Level(policy.Node, policy.Read), "/save": Operator(policy.SnapshotSave),
-		"/pool/{name}": OfPool(policy.ReadPool),
-		"/depends": Depends(func(r *http.Request) Need {
-			switch r.URL.Query().Get("x") {
-			case "node":
-				return Level(policy.Node, policy.Read)
-			case "asked":
-				return InNamespace(policy.ReadJob)
-			}
-			return Need{}
-		}, Case{}),
-	}
 	var face testFace
-	for path, n := range need {
+	for path, n := range needs() {
 		face = append(face, Route{Pattern: "GET " + path, Need: n, Handle: answers})
 	}
 	cfg := testConfig()

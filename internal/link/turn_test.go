@@ -60,7 +60,7 @@ func TestServersAreDialledInTurn(t *testing.T) {
 				}
 				synctest.Wait()
 				c.happens(t, d)
-				time.Sleep(time.Minute) //nolint:forbidigo // of the bubble
+				time.Sleep(time.Minute)
 				synctest.Wait()
 				for i, want := range c.want {
 					require.GreaterOrEqual(t, took[i], want, i)

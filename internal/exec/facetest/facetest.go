@@ -36,7 +36,7 @@ func Serve(
 	w := &World{Control: exectest.NewControl(), Log: slog.New(slog.DiscardHandler)}
 	w.Runners, _ = exectest.Start(t, w.Control, runner.Config{})
 	executions, err := executor.New(executor.Config{}, executor.Deps{
-		Runners: w.Runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: w.Log,
+		Runners: w.Runners, Keeping: w.Runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: w.Log,
 	})
 	require.NoError(t, err)
 	w.Executions = executions

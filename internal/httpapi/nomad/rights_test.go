@@ -208,7 +208,7 @@ host_volume "d*" { policy = "read" }`)
 // The event stream has the events that its caller may read, and ends with a line that says why when the token is gone.
 func TestEventsAreFilteredAndEndWithTheToken(t *testing.T) {
 	t.Parallel()
-	w, h := tenants(t)
+	w, _ := tenants(t)
 	open := func(token, query string) *http.Response {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/v1/event/stream"+query, nil)
 		require.NoError(t, err)
@@ -225,7 +225,8 @@ func TestEventsAreFilteredAndEndWithTheToken(t *testing.T) {
 		require.Equal(t, want, open("db", query).StatusCode, query)
 	}
 	require.Equal(t, 403, open("none", "?namespace=*").StatusCode)
-	w, h = tenants(t) // whose events nobody else reads
+	again, h := tenants(t) // whose events nobody else reads
+	w = again
 	lines := bufio.NewScanner(open("db", "?namespace=*").Body)
 	next := func() string {
 		for lines.Scan() {

@@ -281,7 +281,7 @@ func (r *region) server(name string) *server {
 			}, d)
 			require.NoError(r.t, err)
 			executions, err := executor.New(executor.Config{LedgerPath: filepath.Join(dir, "ledger"), Lease: lease}, executor.Deps{
-				Runners: runners, Clock: clock.Wall{}, IDs: id.NewSeeded(lease), Log: d.Log,
+				Runners: runners, Keeping: runners, Clock: clock.Wall{}, IDs: id.NewSeeded(lease), Log: d.Log,
 			})
 			return &lessee.Life{Runners: runners, Executions: executions}, err
 		},

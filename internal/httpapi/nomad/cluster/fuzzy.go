@@ -59,37 +59,42 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
 	}
-	if all || b.Context == "jobs" {
-		for j := range kept(snap.Jobs(namespace, ""), z.sees.job) {
-			z.job(j)
-		}
-	}
-	if all || b.Context == "nodes" {
-		for n := range kept(snap.Nodes(""), z.sees.node) {
-			z.try("nodes", n.Name, n.ID)
-			z.try("classes", n.NodeClass, n.ID)
-		}
-	}
-	if all || b.Context == "allocs" {
-		for a := range kept(snap.Allocations(namespace, ""), z.sees.allocation) {
-			z.try("allocs", a.Name, a.Namespace, a.ID)
-		}
-	}
-	if all || b.Context == "namespaces" {
-		for n := range kept(snap.Namespaces(), z.sees.namespace) {
-			z.try("namespaces", n.Name)
-		}
-	}
-	if all || b.Context == "node_pools" {
-		for p := range kept(snap.NodePools(), z.sees.pool) {
-			z.try("node_pools", p.Name)
-		}
-	}
+	z.names(snap, namespace, b.Context, all)
 	z.ids(snap, namespace, b.Context, all)
 	f.SetIndex(w, snap.Index())
 	found := z.answer(snap.Index())
 	found.Meta = f.MetaOf(snap.Index())
 	return httpapi.WriteJSON(w, r, http.StatusOK, found)
+}
+
+// names looks at what has a name of its own, in one context or in all.
+func (z *fuzzy) names(snap answer.Snapshot, namespace, context string, all bool) {
+	if all || context == "jobs" {
+		for j := range kept(snap.Jobs(namespace, ""), z.sees.job) {
+			z.job(j)
+		}
+	}
+	if all || context == "nodes" {
+		for n := range kept(snap.Nodes(""), z.sees.node) {
+			z.try("nodes", n.Name, n.ID)
+			z.try("classes", n.NodeClass, n.ID)
+		}
+	}
+	if all || context == "allocs" {
+		for a := range kept(snap.Allocations(namespace, ""), z.sees.allocation) {
+			z.try("allocs", a.Name, a.Namespace, a.ID)
+		}
+	}
+	if all || context == "namespaces" {
+		for n := range kept(snap.Namespaces(), z.sees.namespace) {
+			z.try("namespaces", n.Name)
+		}
+	}
+	if all || context == "node_pools" {
+		for p := range kept(snap.NodePools(), z.sees.pool) {
+			z.try("node_pools", p.Name)
+		}
+	}
 }
 
 // job looks at a job and at what it is made of.

@@ -83,13 +83,13 @@ func (f *face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := r.PathValue("id")
-	if e := f.State.Snapshot().Evaluation(id); e != nil && !seesEvaluation(httpapi.CallerOf(r.Context()), e) {
+	id, caller := r.PathValue("id"), httpapi.CallerOf(r.Context())
+	if e := f.State.Snapshot().Evaluation(id); e != nil && !seesEvaluation(caller, e) {
 		return httpapi.ErrDenied // as Nomad: the id alone tells nothing
 	}
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Evaluation, uint64) {
 		e := s.Evaluation(id)
-		if e == nil || !seesEvaluation(httpapi.CallerOf(r.Context()), e) {
+		if e == nil || !seesEvaluation(caller, e) {
 			return nil, 0
 		}
 		if !related {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -49,7 +50,7 @@ func (d *draft) path() string { return fmt.Sprintf("/proc/self/fd/%d", d.f.Fd())
 // at once: a name of its own and a rename after it would cost a quarter of the whole write.
 func (d *draft) place(p string) error {
 	if !d.named {
-		if err := d.link(p); err != unix.EEXIST {
+		if err := d.link(p); !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		if err := d.nameIt(); err != nil {
