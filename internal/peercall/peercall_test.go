@@ -27,7 +27,7 @@ func serve(t *testing.T, h http.Handler, proven bool) (c *Client, address string
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv := &http.Server{Handler: Identified(h), ReadHeaderTimeout: time.Second}
+	srv := &http.Server{Handler: Identified(h), ReadHeaderTimeout: time.Minute}
 	if proven {
 		srv.ConnContext = ConnContext
 	}
@@ -95,6 +95,23 @@ func TestErrorsKeepTheirCodes(t *testing.T) {
 	require.Panics(t, func() { Handle(m, "Test.Fail", func(context.Context, string, int) (int, error) { return 0, nil }) })
 }
 
+// late is a context whose deadline passes when done is closed.
+type late struct {
+	context.Context
+	done chan struct{}
+}
+
+func (l late) Done() <-chan struct{} { return l.done }
+
+func (l late) Err() error {
+	select {
+	case <-l.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestWhoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	m, entered, left := NewMux(), make(chan struct{}, 2), make(chan struct{}, 2)
@@ -105,12 +122,11 @@ func TestWhoDoesNotAnswer(t *testing.T) {
 		return 0, ctx.Err()
 	})
 	c, address, _ := serve(t, m, true)
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	short := late{t.Context(), make(chan struct{})}
+	go func() { <-entered; close(short.done) }() // ends with the call
 	_, err := Call[int](short, c, address, "Test.Wait", 1)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "%v", err)
 	<-left
-	<-entered
 	canceled, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }() // ends with the call
 	_, err = Call[int](canceled, c, address, "Test.Wait", 1)

@@ -114,7 +114,7 @@ func TestRunInOneRequest(t *testing.T) {
 	w := newWorld(t)
 	w.claim()
 	result, err := w.Run(t.Context(), execution.RunRequest{
-		Environment: "e", Wait: 10 * time.Second, Files: []execution.FileChange{{Path: "x", Write: true, Data: []byte("y")}},
+		Environment: "e", Wait: time.Minute, Files: []execution.FileChange{{Path: "x", Write: true, Data: []byte("y")}},
 		Request: execution.Request{Command: "cat;err e;exit 4", Input: []byte("ahead")},
 	})
 	require.NoError(t, err)
@@ -125,14 +125,14 @@ func TestRunInOneRequest(t *testing.T) {
 	require.Equal(t, drover.Gone, code(err))
 
 	result, err = w.Run(t.Context(), execution.RunRequest{
-		Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "hex ff00"},
+		Environment: "e", Wait: time.Minute, Request: execution.Request{Command: "hex ff00"},
 	})
 	require.NoError(t, err)
 	out, _, err := result.Output()
 	require.NoError(t, err)
 	require.Equal(t, []byte{0xff, 0}, out)
 	result, err = w.Run(t.Context(), execution.RunRequest{
-		Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "cat;echo over", Spec: execution.Spec{Stdin: true}},
+		Environment: "e", Wait: time.Minute, Request: execution.Request{Command: "cat;echo over", Spec: execution.Spec{Stdin: true}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "over\n", result.Stdout, "stdin that nobody can send to is at its end")

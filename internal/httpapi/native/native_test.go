@@ -66,7 +66,7 @@ func (w *world) claim() execution.Runner {
 	w.t.Helper()
 	_, _, err := w.PutEnvironment(w.t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b"}})
 	require.NoError(w.t, err)
-	r, err := w.Claim(w.t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
+	r, err := w.Claim(w.t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Minute})
 	require.NoError(w.t, err)
 	return r
 }
@@ -118,7 +118,7 @@ func TestRunners(t *testing.T) {
 	require.Equal(t, drover.NotFound, code(err))
 	_, err = w.Claim(t.Context(), execution.ClaimRequest{})
 	require.Equal(t, drover.Invalid, code(err))
-	filled, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Second},
+	filled, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Minute},
 		execution.FileChange{Path: "a", Write: true, Data: []byte("x")})
 	require.NoError(t, err)
 	infos, err := w.ListFiles(t.Context(), filled.ID, execution.FileRequest{})

@@ -14,10 +14,10 @@ func TestPutWaitsForThePool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	env := execution.Environment{ID: "e", Image: "host", PoolSize: 2}
-	_, full, err := w.PutEnvironmentAndWait(t.Context(), env, 10*time.Second)
+	_, full, err := w.PutEnvironmentAndWait(t.Context(), env, time.Minute)
 	require.NoError(t, err)
 	require.True(t, full)
-	pool, err := w.AwaitPool(t.Context(), "e", 10*time.Second)
+	pool, err := w.AwaitPool(t.Context(), "e", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, 2, pool.Warm)
 	w.control.StopRefill()
@@ -32,7 +32,7 @@ func TestRunnersByLabel(t *testing.T) {
 	w := newWorld(t)
 	w.claim()
 	r, err := w.Claim(t.Context(), execution.ClaimRequest{
-		Environment: "e", Wait: 10 * time.Second, Labels: map[string]string{"user": "7", "x": "=y"},
+		Environment: "e", Wait: time.Minute, Labels: map[string]string{"user": "7", "x": "=y"},
 	})
 	require.NoError(t, err)
 	for _, labels := range [][]string{{"user=7"}, {"user=7", "x==y"}} {

@@ -75,7 +75,7 @@ func serve(t *testing.T, name, region, authority string) (*one, *Regions) {
 	r := New(Deps{
 		Servers: o, Log: o, Store: s, Authority: authority, Clock: clock.Wall{}, Logger: slog.New(slog.DiscardHandler),
 	})
-	srv := &http.Server{Handler: peercall.Identified(o.mux), ConnContext: peercall.ConnContext, ReadHeaderTimeout: time.Second}
+	srv := &http.Server{Handler: peercall.Identified(o.mux), ConnContext: peercall.ConnContext, ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(ln) }() // ends with the test
 	t.Cleanup(func() {

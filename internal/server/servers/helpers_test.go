@@ -16,5 +16,5 @@ func TestMain(m *testing.M) {
 }
 
 func newPeerServer(s *Servers) *http.Server {
-	return &http.Server{Handler: peercall.Identified(s.Mux()), ConnContext: peercall.ConnContext, ReadHeaderTimeout: time.Second}
+	return &http.Server{Handler: peercall.Identified(s.Mux()), ConnContext: peercall.ConnContext, ReadHeaderTimeout: time.Minute}
 }
