@@ -3,6 +3,8 @@ package socket
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Bounds of what an Inbox holds.
@@ -15,8 +17,8 @@ const (
 // puts, one takes.
 type Inbox[T any] struct {
 	items chan received[T]
-	bytes atomic.Int64  // of items
-	taken chan struct{} // holds an element when something was taken
+	bytes atomic.Int64 // of items
+	taken wake.Signal  // something was taken
 }
 
 // received is an item with its size, which Take subtracts again.
@@ -27,7 +29,7 @@ type received[T any] struct {
 
 // NewInbox returns an empty one.
 func NewInbox[T any]() *Inbox[T] {
-	return &Inbox[T]{items: make(chan received[T], maxItems), taken: make(chan struct{}, 1)}
+	return &Inbox[T]{items: make(chan received[T], maxItems), taken: wake.NewSignal()}
 }
 
 // Put adds an item that was received by c, of size bytes, when there is room. It reports false when ctx ended before that.
@@ -39,7 +41,7 @@ func (i *Inbox[T]) Put(ctx context.Context, c *Conn, item T, size int) bool {
 	defer c.waiting.Store(false)
 	for !i.offer(item, size) {
 		select {
-		case <-i.taken:
+		case <-i.taken.C():
 		case <-ctx.Done():
 			return false
 		}
@@ -68,10 +70,7 @@ func (i *Inbox[T]) Take(ctx context.Context) (item T, ok bool) {
 	select {
 	case r := <-i.items:
 		i.bytes.Add(-int64(r.size))
-		select {
-		case i.taken <- struct{}{}:
-		default:
-		}
+		i.taken.Send()
 		return r.item, true
 	case <-ctx.Done():
 		return item, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // frameReader reads frames; a payload belongs to the caller.
@@ -69,8 +70,8 @@ type message struct {
 type call struct {
 	c      *Client
 	id     uint32
-	wake   chan struct{} // something was queued, or it ended
-	credit chan struct{} // acked moved, or it ended
+	wake   wake.Signal // something was queued, or it ended
+	credit wake.Signal // acked moved, or it ended
 
 	mu    sync.Mutex
 	queue []message // guarded by mu
@@ -93,18 +94,10 @@ func (k *call) deliver(h wire.Header, p []byte) {
 	}
 	k.mu.Unlock()
 	if h.Kind == wire.KindAck {
-		poke(k.credit)
+		k.credit.Send()
 	} else {
-		poke(k.wake)
-		poke(k.credit)
-	}
-}
-
-// poke wakes whoever waits on the channel, now or the next time. The channel has room for one, so nothing is lost or waited for.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		k.wake.Send()
+		k.credit.Send()
 	}
 }
 
@@ -115,8 +108,8 @@ func (k *call) end(err error) {
 		k.ended = err
 	}
 	k.mu.Unlock()
-	poke(k.wake)
-	poke(k.credit)
+	k.wake.Send()
+	k.credit.Send()
 }
 
 // next returns the next message. One goroutine at a time. Errors: the supervisor's, Gone, ctx's.
@@ -126,7 +119,7 @@ func (k *call) next(ctx context.Context) (message, error) {
 			return m, err
 		}
 		select {
-		case <-k.wake:
+		case <-k.wake.C():
 		case <-ctx.Done():
 			return message{}, context.Cause(ctx)
 		}
@@ -144,7 +137,7 @@ func (k *call) poll() (m message, ok bool, err error) {
 	k.queue[0] = message{}
 	k.queue = k.queue[1:]
 	if len(k.queue) > 0 || k.ended != nil {
-		poke(k.wake)
+		k.wake.Send()
 	}
 	if m.kind == wire.KindError {
 		return message{}, false, wire.DecodeError(m.payload)
@@ -166,7 +159,7 @@ func (k *call) send(ctx context.Context, stream execution.Stream, offset int64, 
 		}
 		if space <= 0 {
 			select {
-			case <-k.credit:
+			case <-k.credit.C():
 			case <-over:
 				return sent, nil
 			case <-ctx.Done():
@@ -198,7 +191,7 @@ func (k *call) consumed(ctx context.Context, offset int64, over <-chan struct{})
 			return ended
 		}
 		select {
-		case <-k.credit:
+		case <-k.credit.C():
 		case <-over:
 			return nil
 		case <-ctx.Done():

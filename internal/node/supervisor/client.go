@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Client is a connection to one drover-init. Its methods may be called by several goroutines.
@@ -214,7 +215,7 @@ func (c *Client) open(op wire.Op, request []byte, files ...*os.File) (*call, err
 		return nil, errLost
 	}
 	c.next++
-	k := &call{c: c, id: c.next, wake: make(chan struct{}, 1), credit: make(chan struct{}, 1)}
+	k := &call{c: c, id: c.next, wake: wake.NewSignal(), credit: wake.NewSignal()}
 	c.calls[k.id] = k
 	c.mu.Unlock()
 	frame := make([]byte, wire.HeaderSize, wire.HeaderSize+1+len(request))
