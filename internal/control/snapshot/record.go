@@ -160,9 +160,9 @@ func (r *recordReader) next() (recordKind, []byte, error) {
 	if err != nil {
 		return 0, nil, r.torn(err)
 	}
-	n, err := binary.ReadUvarint(r.r)
+	n, err := r.length()
 	if err != nil {
-		return 0, nil, r.torn(err)
+		return 0, nil, err
 	}
 	// The length is checked before memory is taken for it, because a damaged one may be any number.
 	if n > maxRecord {
@@ -181,6 +181,25 @@ func (r *recordReader) next() (recordKind, []byte, error) {
 	}
 	r.count++
 	return recordKind(k), payload, nil
+}
+
+// length reads a record's length. It reads no byte behind it: the sender may wait for an answer there.
+func (r *recordReader) length() (uint64, error) {
+	var b [binary.MaxVarintLen64]byte
+	for i := range b {
+		c, err := r.r.ReadByte()
+		if err != nil {
+			return 0, r.torn(err)
+		}
+		if b[i] = c; c >= 0x80 {
+			continue
+		}
+		if n, size := binary.Uvarint(b[:i+1]); size > 0 {
+			return n, nil
+		}
+		break
+	}
+	return 0, drover.Errorf(drover.Invalid, "corrupt snapshot: record %d has no length", r.count)
 }
 
 // torn turns the end of the input into an Invalid error that says where it happened. Other errors are returned as they
