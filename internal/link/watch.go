@@ -20,8 +20,8 @@ const (
 	doubtWithin = 700 * time.Millisecond // of a server that others do not hear either
 )
 
-// The pace before a server has said it is that of a large cluster: thousands of nodes may be about to register, and busy servers have
-// better things to do than to say that they live.
+// The pace before a server has said it is that of a large cluster. Thousands of nodes may be about to register, and busy
+// servers have better things to do than to say that they live.
 const firstPace = mostPace
 
 // longer doubles a time for each failure, to ten seconds at most.

@@ -50,8 +50,8 @@ func (o *Office) missed(q AuditQuery, told []fleet.Audit) (lines []fleet.Audit) 
 			"%q are here", len(machines), from.Format(time.RFC3339), to.Format(time.RFC3339), fromState)))
 }
 
-// sameAs are lines that stand for another one: a machine that was found in the cloud was bought under another state, one that was broken
-// as it came up was drained instead of taken into use, and people kill.
+// sameAs are lines that stand for another one. A machine that was found in the cloud was bought under another state, one that
+// was broken as it came up was drained instead of taken into use, and people kill.
 var sameAs = map[string]string{"adopted": "create", "inherited": "create", "drain": "active", "kill": "destroy"}
 
 // fromState ends the reason of a line that was made from the state.

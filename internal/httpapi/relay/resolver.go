@@ -27,9 +27,9 @@ const (
 	maxResponse = 16 << 10
 )
 
-// Resolver is that of an agent without server, for what the agent answers of itself: it asks a server what a token may do with the parts of
-// the cluster, and remembers it for a while; where no server answers, for ten minutes. It knows nothing of namespaces, so that nothing is
-// allowed there. It implements httpapi.Resolver.
+// Resolver is that of an agent without server, for what the agent answers of itself. It asks a server what a token may do with
+// the parts of the cluster, and remembers it for a while; where no server answers, for ten minutes. It knows nothing of
+// namespaces, so that nothing is allowed there. It implements httpapi.Resolver.
 type Resolver struct {
 	relay  *Relay
 	fresh  time.Duration // what a server said is not asked again

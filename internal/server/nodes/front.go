@@ -230,8 +230,8 @@ func (f *Front) Current(ctx context.Context) error {
 	return err
 }
 
-// catchUp waits until this server's state has all that the leader's has now, once for all who ask: thousands that each waited for
-// the state would be woken up by every entry of the log.
+// catchUp waits until this server's state has all that the leader's has now, once for all who ask. Thousands that each waited
+// for the state would be woken up by every entry of the log.
 func (f *Front) catchUp(ctx context.Context, list []struct{}) ([]result[struct{}], error) {
 	index, err := f.askIndex(ctx)
 	if err != nil {
