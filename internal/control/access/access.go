@@ -35,6 +35,8 @@ type Deps struct {
 	IDs   id.Source     // used by several goroutines at once; random, since secrets are made of it
 	Reset ResetIndex    // nil: it cannot be bootstrapped again
 	TTL   acl.TTLBounds // the zero value = acl.DefaultTTLBounds
+	// Follows is the region whose policies, roles and global tokens this one has: here they are not written. "" = this one's are its own.
+	Follows string
 }
 
 // Access has the use cases. Each asks what its caller may do, so that no face can forget it. It is for any number of goroutines.
@@ -56,6 +58,22 @@ func manages(who *rights.Caller) error {
 		return ErrDenied
 	}
 	return nil
+}
+
+// own refuses to write what comes from another region. Errors: Invalid.
+func (a *Access) own(what string) error {
+	if of := a.deps.Follows; of != "" {
+		return drover.Errorf(drover.Invalid, "%s are those of region %q here: write them there", what, of)
+	}
+	return nil
+}
+
+// writes refuses who may not write what, or not here. Errors: ErrDenied, Invalid.
+func (a *Access) writes(who *rights.Caller, what string) error {
+	if err := manages(who); err != nil {
+		return err
+	}
+	return a.own(what)
 }
 
 // propose commits c and returns its index and what it says.

@@ -106,12 +106,8 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err, "the end as it was read, without the TTL that it was made of")
 	kept, err = b.Token(b.root, ends.AccessorID)
 	require.NoError(t, err)
-	list, err := b.Tokens(b.root, TokenQuery{})
-	require.NoError(t, err)
-	require.Len(t, list, 2)
-	list, err = b.Tokens(b.root, TokenQuery{Global: true, Prefix: ends.AccessorID[:8]})
-	require.NoError(t, err)
-	require.Equal(t, []*acl.TokenStub{kept.Stub()}, list)
+	require.Len(t, b.Tokens(b.root, "", false), 2)
+	require.Equal(t, []*acl.TokenStub{kept.Stub()}, b.Tokens(b.root, ends.AccessorID[:8], true))
 
 	_, err = b.DeleteTokens(t.Context(), b.root, k.AccessorID, "unknown")
 	fails(t, err, drover.NotFound, "ACL token not found: unknown")
@@ -202,7 +198,6 @@ func TestWhoMayWhat(t *testing.T) {
 			"Token":          func() error { _, err := b.Token(who, o.AccessorID); return err },
 			"Token, none":    func() error { _, err := b.Token(who, "none"); return err },
 			"Token, empty":   func() error { _, err := b.Token(who, ""); return err },
-			"Tokens":         func() error { _, err := b.Tokens(who, TokenQuery{}); return err },
 			"PutPolicy":      func() error { _, err := b.PutPolicy(ctx, who, &acl.Policy{}); return err },
 			"DeletePolicies": func() error { _, err := b.DeletePolicies(ctx, who, "mine"); return err },
 			"Policy":         func() error { _, err := b.Policy(who, "other"); return err },
@@ -216,6 +211,7 @@ func TestWhoMayWhat(t *testing.T) {
 			fails(t, use(), drover.Forbidden, "Permission denied")
 			require.EqualError(t, use(), "Permission denied", name)
 		}
+		require.Empty(t, b.Tokens(who, "", false))
 		if who != me {
 			_, err := b.Self(who)
 			require.EqualError(t, err, "Permission denied")
@@ -384,4 +380,51 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	text, err := json.Marshal(b.root.Token)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), apiToken)
+}
+
+// TestWhatIsAnotherRegionsIsNotWritten: a region that follows another one makes its local tokens only.
+func TestWhatIsAnotherRegionsIsNotWritten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	global := b.token(&acl.Token{Type: acl.ManagementToken, Global: true})
+	b.policy("p", `agent { policy = "read" }`)
+	r := b.role("r", "p")
+	b.deps.Follows = "far"
+	ctx := t.Context()
+	for what, use := range map[string]func() error{
+		"policies are":         func() error { _, err := b.PutPolicy(ctx, b.root, &acl.Policy{Name: "q"}); return err },
+		"policies are those":   func() error { _, err := b.DeletePolicies(ctx, b.root, "p"); return err },
+		"roles are":            func() error { _, _, err := b.PutRole(ctx, b.root, r); return err },
+		"roles are those":      func() error { _, err := b.DeleteRoles(ctx, b.root, r.ID); return err },
+		"global tokens are":    func() error { _, err := b.DeleteTokens(ctx, b.root, global.AccessorID); return err },
+		"bootstrap tokens are": func() error { _, _, err := b.Bootstrap(ctx, ""); return err },
+		"global tokens are those": func() error {
+			_, _, err := b.CreateToken(ctx, b.root, &acl.Token{Type: acl.ManagementToken, Global: true})
+			return err
+		},
+		"global tokens are those of": func() error {
+			_, _, err := b.UpdateToken(ctx, b.root, &acl.Token{AccessorID: global.AccessorID, Type: acl.ManagementToken})
+			return err
+		},
+	} {
+		fails(t, use(), drover.Invalid, what)
+		fails(t, use(), drover.Invalid, `of region "far" here: write them there`)
+	}
+	local := b.client("p")
+	_, err := b.DeleteTokens(ctx, b.root, local.AccessorID)
+	require.NoError(t, err)
+	_, err = b.PutPolicy(ctx, b.who(""), &acl.Policy{Name: "q"})
+	require.EqualError(t, err, "Permission denied", "strangers are not told of it")
+}
+
+// TestTheConfigurationsTokenIsNoneOfTheState: its holder is told what it is.
+func TestTheConfigurationsTokenIsNoneOfTheState(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	self, err := b.Self(b.root)
+	require.NoError(t, err)
+	require.Equal(t, "api_token", self.AccessorID)
+	require.Empty(t, self.SecretID)
+	_, _, err = b.MakeOneTime(t.Context(), b.root)
+	require.EqualError(t, err, "Permission denied")
 }

@@ -21,6 +21,9 @@ func (a *Access) Bootstrap(ctx context.Context, secret acl.Secret) (*acl.Token, 
 	if secret != "" && !id.Valid(string(secret)) {
 		return nil, 0, drover.Errorf(drover.Invalid, "invalid acl token")
 	}
+	if err := a.own("bootstrap tokens"); err != nil {
+		return nil, 0, err
+	}
 	if secret == "" {
 		secret = acl.Secret(a.deps.IDs.New())
 	}

@@ -13,7 +13,7 @@ import (
 // PutPolicy stores a policy whose rules were read. Errors: ErrDenied unless the caller manages, Invalid with the line and column of what is
 // wrong with the rules.
 func (a *Access) PutPolicy(ctx context.Context, who *rights.Caller, p *acl.Policy) (uint64, error) {
-	if err := manages(who); err != nil {
+	if err := a.writes(who, "policies"); err != nil {
 		return 0, err
 	}
 	if p == nil {
@@ -33,7 +33,7 @@ func (a *Access) PutPolicy(ctx context.Context, who *rights.Caller, p *acl.Polic
 
 // DeletePolicies removes policies, all or none. Errors: ErrDenied unless the caller manages, NotFound.
 func (a *Access) DeletePolicies(ctx context.Context, who *rights.Caller, names ...string) (uint64, error) {
-	if err := manages(who); err != nil {
+	if err := a.writes(who, "policies"); err != nil {
 		return 0, err
 	}
 	return a.apply(ctx, &command.DeleteACLPolicies{Names: names})
@@ -43,7 +43,7 @@ func (a *Access) DeletePolicies(ctx context.Context, who *rights.Caller, names .
 // are.
 func (a *Access) Policy(who *rights.Caller, name string) (*acl.Policy, error) {
 	if manages(who) != nil {
-		for _, p := range a.own(who) {
+		for _, p := range a.held(who) {
 			if p.Name == name {
 				return p, nil
 			}
@@ -56,8 +56,8 @@ func (a *Access) Policy(who *rights.Caller, name string) (*acl.Policy, error) {
 	return nil, drover.Errorf(drover.NotFound, "ACL policy not found")
 }
 
-// own returns the policies of the caller's token and its roles.
-func (a *Access) own(who *rights.Caller) []*acl.Policy {
+// held returns the policies of the caller's token and its roles.
+func (a *Access) held(who *rights.Caller) []*acl.Policy {
 	if who == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (a *Access) own(who *rights.Caller) []*acl.Policy {
 func (a *Access) Policies(who *rights.Caller, prefix string) []*acl.PolicyStub {
 	out := []*acl.PolicyStub{}
 	mine := map[string]bool{}
-	for _, p := range a.own(who) {
+	for _, p := range a.held(who) {
 		mine[p.Name] = true
 	}
 	all := manages(who) == nil
@@ -82,5 +82,5 @@ func (a *Access) Policies(who *rights.Caller, prefix string) []*acl.PolicyStub {
 
 // OwnPolicies returns the policies that the caller has, with their rules. Who manages has none.
 func (a *Access) OwnPolicies(who *rights.Caller) []*acl.Policy {
-	return append([]*acl.Policy{}, a.own(who)...)
+	return append([]*acl.Policy{}, a.held(who)...)
 }

@@ -13,7 +13,7 @@ import (
 // PutRole makes a role, or replaces the one with the ID. Errors: ErrDenied unless the caller manages, NotFound, Invalid, Conflict for a
 // name that another role has.
 func (a *Access) PutRole(ctx context.Context, who *rights.Caller, r *acl.Role) (*acl.Role, uint64, error) {
-	if err := manages(who); err != nil {
+	if err := a.writes(who, "roles"); err != nil {
 		return nil, 0, err
 	}
 	if r == nil {
@@ -42,7 +42,7 @@ func (a *Access) PutRole(ctx context.Context, who *rights.Caller, r *acl.Role) (
 
 // DeleteRoles removes roles, all or none. Errors: ErrDenied unless the caller manages, NotFound.
 func (a *Access) DeleteRoles(ctx context.Context, who *rights.Caller, ids ...string) (uint64, error) {
-	if err := manages(who); err != nil {
+	if err := a.writes(who, "roles"); err != nil {
 		return 0, err
 	}
 	return a.apply(ctx, &command.DeleteACLRoles{IDs: ids})

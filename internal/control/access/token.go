@@ -43,6 +43,11 @@ func (a *Access) storeNew(ctx context.Context, next *acl.Token) (*acl.Token, uin
 
 // storeToken stores a token; old is what it replaces, nil for a new one.
 func (a *Access) storeToken(ctx context.Context, next, old *acl.Token) (*acl.Token, uint64, error) {
+	if next.Global || old != nil && old.Global {
+		if err := a.own("global tokens"); err != nil {
+			return nil, 0, err
+		}
+	}
 	if err := link(a.deps.Store.Snapshot(), next); err != nil {
 		return nil, 0, err
 	}
@@ -136,6 +141,14 @@ func (a *Access) DeleteTokens(ctx context.Context, who *rights.Caller, accessors
 	if err := manages(who); err != nil {
 		return 0, err
 	}
+	s := a.deps.Store.Snapshot()
+	for _, accessor := range accessors {
+		if t := s.ACLToken(accessor); t != nil && t.Global {
+			if err := a.own("global tokens"); err != nil {
+				return 0, err
+			}
+		}
+	}
 	return a.apply(ctx, &command.DeleteACLTokens{AccessorIDs: accessors})
 }
 
@@ -153,31 +166,29 @@ func (a *Access) Token(who *rights.Caller, accessor string) (*acl.Token, error) 
 
 // Self returns the caller's own token. Errors: ErrDenied for who has none.
 func (a *Access) Self(who *rights.Caller) (*acl.Token, error) {
-	if who == nil || who.Token.SecretID == "" {
+	switch {
+	case who == nil, who.Token.SecretID == "" && !who.Management():
 		return nil, ErrDenied
+	case who.Token.SecretID == "": // of the configuration
+		return who.Token, nil
 	}
 	return a.Token(who, who.Token.AccessorID)
 }
 
-// TokenQuery is which tokens a list has.
-type TokenQuery struct {
-	Prefix string // of accessors
-	Global bool   // only those
-}
-
-// Tokens lists tokens, ordered by accessor. Errors: ErrDenied unless the caller manages.
-func (a *Access) Tokens(who *rights.Caller, q TokenQuery) ([]*acl.TokenStub, error) {
-	if err := manages(who); err != nil {
-		return nil, err
+// Tokens lists the tokens whose accessors begin with prefix, or the global ones of them, ordered by accessor: all to who manages, none to
+// others.
+func (a *Access) Tokens(who *rights.Caller, prefix string, global bool) []*acl.TokenStub {
+	out := []*acl.TokenStub{}
+	if manages(who) != nil {
+		return out
 	}
 	s := a.deps.Store.Snapshot()
-	out := []*acl.TokenStub{}
-	for t := range s.ACLTokens(q.Prefix) {
-		if !q.Global || t.Global {
+	for t := range s.ACLTokens(prefix) {
+		if !global || t.Global {
 			out = append(out, named(s, t).Stub())
 		}
 	}
-	return out, nil
+	return out
 }
 
 // named is the token with the present names of its roles, and without links to roles that are gone.
