@@ -20,6 +20,9 @@ type Resolver interface {
 	Resolve(secret acl.Secret) (*rights.Caller, error)
 }
 
+// NeedsHeader is what the request needs, in an answer to who does not have it.
+const NeedsHeader = "Drover-Needs"
+
 // ErrDenied is the refusal of who lacks a right, in Nomad's words.
 var ErrDenied = drover.Errorf(drover.Forbidden, "Permission denied")
 
@@ -140,15 +143,9 @@ func Again(ctx context.Context) error {
 // decide finds out who sent the request, and refuses it if the route needs more than they may do. The request that it returns knows its
 // caller, where a handler may ask for them.
 func (e *endpoint) decide(r *http.Request) (*http.Request, error) {
-	need := &e.route.Need
+	need := e.need(r)
 	if need.kind == needNothing {
 		return r, nil
-	}
-	if need.kind == needDepends {
-		said := need.of(r)
-		if need = &said; !said.Said() {
-			need = &Anybody
-		}
 	}
 	resolver := e.resolverFor(r)
 	if need.fixed() && !e.route.Stream {
@@ -171,6 +168,18 @@ func (e *endpoint) decide(r *http.Request) (*http.Request, error) {
 		return r, nil
 	}
 	return r, v.identify(acl.Secret(e.token(r)))
+}
+
+// need is what the request needs.
+func (e *endpoint) need(r *http.Request) *Need {
+	if e.route.Need.kind != needDepends {
+		return &e.route.Need
+	}
+	need := e.route.Need.of(r)
+	if !need.Said() {
+		return &Anybody
+	}
+	return &need
 }
 
 // resolverFor says who is asked about the request's token; nil where everybody may do everything.

@@ -269,6 +269,9 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	case drover.Exhausted, drover.RateLimited, drover.Unavailable, drover.NotLeader:
 		w.Header().Set("Retry-After", "1") // seconds
 	}
+	if errors.Is(err, ErrDenied) {
+		w.Header().Set(NeedsHeader, e.need(r).words())
+	}
 	e.refuse(w, r, err)
 }
 

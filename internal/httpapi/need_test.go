@@ -149,10 +149,12 @@ node_pool "gpu" { policy = "read" }`
 				require.Equal(t, "ACL token not found", reply.Body.String())
 			default:
 				require.Equal(t, "Permission denied", reply.Body.String())
+				require.NotEmpty(t, reply.Header().Get(NeedsHeader))
 			}
 		}
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, do(t, h, "PUT", "/management", "").Code, "methods are no secret")
+	require.Equal(t, "node:read", do(t, h, "GET", "/depends?x=node", "").Header().Get(NeedsHeader))
 }
 
 // Without a resolver, as without api_token and access control, everybody may do everything.

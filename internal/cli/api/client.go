@@ -79,7 +79,11 @@ func (c *Client) Upload(
 			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent",
 				c.Address, res.Status, path)
 		}
-		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", strings.TrimSpace(string(text)))
+		said := strings.TrimSpace(string(text))
+		if needs := res.Header.Get("Drover-Needs"); needs != "" {
+			said += " (it needs " + needs + ")"
+		}
+		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", said)
 	}
 	return res, nil
 }

@@ -76,6 +76,18 @@ func TestAStatusIsACode(t *testing.T) {
 	}
 }
 
+// A refusal says what right the request needs.
+func TestARefusalSaysWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Drover-Needs", "node:write")
+		http.Error(w, "Permission denied", http.StatusForbidden)
+	}))
+	defer s.Close()
+	_, err := (&Client{HTTP: s.Client(), Address: s.URL}).Get(t.Context(), "/", nil, nil)
+	require.EqualError(t, err, "Permission denied (it needs node:write)")
+}
+
 func TestWhatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	c, _ := agent(t, map[string]string{"/v1/x": `{`})
