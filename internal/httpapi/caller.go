@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
@@ -34,9 +33,6 @@ var (
 	}
 	nobody = &rights.Caller{Token: &acl.Token{Name: "Nobody", Type: acl.ClientToken}} // may do nothing
 )
-
-// streamCheck is how often it is asked again whether the caller of a stream may have it.
-const streamCheck = 5 * time.Second
 
 // visit is who sent a request, and by what it was let in.
 type visit struct {
@@ -226,11 +222,11 @@ func (e *endpoint) lasting(r *http.Request) (*http.Request, func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			timer = e.Clock.AfterFunc(streamCheck, check)
+			timer = e.Clock.AfterFunc(e.StreamCheck, check)
 		}
 	}
 	mu.Lock()
-	timer = e.Clock.AfterFunc(streamCheck, check)
+	timer = e.Clock.AfterFunc(e.StreamCheck, check)
 	mu.Unlock()
 	return r.WithContext(ctx), func() {
 		cancel(nil)

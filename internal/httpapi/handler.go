@@ -33,6 +33,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// MaxStreams bounds the answers without an end (logs, events, websockets) that are open at once; default 10,000.
 	MaxStreams int
+	// StreamCheck is how often it is asked again whether the caller of a stream may have it; default 5 seconds.
+	StreamCheck time.Duration
 	// Relay answers what is for other agents; nil means that all is answered here.
 	Relay Relay
 	// Observe, if set, is told of each finished request: route pattern, status, duration.
@@ -52,6 +54,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 2 * time.Minute
+	}
+	if c.StreamCheck == 0 {
+		c.StreamCheck = 5 * time.Second
 	}
 	if c.MaxStreams == 0 {
 		c.MaxStreams = 10_000

@@ -64,8 +64,8 @@ func (k *tokens) Resolve(secret acl.Secret) (*rights.Caller, error) {
 // answers is the handler of a route for which the caller does not matter.
 func answers(http.ResponseWriter, *http.Request) error { return nil }
 
-// needs are routes of each kind of need.
-func needs() map[string]Need {
+// needed are needs of all kinds, by paths.
+func needed() map[string]Need {
 	return map[string]Need{
 		"/nothing": Nothing, "/anybody": Anybody, "/management": Management, "/undeclared": {},
 		"/asked": InNamespace(policy.ReadJob), "/object": OfObject(policy.ReadJob),
@@ -101,7 +101,7 @@ node_pool "gpu" { policy = "read" }`
 	})
 	k.of["root"] = &rights.Caller{Token: &acl.Token{}, Rights: rights.Management()}
 	var face testFace
-	for path, n := range needs() {
+	for path, n := range needed() {
 		face = append(face, Route{Pattern: "GET " + path, Need: n, Handle: answers})
 	}
 	cfg := testConfig()
@@ -247,7 +247,7 @@ func TestAStreamEndsWithItsRight(t *testing.T) {
 				switch name {
 				case "revoked", "less", "elsewhere":
 					require.Error(t, cause)
-					require.LessOrEqual(t, time.Since(began), time.Minute+2*streamCheck)
+					require.LessOrEqual(t, time.Since(began), time.Minute+2*cfg.withDefaults().StreamCheck)
 				default:
 					require.NoError(t, cause)
 					require.Equal(t, time.Hour, time.Since(began))

@@ -2,6 +2,7 @@ package nomad_test
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -288,6 +289,45 @@ func TestABlockingQueryEndsWithTheToken(t *testing.T) {
 	reply := <-answered
 	require.Equal(t, 403, reply.Code, reply.Body)
 	require.Equal(t, "ACL token not found", reply.Body.String())
+}
+
+// Whoever follows logs, a file or the agent's log, or sits at a terminal, does so as long as they may.
+func TestStreamsEndWithTheToken(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{
+		"logs":    "/v1/client/fs/logs/" + allocID + "?task=t&type=stdout&follow=true&plain=true",
+		"file":    "/v1/client/fs/stream/" + allocID + "?path=x&plain=true",
+		"monitor": "/v1/agent/monitor?plain=true",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, h := tenants(t)
+			h.give(t, "follower", `namespace "default" { policy = "write" }
+agent { policy = "read" }`)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+path, nil)
+			require.NoError(t, err)
+			r.Header.Set("X-Nomad-Token", "follower")
+			resp, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			h.give(t, "follower", `namespace "other" { policy = "write" }`)
+			_, err = io.ReadAll(resp.Body) // ends
+			require.NoError(t, err)
+		})
+	}
+	w, h := tenants(t)
+	h.give(t, "more", `namespace "default" { capabilities = ["alloc-exec", "alloc-node-exec"] }`)
+	conn := w.dial("sleep%22%5D", http.Header{"X-Nomad-Token": {"more"}})
+	s := <-w.node.sessions
+	h.give(t, "more", `namespace "default" { capabilities = ["alloc-exec"] }`) // the command runs on the node
+	for {
+		if _, _, err := conn.ReadMessage(); err != nil {
+			require.ErrorContains(t, err, "1008 (policy violation): Permission denied")
+			break
+		}
+	}
+	<-s.closed
 }
 
 // To execute in what sees the node's own files needs a capability of its own.
