@@ -42,6 +42,9 @@ type Spec struct {
 	KeepTree   bool              `json:"keepTree,omitempty"` // do not kill what the command left behind when it exits
 	// Detach keeps it running without a reader for this long; 0 = killed when its last session closes. -1 = for ever.
 	Detach time.Duration `json:"detach,omitempty"`
+	// Keep is how long the runner keeps the output after its end was read: whoever read it may be gone before others had it. The
+	// newest 2 MB of all that a runner keeps so stay. The execution service sets it.
+	Keep time.Duration `json:"-"`
 }
 
 // Cause says why an execution ended.
@@ -89,6 +92,8 @@ type Execution struct {
 	Pid      int      `json:"pid,omitempty"`
 	Running  bool     `json:"running"`
 	Receipt  *Receipt `json:"receipt,omitempty"`
+	// Taken: its end was read, and the runner only keeps its output. Nodes say so.
+	Taken bool `json:"-"`
 }
 
 // Offsets are positions in the output streams, in bytes from the start.

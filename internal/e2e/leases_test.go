@@ -95,3 +95,66 @@ func TestEachServerHandsOutRunners(t *testing.T) {
 	c.at(3, r.list...)
 	endAll(t, leader)
 }
+
+// TestOutputOutlivesItsServer: executions have ended in runners of all servers, and nobody has read them when one server is killed. The
+// runners have kept the output, and the other servers give it to who attaches. As long as a server lives the others ask it.
+func TestOutputOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	r := startServers(t, 3, "")
+	leads := r.agreed(3, r.list...)
+	r.nodesOf(1)
+	killed, others := r.list[(leads+1)%3], []*agent{r.list[leads], r.list[(leads+2)%3]}
+	_, _, err := killed.native().PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 6}, time.Minute)
+	require.NoError(t, err)
+	c := &claims{t: t, seen: map[string]bool{}}
+	c.at(2, killed, others[0], others[1])
+	var ids []string
+	for runner := range c.seen {
+		x, err := killed.native().StartExecution(t.Context(), runner, execution.Request{Command: "echo one; echo two >&2; exit 5"})
+		require.NoError(t, err)
+		ids = append(ids, x.ID)
+	}
+	require.Len(t, ids, 6, "two or more of each server")
+	const all = "one\n two\n 5 false"
+	for _, id := range ids {
+		eventually(t, "the record of the end", func() (bool, string) {
+			x, err := others[1].native().Execution(t.Context(), id)
+			return err == nil && !x.Running, fmt.Sprint(x, err)
+		})
+		require.Equal(t, all, outputAt(t, others[0], id))
+	}
+	killed.PullThePlug()
+	for _, id := range ids {
+		for _, s := range others {
+			eventually(t, "the output", func() (bool, string) {
+				text := outputAt(t, s, id)
+				require.NotContains(t, text, "true", "it is not said to be gone meanwhile")
+				return text == all, text
+			})
+		}
+	}
+	endAll(t, others[0])
+}
+
+// outputAt is what a server has of an execution that ended: both streams, the exit code, and whether something is missing.
+func outputAt(t *testing.T, s *agent, id string) string {
+	t.Helper()
+	session, err := s.native().Attach(t.Context(), id, execution.Offsets{})
+	if err != nil {
+		return err.Error()
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	var out [3]string
+	skipped := false
+	for {
+		f, err := session.Next(t.Context())
+		switch {
+		case err != nil:
+			return err.Error()
+		case f.Receipt != nil:
+			return fmt.Sprint(out[1], " ", out[2], " ", f.Receipt.ExitCode, " ", skipped)
+		}
+		skipped = skipped || f.Skipped
+		out[f.Stream] += string(f.Data)
+	}
+}

@@ -29,6 +29,8 @@ var gates = map[string]string{
 	"fleet.Identity.Also":        "only NameFleet and RestoreState add to it, which need version 2",
 	"fleet.Identity.Former":      "only RestoreState adds to it, which needs version 2",
 	"fleet.Durable.Of":           "only RestoreState sets it, which needs version 2",
+	"execution.Execution.Taken":  "nodes say it to servers; nothing that is recorded has it",
+	"execution.Spec.Keep":        "servers say it to nodes; nothing that is recorded has it",
 }
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.

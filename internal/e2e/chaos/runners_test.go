@@ -25,9 +25,7 @@ type executed struct {
 	unbegun int // never said to have started
 	// unrecorded were in runners that were claimed at a server when it was struck.
 	unrecorded int
-	// unread ended, and their server died before all of their output was read: the others have the receipt alone.
-	unread   int
-	attached int // attachments after a connection broke
+	attached   int // attachments after a connection broke
 }
 
 // deal is one client's use of one runner.
@@ -185,10 +183,6 @@ func (d *deal) follow(ctx context.Context, s execution.Session) (*execution.Rece
 func (d *deal) ended(r *execution.Receipt) {
 	switch {
 	case r.Cause == execution.CauseExited && r.ExitCode == 0 && !r.Truncated:
-		if d.skipped && d.someStruck(d.now()) {
-			d.count(&d.executed.unread)
-			return
-		}
 		if d.skipped {
 			d.lost("its output is not kept")
 			return
@@ -228,6 +222,6 @@ func (w *world) checkClaims() {
 		}
 	}
 	w.figure("%d claims of %d tried; %d executions whole, %d lost with their node, %d with their claim's server, "+
-		"%d ended with their server before they were read, %d never begun; attached again %d times",
-		len(e.claims), e.tried, e.whole, e.excused, e.unrecorded, e.unread, e.unbegun, e.attached)
+		"%d never begun; attached again %d times",
+		len(e.claims), e.tried, e.whole, e.excused, e.unrecorded, e.unbegun, e.attached)
 }

@@ -93,16 +93,6 @@ func (l *timeline) struck(server string, at time.Duration) bool {
 	})
 }
 
-// someStruck reports whether a fault hits a server then, or did some seconds before, when another may be taking over from it.
-func (l *timeline) someStruck(at time.Duration) bool {
-	const takingOver = 10 * time.Second
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.windows, func(w window) bool {
-		return w.from <= at && (w.to == 0 || at <= w.to+takingOver) && len(w.servers) > 0
-	})
-}
-
 // settle is for how long after its end a fault may still be felt.
 const settle = 20 * time.Second
 

@@ -52,14 +52,17 @@ func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec execu
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.sessions[allocID+"/"+spec.ID] != nil {
+		return nil, drover.Errorf(drover.Conflict, "execution id %q is in use", spec.ID)
+	}
 	s := newSession(spec)
 	n.sessions[allocID+"/"+spec.ID] = s
 	n.started++
 	return s, nil
 }
 
-// AttachExecution serves exchange.Workloads: this node replays no output, it goes on where the last session was. A
-// receipt that was read is given again until its session is closed.
+// AttachExecution serves exchange.Workloads: of what runs this node replays no output, it goes on where the last session was. A
+// receipt that was read is given again until its session is closed; then all of the output is, see execution.Spec.Keep.
 func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ execution.Offsets) (execution.Session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -67,11 +70,14 @@ func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string
 		return nil, drover.Errorf(drover.Unavailable, "the node is away")
 	}
 	s := n.sessions[allocID+"/"+executionID]
-	if s == nil || s.forgotten() {
+	if s == nil {
 		return nil, drover.Errorf(drover.NotFound, "no such execution")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.forgotten() {
+		return s.keeps()
+	}
 	s.cut, s.again = make(chan struct{}), s.receipt
 	return s, nil
 }

@@ -39,6 +39,8 @@ type session struct {
 	offsets [3]int64
 	Sizes   []execution.WindowSize
 	over    bool
+	all     []execution.Frame // its output
+	dropped bool              // that is not kept any more
 
 	truncated bool // what was written when it was killed did not arrive
 }
@@ -243,6 +245,7 @@ func (s *session) out(stream execution.Stream, data []byte) error {
 	s.mu.Lock()
 	offset := s.offsets[stream]
 	s.offsets[stream] += int64(len(data))
+	s.all = append(s.all, execution.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)})
 	s.mu.Unlock()
 	select {
 	case s.frames <- execution.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)}:

@@ -48,13 +48,14 @@ func (s *Service) Wait(ctx context.Context, executionID string) (execution.Execu
 	return x.Info(), nil
 }
 
-// Attach attaches to an execution from the offsets on. Errors: NotFound.
+// Attach attaches to an execution from the offsets on. Of one that ended at another server the output comes from its runner. Errors:
+// NotFound; Unavailable: the runner's node is away.
 func (s *Service) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return nil, err
 	}
-	return x.Attach(from), nil
+	return s.attach(ctx, x, from)
 }
 
 // Control is what can be done to a running execution beside reading: Write, CloseStdin, Resize, Signal. Errors:

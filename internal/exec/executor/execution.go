@@ -29,6 +29,7 @@ type Execution struct {
 	done   chan struct{}      // closed when the receipt is there, or left
 
 	stdin    *input
+	absent   *absent    // its output is elsewhere; nil: it is here
 	mu       sync.Mutex // guards what follows
 	session  execution.Session
 	journal  journal
@@ -347,12 +348,21 @@ func (x *Execution) desertedLocked() bool {
 	return x.receipt == nil && len(x.readers) == 0 && (x.visited || x.waiters == 0)
 }
 
-// killSoonLocked kills it after d, unless somebody attaches before.
+// holdAgain is when a server looks again whether its leases hold.
+const holdAgain = time.Second
+
+// killSoonLocked kills it after d, unless somebody attaches before. A server that stood still, or is cut off, kills nothing: its readers
+// may be at another one by now.
 func (x *Execution) killSoonLocked(d time.Duration) {
 	x.stopReaperLocked()
 	x.reaper = x.clock.AfterFunc(d, func() { // ends at once or, with the node away, with the clock's timeout
 		x.mu.Lock()
 		deserted := x.desertedLocked()
+		if deserted && !x.lease.Holds() {
+			x.killSoonLocked(holdAgain)
+			x.mu.Unlock()
+			return
+		}
 		x.dropping = x.dropping || deserted
 		x.wakeLocked() // what it still writes must not keep it from ending
 		x.mu.Unlock()

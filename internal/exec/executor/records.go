@@ -47,6 +47,20 @@ func (s *Service) endRecord(executionID string) (r record, ok bool) {
 	return r, r.Webhook != "" || s.deps.Clock.Now().Sub(r.EndedAt) < s.cfg.Retain
 }
 
+// endedElsewhere returns an execution of which only the records know how it ended; nil without one. It is kept for the next who asks,
+// unless its webhook is to be told: inherit looks after those that are not kept.
+func (s *Service) endedElsewhere(ctx context.Context, executionID string) *Execution {
+	r, ok := s.endRecord(executionID)
+	if !ok {
+		return nil
+	}
+	x := s.restore(ctx, r)
+	if r.Webhook == "" {
+		return s.keep(x)
+	}
+	return x
+}
+
 // told reports whether the servers know that the execution's webhook needs no telling any more.
 func (s *Service) told(executionID string) bool {
 	r, ok := s.endRecord(executionID)

@@ -124,11 +124,19 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 			s.deps.Log.Warn("a node names an execution of another runner", "execution", x.ID, "runner", of, "named_for", runnerID)
 			continue
 		}
+		if s.keptOnly(ctx, x) {
+			continue
+		}
 		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].terms()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keptOnly reports whether a node only keeps the output of an execution whose end was told. It is kept here, too, to be listed.
+func (s *Service) keptOnly(ctx context.Context, found execution.Execution) bool {
+	return s.endedElsewhere(ctx, found.ID) != nil || found.Taken
 }
 
 // recoverExecution takes up one execution, from its first byte that is still kept. Each has a lease of its own,
@@ -146,7 +154,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 		lease.Done()
 		return err
 	}
-	found.Spec.ID = found.ID
+	found.Spec.ID, found.Spec.Keep = found.ID, 0
 	if _, err := s.adopt(ctx, lease, found.Spec, session, of); err != nil {
 		lease.Done()
 		return err

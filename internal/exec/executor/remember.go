@@ -67,13 +67,13 @@ func (s *Service) tells(ctx context.Context, r record) bool {
 	return s.deps.Keeping.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
 }
 
-// restore makes an ended execution of what was written down. Of its output only the size is known.
+// restore makes an ended execution of what was written down. Of its output only the size is known; its runner may have kept it.
 func (s *Service) restore(ctx context.Context, r record) *Execution {
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
 		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
 		terms:  r.terms(), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
-		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx), absent: newAbsent(),
 	}
 	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {
 		x.journal.streams[i].start, x.journal.streams[i].end = size, size
@@ -82,12 +82,17 @@ func (s *Service) restore(ctx context.Context, r record) *Execution {
 	return x
 }
 
-// keep makes a restored execution one that can be asked for.
-func (s *Service) keep(x *Execution) {
+// keep makes a restored execution one that can be asked for, and returns it; there may be one already.
+func (s *Service) keep(x *Execution) *Execution {
 	s.mu.Lock()
+	if other := s.byID[x.id]; other != nil {
+		s.mu.Unlock()
+		return other
+	}
 	s.byID[x.id] = x
 	s.mu.Unlock()
 	s.retire(x)
+	return x
 }
 
 // lose ends what was running before and was not found again.

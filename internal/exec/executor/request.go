@@ -33,13 +33,13 @@ func (s *Service) CreateRequest(ctx context.Context, runnerID string, r executio
 	return x.Info(), nil
 }
 
-// OpenRequest starts what the request asks for and attaches to it. Errors: as Start.
+// OpenRequest starts what the request asks for and attaches to it. Errors: as Start; those of Attach for a repetition.
 func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error) {
 	x, err := s.request(ctx, runnerID, r)
 	if err != nil {
 		return nil, err
 	}
-	return x.Attach(execution.Offsets{}), nil
+	return s.attach(ctx, x, execution.Offsets{})
 }
 
 // repeated returns the execution that an earlier request with the same key started; nil if there was none. Errors:

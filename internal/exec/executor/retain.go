@@ -16,10 +16,15 @@ func (s *Service) retire(x *Execution) {
 		i := slices.IndexFunc(s.ended, func(e *Execution) bool { return e.runner.Environment == x.runner.Environment })
 		s.dropLocked(i)
 	}
+	s.boundLocked()
+	s.expireLocked()
+}
+
+// boundLocked drops the oldest while they have too many bytes together.
+func (s *Service) boundLocked() {
 	for s.bytes > s.cfg.RetainBytes && len(s.ended) > 1 {
 		s.dropLocked(0)
 	}
-	s.expireLocked()
 }
 
 // expireLocked drops what was kept long enough. It runs on entry, so no timer is needed.
@@ -62,8 +67,8 @@ func (s *Service) dropLocked(i int) {
 	}
 }
 
-// kept is how many bytes of output are kept. After the end this no longer changes, so that retire and dropLocked
-// count alike.
+// kept is how many bytes of output are kept. After the end this changes only when fill says so, so that retire and dropLocked count
+// alike.
 func (x *Execution) kept() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

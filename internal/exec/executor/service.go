@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
@@ -35,6 +37,8 @@ type Keeping interface {
 	Adopting(ctx context.Context) (bool, error)                  // whether the next Adopted has some, as the state says now
 	More() <-chan struct{}                                       // receives when Adopted has some; it has one reader
 	Keeper(allocID string) (mine, nobody bool)                   // who keeps it now; another server if neither
+	// Reach is the node of a runner, whoever keeps that. Errors: Gone: the runner ended; Unavailable.
+	Reach(allocID string) (exchange.Workloads, error)
 	// Keeps reports whether what became of an allocation that this server kept under the lease is its to tell.
 	Keeps(allocID string, lease uint64) bool
 }
@@ -88,9 +92,9 @@ type Service struct {
 	mu            sync.Mutex // guards what follows
 	closed        bool
 	byID          map[string]*Execution
-	recovered     chan struct{}       // closed when executions from before, or of another server, were looked for
-	found         wake.Broadcast      // one of them was found
-	own           map[string]struct{} // begun by this process, while executions of an earlier one are looked for; then nil
+	recovered     chan struct{}   // closed when executions from before, or of another server, were looked for
+	found         wake.Broadcast  // one of them was found
+	own           map[string]bool // begun by this process: true while it is starting, false after, while executions are looked for
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
 	preparedBytes int          // of their commands and variables
@@ -112,7 +116,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		feed: newFeed(deps.Records != nil), ledger: ledger, telling: newTurns(),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
-		byID:      map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
+		byID:      map[string]*Execution{}, own: map[string]bool{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
 		shells: map[string]string{},
 	}, nil
 }
@@ -198,6 +202,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		spec.ID = s.deps.IDs.New()
 	}
 	s.beginOwn(spec.ID)
+	defer s.endOwn(spec.ID)
 	begun := s.deps.Clock.Now()
 	session, err := s.open(ctx, lease, spec)
 	if err != nil {
@@ -230,6 +235,7 @@ const startWithin = time.Minute
 func (s *Service) open(ctx context.Context, lease *runner.Lease, spec execution.Spec) (execution.Session, error) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
 	defer cancel()
+	spec.Keep = s.cfg.Retain
 	session, err := lease.Workloads().StartExecution(limit, lease.Runner().AllocID, taskName, spec)
 	if err != nil && limit.Err() != nil && ctx.Err() == nil {
 		return nil, drover.Errorf(drover.Unavailable, "the runner's node did not start the command within %v: %w", startWithin, err)
@@ -237,12 +243,22 @@ func (s *Service) open(ctx context.Context, lease *runner.Lease, spec execution.
 	return session, err
 }
 
-// beginOwn keeps recovering from taking up an execution that this process starts, even if it has forgotten it by then.
+// beginOwn keeps recovering from taking up an execution that this process starts.
 func (s *Service) beginOwn(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own != nil {
-		s.own[id] = struct{}{}
+	s.own[id] = true
+}
+
+// endOwn ends that, or when what is looked for now is found: by then this process may have forgotten the execution.
+func (s *Service) endOwn(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.recovered:
+		delete(s.own, id)
+	default:
+		s.own[id] = false
 	}
 }
 
@@ -259,7 +275,7 @@ func (s *Service) known(id string) bool {
 func (s *Service) endRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own = nil
+	maps.DeleteFunc(s.own, func(_ string, starting bool) bool { return !starting })
 	close(s.recovered)
 }
 
@@ -267,7 +283,7 @@ func (s *Service) endRecovery() {
 func (s *Service) beginRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own, s.recovered = map[string]struct{}{}, make(chan struct{})
+	s.recovered = make(chan struct{})
 	s.found.Send() // Finds waits for this, too
 }
 
@@ -352,14 +368,14 @@ func (s *Service) tellEnd(ctx context.Context, x *Execution) {
 	s.notify(ctx, x)
 }
 
-// Execution returns a running or lately ended one, wherever it ran: of those that ended at another server without
-// their output. Errors: NotFound.
+// Execution returns a running or lately ended one, wherever it ran: those that ended at another server without their output, see fetch.
+// Errors: NotFound.
 func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
 	if x := s.find(executionID); x != nil {
 		return x, nil
 	}
-	if r, ok := s.endRecord(executionID); ok {
-		return s.restore(ctx, r), nil
+	if x := s.endedElsewhere(ctx, executionID); x != nil {
+		return x, nil
 	}
 	if x := s.awaitRecovered(ctx, executionID); x != nil {
 		return x, nil

@@ -89,6 +89,9 @@ func (l *Lease) Runner() execution.Runner { return l.runner }
 // Environment is what the runner was made of, with what is bound late as it was when the lease was taken.
 func (l *Lease) Environment() execution.Environment { return l.env }
 
+// Holds reports whether this server still has the runner for sure: another may have taken it over from one that does not renew its leases.
+func (l *Lease) Holds() bool { return l.s.holds() }
+
 // Gone is closed when the runner ended or was released.
 func (l *Lease) Gone() <-chan struct{} { return l.life.ctx.Done() }
 
@@ -114,6 +117,15 @@ func (l *Lease) GoneReason() error {
 // Done gives the lease back; calling it again does nothing.
 func (l *Lease) Done() {
 	l.once.Do(func() { l.s.tell(func(c *Core, now time.Time) { c.Return(now, l.runner.AllocID) }) })
+}
+
+// Reach returns the node of a runner that has not ended, whichever server keeps that. Errors: Gone; Unavailable while it is away.
+func (s *Service) Reach(allocID string) (exchange.Workloads, error) {
+	a := s.deps.Snapshot().Allocation(allocID)
+	if a == nil || a.Terminal() {
+		return nil, drover.Errorf(drover.Gone, "the runner of allocation %s ended", allocID)
+	}
+	return s.deps.Workloads(a.NodeID)
 }
 
 // Files returns the files of a claimed runner; done must be called when the work on them ended. Errors: as Acquire.

@@ -104,8 +104,17 @@ func (d Directory) keeper(allocID string) (string, error) {
 // askFor bounds how long other servers are asked for an execution.
 const askFor = time.Second
 
-// executionOwner finds the server that has an execution: the state may say it, else the servers are asked. While a server does
-// not answer nobody can say that there is no such execution: that server may have it, until its incarnation ends.
+// lastKeeper is the server that has the output of what ended in an allocation, also if that has ended itself. Without one this server
+// knows what the state does, and finds the output in the runner if that lives.
+func (d Directory) lastKeeper(allocID, self string) string {
+	if server, ok := d.Network.Servers.ByID(d.Keeper(allocID)); ok && server.Alive {
+		return server.ID
+	}
+	return self
+}
+
+// executionOwner asks for the server that has an execution. Of one that ended the state knows whose it was. While a server does not
+// answer nobody can say that there is no such execution: the server may have it, until its incarnation ends.
 func (d Directory) executionOwner(ctx context.Context, id, self string) (string, error) {
 	s := d.Store.Snapshot()
 	if !d.Lessee.shares() { // the leader has all
@@ -115,7 +124,7 @@ func (d Directory) executionOwner(ctx context.Context, id, self string) (string,
 		if r.Execution.Running {
 			return d.keeper(r.Execution.AllocID)
 		}
-		return self, nil
+		return d.lastKeeper(r.Execution.AllocID, self), nil
 	}
 	all := incarnations(s)
 	type answer struct {

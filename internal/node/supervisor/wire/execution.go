@@ -47,6 +47,7 @@ func (e *Encoder) spec(s execution.Spec) {
 	i.Bool(s.KeepTree)
 	i.Int(int64(s.Detach))
 	i.Str(s.HideEnv)
+	i.Int(int64(s.Keep))
 	e.Bytes(i.B)
 }
 
@@ -61,6 +62,9 @@ func (d *Decoder) spec() execution.Spec {
 	s.KeepTree, s.Detach = i.Bool(), time.Duration(i.Int())
 	if i.Err == nil && len(i.B) > 0 { // who spoke before there was HideEnv hides nothing
 		s.HideEnv = i.Str()
+	}
+	if i.Err == nil && len(i.B) > 0 { // and before there was Keep keeps nothing
+		s.Keep = time.Duration(i.Int())
 	}
 	d.inner(i)
 	return s
@@ -139,6 +143,7 @@ func (e *Encoder) Execution(x execution.Execution) {
 	if x.Receipt != nil {
 		i.Receipt(*x.Receipt)
 	}
+	i.Bool(x.Taken)
 	e.Bytes(i.B)
 }
 
@@ -148,6 +153,9 @@ func (d *Decoder) Execution() execution.Execution {
 	x := execution.Execution{Spec: i.spec(), Pid: int(i.Int()), Running: i.Bool()}
 	if i.Bool() {
 		x.Receipt = new(i.Receipt())
+	}
+	if i.Err == nil && len(i.B) > 0 { // a supervisor of before forgets what was taken
+		x.Taken = i.Bool()
 	}
 	x.ID = x.Spec.ID
 	d.inner(i)

@@ -33,6 +33,7 @@ func (x *command) leave(s *Session, lost, delivered bool) {
 	delete(x.sessions, s)
 	last := len(x.sessions) == 0
 	finished := x.receipt != nil
+	taken := finished && delivered && !lost
 	now := x.Clock.Now()
 	if last && lost {
 		x.hold = now.Add(x.Boot().Grace)
@@ -41,7 +42,10 @@ func (x *command) leave(s *Session, lost, delivered bool) {
 	x.mu.Unlock()
 	switch {
 	case !last:
-	case finished && delivered && !lost && x.spec.Detach == 0:
+	case taken && x.spec.Keep > 0:
+		x.leaveAfter(x.spec.Keep)
+		x.table.take(x)
+	case taken && x.spec.Detach == 0:
 		x.table.forget(x)
 	case finished:
 		x.leaveAfter(x.keepTime())

@@ -48,6 +48,8 @@ type command struct {
 	usedCPU             time.Duration // by the whole tree, as far as somebody looked
 	cause               execution.Cause
 	receipt             *execution.Receipt
+	read                bool // its end was read: only its output is kept
+	size                int  // of that, in bytes of memory; guarded by the table's mu
 
 	feeding sync.Mutex // held while stdin is written
 
@@ -61,7 +63,7 @@ type command struct {
 func (x *command) describe() execution.Execution {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d := execution.Execution{ID: x.spec.ID, Spec: x.spec, Pid: x.child.Pid, Running: x.receipt == nil}
+	d := execution.Execution{ID: x.spec.ID, Spec: x.spec, Pid: x.child.Pid, Running: x.receipt == nil, Taken: x.read}
 	if x.receipt != nil {
 		d.Receipt = new(*x.receipt)
 	}
@@ -109,6 +111,7 @@ const ttyPatience = 2 * time.Second
 // finish writes the receipt when all output is in, and wakes the sessions, which deliver it. orphans is what descendants used whose
 // parents had ended before them.
 func (x *command) finish(wall time.Duration, orphans process.Used) {
+	x.table.noteFinished(x.spec.ID) // before anybody can have read that
 	x.mu.Lock()
 	r := program.Ended(x.child, orphans, x.cause, x.spec)
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
@@ -123,7 +126,6 @@ func (x *command) finish(wall time.Duration, orphans process.Used) {
 	x.cond.Broadcast()
 	unread := len(x.sessions) == 0
 	x.mu.Unlock()
-	x.table.noteFinished(x.spec.ID)
 	x.table.finished()
 	if unread {
 		x.leaveAfter(x.keepTime())

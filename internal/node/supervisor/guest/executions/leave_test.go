@@ -2,6 +2,7 @@ package executions
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,6 +94,66 @@ func TestEndsThatNobodyReadsAreBounded(t *testing.T) {
 	_, err = g.find("3")
 	require.NoError(t, err)
 	require.False(t, g.Busy())
+}
+
+// TestOutputIsKeptAfterItWasRead: who read the end may be gone before others had the output. The newest is kept, in little memory, and
+// for as long as was asked for; it keeps no supervisor from serving another task.
+func TestOutputIsKeptAfterItWasRead(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	run := func(id, text string, keep time.Duration) {
+		t.Helper()
+		spec := script(id, text)
+		spec.Keep = keep
+		s := g.start(t, spec)
+		s.end(t)
+		s.Gone(false)
+		require.Eventually(t, func() bool { return g.kept(s.x) || keep < time.Second }, guesttest.Patience, time.Millisecond)
+	}
+	run("first", "echo one; echo two >&2; exit 3", time.Hour)
+	for range 2 { // as often as somebody asks
+		again := g.attach(t, "first", execution.Offsets{Stdout: 1})
+		out, receipt := again.end(t)
+		require.Equal(t, [2]string{"ne\n", "two\n"}, out)
+		require.Equal(t, 3, receipt.ExitCode)
+		again.Gone(false)
+		again.x.await(t, func() bool { return len(again.x.sessions) == 0 })
+	}
+	require.LessOrEqual(t, g.size("first"), 16)
+	require.True(t, g.List()[0].Taken)
+	require.False(t, g.Busy())
+
+	big := fmt.Sprintf("head -c %d /dev/zero; head -c %d /dev/zero >&2", 1<<20, 1<<20)
+	run("second", big, time.Hour) // all that may be kept
+	g.forgotten(t, "first")
+	run("third", "echo x", time.Hour)
+	g.forgotten(t, "second")
+	require.True(t, g.CloseIfEmpty())
+	g.forgotten(t, "third")
+	g.Reopen()
+
+	run("short", "echo x", time.Millisecond)
+	g.forgotten(t, "short")
+	for i := range maxTaken + 1 {
+		run(strconv.Itoa(i), "echo x", time.Hour)
+	}
+	g.forgotten(t, "0")
+	_, err := g.find("1")
+	require.NoError(t, err)
+}
+
+// kept reports whether the output is kept of an execution whose end was read.
+func (g *guest) kept(x *command) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.taken, x)
+}
+
+// size is how much memory the output of an execution takes whose end was read.
+func (g *guest) size(id string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.byID[id].size
 }
 
 // TestWhatACommandLeavesBehindEnds with it, unless its tree is to be kept.

@@ -40,6 +40,20 @@ func (r *ring) grow(n int) {
 	for size < n && size < ringMax {
 		size *= 2
 	}
+	r.resize(size)
+}
+
+// shrink makes the buffer as small as what is in it allows.
+func (r *ring) shrink() {
+	size := 1
+	for size < int(r.end-r.start) {
+		size *= 2
+	}
+	r.resize(min(size, len(r.buf)))
+}
+
+// resize gives the ring a buffer of that size, a power of two, which what is in it fits into; 0 is that of an empty one.
+func (r *ring) resize(size int) {
 	if size == len(r.buf) {
 		return
 	}

@@ -13,6 +13,12 @@ import (
 // maxFinished is how many receipts, with their output, are kept at once: each may hold 1 MB for each stream.
 const maxFinished = 64
 
+// The bounds of executions whose end was read, and of their output in bytes of memory. The newest is kept in any case.
+const (
+	maxTaken      = 64
+	maxTakenBytes = 2 << 20
+)
+
 // ErrStopping is the answer to starts while everything is being killed.
 var ErrStopping = drover.Errorf(drover.Gone, "the supervisor is shutting down")
 
@@ -23,7 +29,8 @@ type Table struct {
 
 	mu     sync.Mutex
 	byID   map[string]*command // guarded by mu
-	ended  []string            // ids in byID of what has finished, the oldest first; guarded by mu
+	ended  []string            // ids in byID of what has finished and is to be read, the oldest first; guarded by mu
+	taken  []*command          // in byID, of what has finished and was read, the oldest first; guarded by mu
 	closed bool                // nothing can be started; guarded by mu
 }
 
@@ -32,15 +39,20 @@ func NewTable(l *program.Launcher, finished func()) *Table {
 	return &Table{launcher: l, finished: finished, byID: map[string]*command{}}
 }
 
-// CloseIfEmpty refuses all further starts, and reports true, if no execution is kept.
+// CloseIfEmpty refuses all further starts, forgets the executions whose end was read, and reports true, if there are no others.
 func (t *Table) CloseIfEmpty() bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.byID) > 0 {
-		return false
+	taken := t.taken
+	empty := len(t.byID) == len(taken)
+	if empty {
+		clear(t.byID)
+		t.taken, t.closed = nil, true
 	}
-	t.closed = true
-	return true
+	t.mu.Unlock()
+	if empty {
+		stopLeaving(taken)
+	}
+	return empty
 }
 
 // Reopen takes starts again.
@@ -65,7 +77,7 @@ func (t *Table) Stop() {
 func (t *Table) Busy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID) > len(t.ended)
+	return len(t.byID) > len(t.ended)+len(t.taken)
 }
 
 // List describes what is kept, in no order.
@@ -128,6 +140,56 @@ func (t *Table) noteFinished(id string) {
 	}
 }
 
+// take notes that the execution's end was read. Its output is kept in as little memory as it needs, and the oldest are forgotten when
+// all that is too much.
+func (t *Table) take(x *command) {
+	x.mu.Lock()
+	again, size := x.read, 0
+	x.read = true
+	for i := range x.out {
+		x.out[i].shrink()
+		size += len(x.out[i].buf)
+	}
+	x.mu.Unlock()
+	if !again {
+		stopLeaving(t.keep(x, size))
+	}
+}
+
+// keep adds an execution to those whose end was read, and returns those that are forgotten for it.
+func (t *Table) keep(x *command, size int) (old []*command) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.ended, x.spec.ID)
+	if i < 0 || t.byID[x.spec.ID] != x {
+		return nil // it is forgotten
+	}
+	t.ended = slices.Delete(t.ended, i, i+1)
+	x.size = size
+	t.taken = append(t.taken, x)
+	first, all := len(t.taken)-1, size
+	for ; first > 0 && len(t.taken)-first < maxTaken && all+t.taken[first-1].size <= maxTakenBytes; first-- {
+		all += t.taken[first-1].size
+	}
+	old = slices.Clone(t.taken[:first])
+	t.taken = slices.Delete(t.taken, 0, first)
+	for _, x := range old {
+		delete(t.byID, x.spec.ID)
+	}
+	return old
+}
+
+// stopLeaving stops the timers of executions that are forgotten, which would keep their output in memory.
+func stopLeaving(forgotten []*command) {
+	for _, x := range forgotten {
+		x.mu.Lock()
+		if x.leaving != nil {
+			x.leaving.Stop()
+		}
+		x.mu.Unlock()
+	}
+}
+
 // forget frees an execution's id and output. It leaves a newer one that has taken the id since.
 func (t *Table) forget(x *command) {
 	t.mu.Lock()
@@ -138,5 +200,8 @@ func (t *Table) forget(x *command) {
 	delete(t.byID, x.spec.ID)
 	if i := slices.Index(t.ended, x.spec.ID); i >= 0 {
 		t.ended = slices.Delete(t.ended, i, i+1)
+	}
+	if i := slices.Index(t.taken, x); i >= 0 {
+		t.taken = slices.Delete(t.taken, i, i+1)
 	}
 }
