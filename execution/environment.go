@@ -84,9 +84,8 @@ type ClaimRequest struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Limits      drover.Limits     `json:"limits,omitzero"` // of its executions, up to the environment's
 	Wait        time.Duration     `json:"wait,omitempty"`  // ns to queue when the pool is empty; 0 = DefaultClaimWait; < 0 = not at all
-	// Record is set by a server for a request with an Idempotency-Key: of several servers, the claim is answered when all of them
-	// can know it.
-	Record bool `json:"-"`
+	// Once is set by a server for a request with an Idempotency-Key: a repetition gets the runner that the first got.
+	Once Once `json:"-"`
 }
 
 // DefaultClaimWait is how long a claim queues that does not say it: a runner starts in milliseconds, a container in

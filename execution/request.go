@@ -2,6 +2,7 @@ package execution
 
 import (
 	"encoding/base64"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -24,7 +25,37 @@ type Request struct {
 // Once tells repetitions of a request from new ones. The zero value is a request that is always new.
 type Once struct {
 	ID      string // of the execution, which the key gives
+	Key     string // a digest of the key
 	Request string // a digest of the request
+}
+
+// OnceLabel is the label of a runner that was claimed with a key; servers set it. It is in the journal, the log and the state, so that the
+// claim is found after a restart and by another server, and so that no key gets two runners of an environment.
+const OnceLabel = "drover.idempotency-key"
+
+// Label is the value of OnceLabel; "" without a key.
+func (o Once) Label() string {
+	if o.Key == "" {
+		return ""
+	}
+	return o.Key + "-" + o.Request
+}
+
+// Of reports whether a claim's labels have the key.
+func (o Once) Of(labels map[string]string) bool {
+	return o.Key != "" && OnceKey(labels) == o.Key
+}
+
+// OnceKey is the digest of the key in a claim's labels; "" if it was claimed without one.
+func OnceKey(labels map[string]string) string {
+	key, _, _ := strings.Cut(labels[OnceLabel], "-")
+	return key
+}
+
+// ErrOtherRequest says that a key was used for something else.
+func ErrOtherRequest() error {
+	return drover.Errorf(drover.Conflict, "Idempotency-Key: it was used for another request, with another path or body: "+
+		"take a new key for each request")
 }
 
 // RunRequest asks for a runner, files in it, and a command run there, in one request; the runner is released after it.

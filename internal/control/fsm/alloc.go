@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exchange"
@@ -172,11 +173,27 @@ func (e *entry) claim(c command.RunnerClaim, incarnation uint64, now int64) erro
 		return drover.Errorf(drover.Conflict, "runner %s has ended", c.AllocID)
 	case old.Claim == nil && old.Lease != incarnation:
 		return drover.Errorf(drover.Conflict, "runner %s is not leased to who handed it out", c.AllocID)
+	case incarnation != 0 && e.usedKey(old, execution.OnceKey(c.Claim.Labels)):
+		return drover.Errorf(drover.Conflict, "runner %s: another runner was claimed with the same Idempotency-Key", c.AllocID)
 	}
 	a := *old
 	a.Claim, a.ModifyIndex, a.ModifyTime = &c.Claim, e.index, now
 	e.putAlloc(old, &a)
 	return nil
+}
+
+// usedKey reports whether another runner of the same environment has a claim with the key. Two servers may believe that they lead, and
+// each hand one out.
+func (e *entry) usedKey(of *drover.Allocation, key string) bool {
+	if key == "" || of.Claim != nil {
+		return false
+	}
+	for a := range e.txn.OpenByJob(of.Namespace, of.JobID) {
+		if a.Claim != nil && a.ID != of.ID && !a.Terminal() && execution.OnceKey(a.Claim.Labels) == key {
+			return true
+		}
+	}
+	return false
 }
 
 // setDemand changes a pool's demand, which is no new version of its job: no runner is touched by it.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -183,4 +184,25 @@ func TestStoppedRunnersAreReplacedWhoeverProposesIt(t *testing.T) {
 	b.begin("one")
 	require.Len(t, evals(), 1, "nothing was stopped")
 	restore(t, b.f)
+}
+
+// Two servers believed to lead, and each handed a runner out for one Idempotency-Key. The first in the log has it.
+func TestAKeyHasOneRunner(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(4)
+	claim := func(incarnation uint64, allocID, label string) error {
+		results := b.do(&command.RecordRunners{Incarnation: incarnation, Claims: []command.RunnerClaim{{AllocID: allocID, Claim: drover.Claim{
+			RunnerID: "env-" + allocID, ClaimedAt: 1, Labels: map[string]string{execution.OnceLabel: label},
+		}}}}).([]command.ClaimResult)
+		return results[0].Err
+	}
+	require.NoError(t, claim(one, "a0", "key-request"))
+	require.NoError(t, claim(one, "a0", "key-request"), "it is recorded twice")
+	require.Equal(t, drover.Conflict, drover.CodeOf(claim(two, "a1", "key-request")))
+	require.Equal(t, drover.Conflict, drover.CodeOf(claim(two, "a1", "key-other")))
+	require.NoError(t, claim(two, "a1", "another-request"))
+	b.do(&command.RecordRunners{Incarnation: one, Released: []string{"a0"}})
+	require.NoError(t, claim(two, "a3", "key-request"), "the runner of the first has ended")
 }

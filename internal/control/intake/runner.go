@@ -65,12 +65,12 @@ func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason 
 	unclaimed := []string{} // their pools have to be refilled; who releases a claimed one changes nothing for the pool
 	for _, id := range allocIDs {
 		a := s.Allocation(id)
-		if a == nil || a.Terminal() {
+		if a != nil && a.Terminal() {
 			continue
 		}
-		c.IDs = append(c.IDs, id)
+		c.IDs = append(c.IDs, id) // what is not known here the log may have
 		// A pool with a bound may start another runner when a claimed one has ended.
-		if a.Claim == nil || bounded(a) {
+		if a != nil && (a.Claim == nil || bounded(a)) {
 			unclaimed = append(unclaimed, id)
 		}
 	}

@@ -38,6 +38,7 @@ type Control struct {
 	noRefill bool
 	within   bool  // an entry
 	failing  error // of ClaimRunners
+	keeping  error // of ReleaseRunners
 	claims   int   // entries
 	puts     int   // of RegisterJob
 }
@@ -198,10 +199,13 @@ func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim, de
 }
 
 // ReleaseRunners serves runner.Intake.
-func (c *Control) ReleaseRunners(_ context.Context, allocIDs []string, _ string) error {
+func (c *Control) ReleaseRunners(_ context.Context, r runner.Releases) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, allocID := range allocIDs {
+	if c.keeping != nil {
+		return c.keeping
+	}
+	for _, allocID := range r.AllocIDs {
 		if a := c.allocs[allocID]; a != nil && !a.Terminal() {
 			stopped := *a
 			stopped.DesiredStatus = drover.AllocDesiredStop
@@ -353,6 +357,13 @@ func (c *Control) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing = err
+}
+
+// FailReleases makes ReleaseRunners fail, or work again (nil).
+func (c *Control) FailReleases(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keeping = err
 }
 
 // Failing reports whether it does.

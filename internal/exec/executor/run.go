@@ -31,15 +31,20 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 	case err != nil:
 		return execution.RunResult{}, err
 	case x != nil:
-		return execution.RunResult{}, errRanBefore(x)
+		return execution.RunResult{}, errRanBefore(x.id)
 	}
 	begin := s.deps.Clock.Now()
-	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle})
+	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle, Once: r.Once})
 	if err != nil {
 		return execution.RunResult{}, err
 	}
 	result := execution.RunResult{RunnerID: claimed.ID, Claimed: s.deps.Clock.Now().Sub(begin)}
+	// An earlier request with the key claimed the runner, and its server is gone, or is about to start the command.
+	earlier := claimed.ClaimedAt.Before(time.Unix(0, begin.UnixNano()))
 	defer func() {
+		if earlier {
+			return
+		}
 		ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		if err := s.deps.Runners.Release(ctx, claimed.ID); err != nil && drover.CodeOf(err) != drover.Gone {
@@ -47,21 +52,36 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 		}
 	}()
 	if err := s.copyIn(ctx, claimed.ID, r.Files); err != nil {
-		return execution.RunResult{}, err
+		return execution.RunResult{}, beganBefore(err, earlier, r.Once)
 	}
 	session, err := s.OpenRequest(ctx, claimed.ID, r.Request)
 	if err != nil {
-		return execution.RunResult{}, err
+		return execution.RunResult{}, beganBefore(err, earlier, r.Once)
 	}
+	earlier = false       // now it is this one's
 	defer session.Close() //nolint:errcheck // detaching cannot fail
 	err = s.gather(ctx, session, r.MaxOutput, begin, &result)
 	return result, err
 }
 
 // errRanBefore is the answer to a repeated run whose first answer is not kept: it must not run again.
-func errRanBefore(x *Execution) error {
+func errRanBefore(executionID string) error {
 	return drover.Errorf(drover.Conflict, "an earlier request with this idempotency key ran as execution %s; "+
-		"its output is not kept, GET /v1/execution/%s has its receipt", x.id, x.id)
+		"its output is not kept, GET /v1/execution/%s has its receipt", executionID, executionID)
+}
+
+// beganBefore is the error of a run in a runner that an earlier request with its key may have claimed. If that began, the runner knows the
+// execution, or another server keeps it.
+func beganBefore(err error, earlier bool, once execution.Once) error {
+	switch code := drover.CodeOf(err); {
+	case !earlier:
+		return err
+	case code == drover.Conflict:
+		return errRanBefore(once.ID)
+	case code == drover.NotLeader:
+		return drover.Errorf(drover.Unavailable, "another server carries out a request with this idempotency key: ask again")
+	}
+	return err
 }
 
 // validateRun checks the request and fills in its defaults. The output limit of the execution is lowered to

@@ -269,7 +269,7 @@ func TestPoolsAreFilledAndRefilled(t *testing.T) {
 	see(t, b, "three runners", func(s runner.Snapshot) bool { return len(running(s, "e")) == 3 })
 
 	released := running(b.Snapshot(), "e")[0]
-	require.NoError(t, b.ReleaseRunners(t.Context(), []string{released.ID, "unknown"}, ""))
+	require.NoError(t, b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{released.ID, "unknown"}}))
 	see(t, b, "another one in its place", func(s runner.Snapshot) bool { return len(running(s, "e")) == 3 })
 	require.True(t, b.Snapshot().Allocation(released.ID).Terminal())
 
@@ -335,7 +335,7 @@ func TestAClaimThatTheClusterDoesNotTake(t *testing.T) {
 	n.mu.Unlock()
 	_, err := b.ClaimRunners(t.Context(), claims, nil)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it is to be tried again")
-	require.Equal(t, drover.Unavailable, drover.CodeOf(b.ReleaseRunners(t.Context(), []string{a.ID}, "")))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{a.ID}})))
 
 	n.mu.Lock()
 	n.refuse = 0
@@ -390,7 +390,7 @@ func TestTheAnswerOfARegistrationIsLost(t *testing.T) {
 	close(cut)
 	put(t, b, execution.Environment{ID: "next", Image: "host", PoolSize: 1}) // is filled once the registration before it is over
 	see(t, b, "a runner of the next", func(s runner.Snapshot) bool { return len(running(s, "next")) == 1 })
-	require.NoError(t, b.ReleaseRunners(t.Context(), []string{before.ID}, ""))
+	require.NoError(t, b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{before.ID}}))
 	see(t, b, "its end", func(s runner.Snapshot) bool { return s.Allocation(before.ID).Terminal() })
 	see(t, b, "another one", func(s runner.Snapshot) bool { return len(running(s, "e")) == 1 })
 	n.mu.Lock()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // careless is a Nomad that runs commands here, and cuts what they say on its way.
@@ -249,8 +250,8 @@ func TestReleaseOfWhatIsGone(t *testing.T) {
 		b := newBackend(t, s.URL)
 		b.runners["r"] = &runnerJob{id: "r", allocID: "a"}
 		b.allocs["a"] = &drover.Allocation{ID: "a"}
-		require.NoError(t, b.ReleaseRunners(t.Context(), []string{"a", "unknown"}, "released"), answer)
-		require.NoError(t, b.ReleaseRunners(t.Context(), []string{"a"}, "released"), "once more")
+		require.NoError(t, b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{"a", "unknown"}, Reason: "released"}), answer)
+		require.NoError(t, b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{"a"}, Reason: "released"}), "once more")
 		b.client.Close()
 		s.Close()
 	}
@@ -262,5 +263,5 @@ func TestReleaseOfWhatIsGone(t *testing.T) {
 	b := newBackend(t, s.URL)
 	defer b.client.Close()
 	b.runners["r"] = &runnerJob{id: "r", allocID: "a"}
-	require.Equal(t, drover.Unavailable, drover.CodeOf(b.ReleaseRunners(t.Context(), []string{"a"}, "released")))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{"a"}, Reason: "released"})))
 }

@@ -185,15 +185,15 @@ func (b *Backend) byAllocLocked(allocID string) *runnerJob {
 }
 
 // ReleaseRunners implements runner.Intake.
-func (b *Backend) ReleaseRunners(ctx context.Context, allocIDs []string, _ string) error {
+func (b *Backend) ReleaseRunners(ctx context.Context, r runner.Releases) error {
 	var calls errgroup.Group
 	calls.SetLimit(atOnce)
-	for _, allocID := range allocIDs {
+	for _, allocID := range r.AllocIDs {
 		b.mu.Lock()
-		r := b.byAllocLocked(allocID)
+		known := b.byAllocLocked(allocID)
 		b.mu.Unlock()
-		if r != nil {
-			calls.Go(func() error { return b.remove(ctx, r) }) // ends with its request
+		if known != nil {
+			calls.Go(func() error { return b.remove(ctx, known) }) // ends with its request
 		}
 	}
 	return calls.Wait()

@@ -61,12 +61,17 @@ func (s *Service) count(environmentID string) (now census, changed <-chan struct
 		if now, err = c.census(environmentID, job); err != nil {
 			return
 		}
-		if s.watched[environmentID] == nil {
-			s.watched[environmentID] = make(chan struct{})
-		}
-		changed = s.watched[environmentID]
+		changed = s.watchLocked(environmentID)
 	})
 	return now, changed, err
+}
+
+// watchLocked returns a channel that is closed at the next change of the environment's pool. It is called by events.
+func (s *Service) watchLocked(environmentID string) <-chan struct{} {
+	if s.watched[environmentID] == nil {
+		s.watched[environmentID] = make(chan struct{})
+	}
+	return s.watched[environmentID]
 }
 
 // failing reports whether a runner of the present specification failed, and none newer came up.

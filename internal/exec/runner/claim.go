@@ -12,8 +12,8 @@ import (
 )
 
 // Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait (0 =
-// execution.DefaultClaimWait, less = not at all). Errors: Invalid; NotFound:
-// unknown environment; Exhausted: none came; Unavailable; NotLeader: another server may answer.
+// execution.DefaultClaimWait, less = not at all). A repetition gets the runner of the first claim. Errors: Invalid; NotFound:
+// unknown environment; Exhausted: none came; Conflict: another request has its key; Unavailable; NotLeader: another server may answer.
 func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
 	if err := validateClaim(r); err != nil {
 		return execution.Runner{}, err
@@ -27,12 +27,20 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 	if r.Wait == 0 {
 		r.Wait = execution.DefaultClaimWait
 	}
+	if r.Once.Key != "" {
+		return s.claimOnce(ctx, r)
+	}
+	return s.claim(ctx, r)
+}
+
+// claim hands out a runner to who is there.
+func (s *Service) claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
 	handout, err := s.handout(ctx, r)
 	if err != nil {
 		return execution.Runner{}, err
 	}
 	got, err := s.answer(ctx, handout)
-	if err == nil && r.Record && s.cfg.Lease != 0 {
+	if err == nil && r.Once.Key != "" && s.cfg.Lease != 0 {
 		err = s.awaitRecorded(ctx, got)
 	}
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
@@ -41,28 +49,6 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 	}
 	return got, err
 }
-
-// awaitRecorded waits until the state has the claim: whoever leads next finds it by its labels then. Errors: Unavailable: it could not
-// be recorded in time, or it is not known, and the runner is released; Gone.
-func (s *Service) awaitRecorded(ctx context.Context, r execution.Runner) error {
-	limit, cancel := s.deps.Clock.WithTimeout(ctx, recordWithin)
-	defer cancel()
-	for changed := s.hold([]string{r.AllocID}); changed != nil; changed = s.hold([]string{r.AllocID}) {
-		select {
-		case <-changed:
-			continue
-		case <-s.over:
-		case <-limit.Done():
-		}
-		_ = s.Release(context.WithoutCancel(ctx), r.ID) // a service that has ended gives it to another, which ends it when it is idle
-		return drover.Errorf(drover.Unavailable, "the claim of runner %s could not be recorded: ask again", r.ID)
-	}
-	_, err := s.Runner(ctx, r.ID)
-	return err
-}
-
-// recordWithin is how long a claim waits to be recorded: as long as any request waits for a leader.
-const recordWithin = 5 * time.Second
 
 // maxLabels bounds a claim's labels, in bytes: they stand in the journal, the log and the state.
 const maxLabels = 16 << 10

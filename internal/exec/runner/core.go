@@ -69,7 +69,10 @@ type runner struct {
 }
 
 // release is a runner that has ended here, and is still to be stopped in the state.
-type release struct{ allocID, reason string }
+type release struct {
+	allocID, reason string
+	asked           bool // see Releases
+}
 
 // maxTombstones bounds the ended runners that are remembered, at about 250 bytes each. It is what ends in five minutes at
 // ten thousand cycles a minute; the state forgets an ended allocation sooner.

@@ -11,6 +11,7 @@ import (
 type Line struct {
 	Claim   *AllocClaim `json:"claim,omitempty"`
 	Release string      `json:"release,omitempty"` // an allocation
+	Asked   bool        `json:"asked,omitempty"`   // of a release: see Releases
 	Lease   uint64      `json:"lease,omitempty"`   // of whoever wrote it; see Config
 }
 
@@ -30,7 +31,7 @@ func (c *Core) Load(now time.Time, snap Snapshot, lines []Line) (settled []strin
 		case line.Claim != nil:
 			c.loadClaim(now, snap, alloc, *line.Claim)
 		default:
-			c.loadRelease(id)
+			c.loadRelease(id, line.Asked)
 		}
 	}
 	return settled
@@ -66,7 +67,7 @@ func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation,
 }
 
 // loadRelease ends a runner that an earlier process released, and has the release recorded again.
-func (c *Core) loadRelease(allocID string) {
+func (c *Core) loadRelease(allocID string, asked bool) {
 	reason := drover.Errorf(drover.Gone, "%w", ErrStopped)
 	if r := c.runners[allocID]; r != nil && r.claim != nil {
 		c.drop(r, reason)
@@ -76,6 +77,6 @@ func (c *Core) loadRelease(allocID string) {
 		c.forget(c.envs[r.env], r)
 	}
 	c.tombstones.add(allocID, reason)
-	c.releases = append(c.releases, release{allocID, reason.Error()})
+	c.releases = append(c.releases, release{allocID, reason.Error(), asked})
 	c.effects.Record = true
 }

@@ -150,7 +150,13 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	}
 	envID, ok := environment.IDOf(alloc.JobID)
 	e := c.envs[envID]
-	if !ok || e == nil || alloc.Namespace != environment.Namespace || c.tombstones.has(allocID) {
+	if !ok || e == nil || alloc.Namespace != environment.Namespace {
+		return
+	}
+	if c.tombstones.has(allocID) {
+		if alloc.Terminal() { // the state knows it, too: its key is free
+			c.changed(e)
+		}
 		return
 	}
 	if alloc.Lease != c.lease && !alloc.Terminal() {

@@ -28,6 +28,7 @@ type Batch struct {
 type Releases struct {
 	AllocIDs []string
 	Reason   string
+	Asked    bool // by their claimers, who were answered: whichever server keeps the runners now, they end
 }
 
 // Empty reports whether there is nothing to record.
@@ -106,7 +107,7 @@ func (c *Core) NotRecorded(b Batch) {
 	var again []release
 	for _, of := range b.Releases {
 		for _, id := range of.AllocIDs {
-			again = append(again, release{id, of.Reason})
+			again = append(again, release{id, of.Reason, of.Asked})
 		}
 	}
 	c.releases = append(again, c.releases...)
@@ -133,10 +134,10 @@ func fitting(claims []AllocClaim) int {
 // byReason groups releases, in the order of their first ones.
 func byReason(releases []release) (all []Releases) {
 	for _, r := range releases {
-		i := slices.IndexFunc(all, func(of Releases) bool { return of.Reason == r.reason })
+		i := slices.IndexFunc(all, func(of Releases) bool { return of.Reason == r.reason && of.Asked == r.asked })
 		if i < 0 {
 			i = len(all)
-			all = append(all, Releases{Reason: r.reason})
+			all = append(all, Releases{Reason: r.reason, Asked: r.asked})
 		}
 		all[i].AllocIDs = append(all[i].AllocIDs, r.allocID)
 	}

@@ -71,7 +71,7 @@ func (c *Core) Release(runnerID string, reason error) (allocID string, err error
 	if err != nil {
 		return "", err
 	}
-	c.release(r, reason)
+	c.release(r, reason, true)
 	return r.alloc.ID, nil
 }
 
@@ -79,7 +79,7 @@ func (c *Core) Release(runnerID string, reason error) (allocID string, err error
 func (c *Core) Expire(now time.Time) (allocIDs []string) {
 	allocIDs = c.deadlines.Due(now)
 	for _, id := range allocIDs {
-		c.release(c.runners[id], drover.Errorf(drover.Gone, "%w", ErrIdle))
+		c.release(c.runners[id], drover.Errorf(drover.Gone, "%w", ErrIdle), false)
 	}
 	return allocIDs
 }
@@ -87,11 +87,11 @@ func (c *Core) Expire(now time.Time) (allocIDs []string) {
 // NextDeadline is when Expire has something to do; ok is false if no runner has a deadline.
 func (c *Core) NextDeadline() (at time.Time, ok bool) { return c.deadlines.Next() }
 
-// release ends the runner. Until the journal has the release it must keep the claim: see Batch.
-func (c *Core) release(r *runner, reason error) {
+// release ends the runner; asked says that its claimer wants that. Until the journal has the release it must keep the claim: see Batch.
+func (c *Core) release(r *runner, reason error, asked bool) {
 	c.end(r, reason)
 	c.uses++
-	c.unwritten[r.alloc.ID] = release{r.alloc.ID, reason.Error()}
+	c.unwritten[r.alloc.ID] = release{r.alloc.ID, reason.Error(), asked}
 	c.settled()
 }
 
@@ -107,6 +107,6 @@ func (c *Core) Released(allocID string, written bool) {
 
 // drop ends a runner and has its allocation stopped, without a line of the journal.
 func (c *Core) drop(r *runner, reason error) {
-	c.release(r, reason)
+	c.release(r, reason, false)
 	c.Released(r.alloc.ID, true)
 }

@@ -40,8 +40,9 @@ type Intake interface {
 	// claim, nil where it was recorded; Conflict where it never can be. One that was recorded before, for the same
 	// RunnerID, takes over its new idle timeout.
 	ClaimRunners(ctx context.Context, claims []AllocClaim, demands []Demand) ([]error, error)
-	// ReleaseRunners stops the allocations; unknown and ended ones are ignored.
-	ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error
+	// ReleaseRunners stops the allocations; unknown and ended ones are ignored, and those that another server keeps unless their
+	// claimers asked for it.
+	ReleaseRunners(ctx context.Context, r Releases) error
 }
 
 // AllocClaim is a claim to be recorded.

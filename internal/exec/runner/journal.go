@@ -62,8 +62,8 @@ func (j *journal) keep(line Line, raw []byte) {
 }
 
 func (j *journal) claim(c AllocClaim) error { return j.write(Line{Claim: &c, Lease: j.lease}) }
-func (j *journal) release(allocID string) error {
-	return j.write(Line{Release: allocID, Lease: j.lease})
+func (j *journal) release(allocID string, asked bool) error {
+	return j.write(Line{Release: allocID, Asked: asked, Lease: j.lease})
 }
 
 // write appends one line. On an error the caller must not act as if the line were there.

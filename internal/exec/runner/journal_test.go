@@ -21,13 +21,13 @@ func TestTheJournalIsCompacted(t *testing.T) {
 	}
 	keep := AllocClaim{AllocID: "keep"}
 	require.NoError(t, j.claim(keep))
-	require.NoError(t, j.release("stopped"))
+	require.NoError(t, j.release("stopped", true))
 	var ids []string
 	for i := range 400 {
 		ids = append(ids, string(rune('a'+i)))
 	}
 	require.NoError(t, j.claimsRecorded(ids))
-	require.NoError(t, j.release("after"))
+	require.NoError(t, j.release("after", true))
 	require.NoError(t, j.close())
 	again, err := openJournal(filepath.Join(dir, "j"), 0)
 	require.NoError(t, err)

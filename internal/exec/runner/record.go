@@ -157,7 +157,7 @@ func (s *Service) recordClaims(ctx context.Context, claims []AllocClaim, demands
 // recordReleases proposes one entry for each reason. After an error the remaining ones go back to the core.
 func (s *Service) recordReleases(ctx context.Context, all []Releases) bool {
 	for i, of := range all {
-		if err := s.deps.Intake.ReleaseRunners(ctx, of.AllocIDs, of.Reason); err != nil {
+		if err := s.deps.Intake.ReleaseRunners(ctx, of); err != nil {
 			s.notRecorded(Batch{Releases: all[i:]}, err)
 			return false
 		}

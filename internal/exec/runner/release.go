@@ -30,14 +30,14 @@ func (s *Service) release(ctx context.Context, runnerID string, why error) error
 	if err != nil {
 		return s.unknown(runnerID, err)
 	}
-	s.writeReleases(allocID)
+	s.writeReleases(true, allocID)
 	return nil
 }
 
-// writeReleases writes releases to the journal and leaves them to be recorded.
-func (s *Service) writeReleases(allocIDs ...string) {
+// writeReleases writes releases, which claimers asked for or not, to the journal and leaves them to be recorded.
+func (s *Service) writeReleases(asked bool, allocIDs ...string) {
 	for _, id := range allocIDs {
-		err := s.journal.release(id)
+		err := s.journal.release(id, asked)
 		if err != nil {
 			s.deps.Log.Warn("writing a release down", "allocation", id, "error", err)
 		}
@@ -45,7 +45,11 @@ func (s *Service) writeReleases(allocIDs ...string) {
 	}
 }
 
-// endIdle releases runners that nobody used for their idle timeout. One timer serves them all.
+// holdAgain is when a server whose leases do not hold looks again.
+const holdAgain = time.Second
+
+// endIdle releases runners that nobody used for their idle timeout. One timer serves them all. While another server may have taken them
+// over, and have them in use, nothing is idle.
 func (s *Service) endIdle(ctx context.Context) {
 	timer := s.deps.Clock.NewTimer(0)
 	defer timer.Stop()
@@ -56,16 +60,29 @@ func (s *Service) endIdle(ctx context.Context) {
 		case <-s.timerUp.C():
 		case <-timer.C():
 		}
+		timer.Stop()
+		if s.late() && !s.holds() {
+			timer.Reset(holdAgain)
+			continue
+		}
 		var due []string
 		s.tell(func(c *Core, now time.Time) { due = c.Expire(now) })
-		s.writeReleases(due...)
-		timer.Stop()
+		s.writeReleases(false, due...)
 		s.tell(func(c *Core, now time.Time) {
 			if next, ok := c.NextDeadline(); ok {
 				timer.Reset(next.Sub(now))
 			}
 		})
 	}
+}
+
+// late reports whether a runner was idle for its idle timeout.
+func (s *Service) late() (late bool) {
+	s.tell(func(c *Core, now time.Time) {
+		next, ok := c.NextDeadline()
+		late = ok && !now.Before(next)
+	})
+	return late
 }
 
 // unknown says of a runner that the core does not know whether it ended: the state remembers longer.

@@ -35,10 +35,10 @@ func Settle(ctx context.Context, path string, intake func(lease uint64) Intake) 
 // settle records lines of one lease. A later line of a claim replaces the earlier.
 func settle(ctx context.Context, intake Intake, lines []Line) error {
 	var claims []AllocClaim
-	var released []string
+	var releases []release
 	for _, line := range lines {
 		if line.Claim == nil {
-			released = append(released, line.Release)
+			releases = append(releases, release{line.Release, ErrStopped.Error(), line.Asked})
 			continue
 		}
 		claims = slices.DeleteFunc(claims, func(c AllocClaim) bool { return c.AllocID == line.Claim.AllocID })
@@ -51,8 +51,10 @@ func settle(ctx context.Context, intake Intake, lines []Line) error {
 		}
 		claims = claims[n:]
 	}
-	if len(released) == 0 {
-		return nil
+	for _, of := range byReason(releases) {
+		if err := intake.ReleaseRunners(ctx, of); err != nil {
+			return err
+		}
 	}
-	return intake.ReleaseRunners(ctx, released, ErrStopped.Error())
+	return nil
 }

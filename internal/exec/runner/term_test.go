@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,11 +76,18 @@ func TestAClaimThatIsToBeKnownIsRecordedFirst(t *testing.T) {
 			c.AddLeased("python", 2)
 		}
 		synctest.Wait()
-		keyed := execution.ClaimRequest{Environment: "python", Record: true, Labels: map[string]string{"key": "x"}}
+		keyed := execution.ClaimRequest{Environment: "python", Once: execution.Once{Key: "x"}, Labels: map[string]string{"a": "b"}}
 		got, err := s.Claim(t.Context(), keyed)
 		require.NoError(t, err)
 		require.NotNil(t, c.Snapshot().Allocation(got.AllocID).Claim)
-		require.Equal(t, "x", c.Snapshot().Allocation(got.AllocID).Claim.Labels["key"])
+		require.Equal(t, "x", execution.OnceKey(c.Snapshot().Allocation(got.AllocID).Claim.Labels))
+		again, err := s.Claim(t.Context(), keyed)
+		require.NoError(t, err)
+		require.Equal(t, got.ID, again.ID)
+		keyed.Once.Request = "other"
+		_, err = s.Claim(t.Context(), keyed)
+		require.Equal(t, drover.Conflict, drover.CodeOf(err))
+		keyed.Once.Key = "y"
 
 		c.Fail(drover.Errorf(drover.NotLeader, "No cluster leader"))
 		from := time.Now()
@@ -94,11 +102,37 @@ func TestAClaimThatIsToBeKnownIsRecordedFirst(t *testing.T) {
 		require.NoError(t, err)
 		with := 0
 		for _, r := range list {
-			if r.Labels["key"] == "x" && r.State == execution.RunnerClaimed {
+			if r.Labels["a"] == "b" && r.State == execution.RunnerClaimed {
 				with++
 			}
 		}
 		require.Equal(t, 1, with, "who was not answered keeps no runner")
+		end()
+	})
+}
+
+// A run that failed is tried again with its key at once: the state does not know yet that its runner was released.
+func TestAKeyIsUsedAgainAfterItsRunnerEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, end := exectest.Start(t, c, runner.Config{Lease: 2})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		for range 20 {
+			c.AddLeased("python", 2)
+		}
+		synctest.Wait()
+		keyed := execution.ClaimRequest{Environment: "python", Once: execution.Once{Key: "x"}}
+		first, err := s.Claim(t.Context(), keyed)
+		require.NoError(t, err)
+		time.Sleep(time.Minute) // so that the release is not urgent
+		require.NoError(t, s.Release(t.Context(), first.ID))
+		require.False(t, c.Snapshot().Allocation(first.AllocID).Terminal())
+		second, err := s.Claim(t.Context(), keyed)
+		require.NoError(t, err)
+		require.NotEqual(t, first.ID, second.ID)
+		require.True(t, c.Snapshot().Allocation(first.AllocID).Terminal(), "or the state would refuse the second")
 		end()
 	})
 }
@@ -157,6 +191,56 @@ func TestARunnerThatAnotherTookOverHasNotEnded(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, lease.GoneReason())
 	})
+}
+
+// A release was answered, and its server killed before it was recorded. Another server took the runner over meanwhile: the release
+// counts when the first starts again, but that it was idle there does not.
+func TestAReleaseThatWasAnsweredCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		cfg := runner.Config{Lease: 2, JournalPath: filepath.Join(t.TempDir(), "journal")}
+		s, stop := exectest.Start(t, c, cfg)
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		c.AddLeased("python", 2)
+		c.AddLeased("python", 2)
+		synctest.Wait()
+		idle := claimReq("python")
+		idle.IdleTimeout = time.Minute
+		expired, err := s.Claim(t.Context(), idle)
+		require.NoError(t, err)
+		asked, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		time.Sleep(59 * time.Second)
+		c.FailReleases(drover.Errorf(drover.Unavailable, "no leader"))
+		require.NoError(t, s.Release(t.Context(), asked.ID))
+		time.Sleep(2 * time.Second)
+		_, err = s.Runner(t.Context(), expired.ID)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+		stop()
+		c.FailReleases(nil)
+		var settled []runner.Releases
+		require.NoError(t, runner.Settle(t.Context(), cfg.JournalPath, func(lease uint64) runner.Intake {
+			require.Equal(t, uint64(2), lease)
+			return releasing{c, &settled}
+		}))
+		reason := runner.ErrStopped.Error()
+		require.ElementsMatch(t, []runner.Releases{
+			{AllocIDs: []string{asked.AllocID}, Reason: reason, Asked: true}, {AllocIDs: []string{expired.AllocID}, Reason: reason},
+		}, settled)
+	})
+}
+
+// releasing notes what is released.
+type releasing struct {
+	runner.Intake
+	all *[]runner.Releases
+}
+
+func (r releasing) ReleaseRunners(ctx context.Context, of runner.Releases) error {
+	*r.all = append(*r.all, of)
+	return r.Intake.ReleaseRunners(ctx, of)
 }
 
 // A process that stood still between a claim's line and its answer does not answer: its leases may have ended meanwhile.
@@ -244,5 +328,40 @@ func TestAClaimThatIsSure(t *testing.T) {
 		c.Fail(nil)
 		time.Sleep(time.Minute)
 		require.True(t, c.Snapshot().Allocation(taken.ID).Terminal(), "it is not handed out later")
+	})
+}
+
+// A server that was stopped, and goes on, finds runners idle that another server took over and has in use by now.
+func TestNothingIsIdleWhileTheLeasesDoNotHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		deps := c.Deps()
+		var holds atomic.Bool
+		holds.Store(true)
+		deps.Holds = holds.Load
+		s, err := runner.New(runner.Config{Lease: 2}, deps)
+		require.NoError(t, err)
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }() // ends with ctx
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		c.AddLeased("python", 2)
+		synctest.Wait()
+		r := claimReq("python")
+		r.IdleTimeout = time.Minute
+		got, err := s.Claim(t.Context(), r)
+		require.NoError(t, err)
+		holds.Store(false)
+		time.Sleep(2 * time.Minute)
+		_, err = s.Runner(t.Context(), got.ID)
+		require.NoError(t, err)
+		holds.Store(true)
+		time.Sleep(2 * time.Second)
+		_, err = s.Runner(t.Context(), got.ID)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+		end()
+		require.NoError(t, <-done)
 	})
 }

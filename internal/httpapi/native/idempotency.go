@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,10 +23,6 @@ import (
 // keyHeader names the header by which a client says that a request is a repetition. Go's net/http repeats requests that
 // have either of the two.
 const keyHeader, otherKeyHeader = "Idempotency-Key", "X-Idempotency-Key"
-
-// keyLabel is the label of a runner that was claimed with a key: the digests of the key and of the request. It is in the
-// journal, the log and the state, so that the claim is found after a restart and by another server.
-const keyLabel = "drover.idempotency-key"
 
 // The bounds of what is kept of requests with keys.
 const (
@@ -179,7 +174,7 @@ func (a *answers) join(key, request string, size int) (x *keyed, first bool, err
 	x = a.byKey[key]
 	switch {
 	case x != nil && x.request != request:
-		return nil, false, errOtherRequest()
+		return nil, false, execution.ErrOtherRequest()
 	case x == nil && (a.open+size > maxUnderWay || len(a.byKey) >= maxKeys && len(a.done) == 0):
 		return nil, false, drover.Errorf(drover.Exhausted, "%d requests of %d bytes with an %s are under way",
 			len(a.byKey)-len(a.done), a.open, keyHeader)
@@ -197,12 +192,6 @@ func (a *answers) join(key, request string, size int) (x *keyed, first bool, err
 	}
 	x.waiting++
 	return x, first, nil
-}
-
-// errOtherRequest is the error of a key that was used for something else.
-func errOtherRequest() error {
-	return drover.Errorf(drover.Conflict, "%s: it was used for another request, with another path or body: "+
-		"take a new key for each request", keyHeader)
 }
 
 // begin says how the request is cancelled.
@@ -293,36 +282,11 @@ func (x *keyed) write(w http.ResponseWriter, first bool) error {
 // onceKey is the key of a request's *keyed in its context.
 type onceKey struct{}
 
-// onceOf is what tells repetitions of the request from new ones, for an execution.
+// onceOf is what tells repetitions of the request from new ones.
 func onceOf(r *http.Request) execution.Once {
 	x, ok := r.Context().Value(onceKey{}).(*keyed)
 	if !ok {
 		return execution.Once{}
 	}
-	return execution.Once{ID: id.Named("execution " + x.key), Request: x.request}
-}
-
-// claimedOnce returns the runner that an earlier request with the key claimed, where that was answered by an earlier
-// process or another server; nil without one. With the label the claim is found later; it is "" without a key. Errors:
-// Conflict if another request has the key.
-func (f *Face) claimedOnce(r *http.Request, environment string) (found *execution.Runner, label string, err error) {
-	x, ok := r.Context().Value(onceKey{}).(*keyed)
-	if !ok {
-		return nil, "", nil
-	}
-	label = x.key + "-" + x.request
-	runners, err := f.Runners.Runners(r.Context(), environment)
-	if err != nil {
-		return nil, "", err
-	}
-	for i := range runners {
-		have := runners[i].Labels[keyLabel]
-		if have == label {
-			return &runners[i], label, nil
-		}
-		if strings.HasPrefix(have, x.key) {
-			return nil, "", errOtherRequest()
-		}
-	}
-	return nil, label, nil
+	return execution.Once{ID: id.Named("execution " + x.key), Key: x.key, Request: x.request}
 }

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,24 +90,12 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	if err := execution.PrepareChanges(body.Files); err != nil {
 		return err
 	}
-	if _, own := body.Labels[keyLabel]; own {
-		return drover.Errorf(drover.Invalid, "labels: %s is set by the server, for the header %s", keyLabel, keyHeader)
+	if _, own := body.Labels[execution.OnceLabel]; own {
+		return drover.Errorf(drover.Invalid, "labels: %s is set by the server, for the header %s", execution.OnceLabel, keyHeader)
 	}
-	found, label, err := f.claimedOnce(r, body.Environment)
+	body.Once = onceOf(r)
+	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest) // of a repetition the files may not be there yet
 	if err != nil {
-		return err
-	}
-	if label != "" {
-		body.Labels = maps.Clone(body.Labels)
-		if body.Labels == nil {
-			body.Labels = map[string]string{}
-		}
-		body.Labels[keyLabel], body.Record = label, true
-	}
-	var runner execution.Runner
-	if found != nil {
-		runner = *found // its files may not be there yet
-	} else if runner, err = f.Runners.Claim(r.Context(), body.ClaimRequest); err != nil {
 		return err
 	}
 	if len(body.Files) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
@@ -13,8 +14,10 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -87,4 +90,39 @@ func TestExecutionsAreTold(t *testing.T) {
 	require.Len(t, got.Events, 1)
 	require.Equal(t, "x1", got.Events[0].Key)
 	require.Nil(t, state.Snapshot().Execution("x1"), "a server that is alone keeps it itself")
+}
+
+// A release that a claimer asked for counts whichever server keeps the runner now; what a server found idle is its own to release.
+func TestAReleaseThatWasAskedForCounts(t *testing.T) {
+	t.Parallel()
+	s := store.New()
+	log := &applied{fsm: fsm.New(s, nil)}
+	control := intake.New(intake.Deps{Log: log, Store: s, Clock: clock.Wall{}, IDs: id.Random{}})
+	do := func(c command.Command) any {
+		t.Helper()
+		_, result, err := log.Propose(t.Context(), c)
+		require.NoError(t, err)
+		return result
+	}
+	one := do(&command.BeginIncarnation{Server: "one"}).(command.Begun).Incarnation
+	job, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "e", Image: "host", PoolSize: 1}), environment.Options{})
+	require.NoError(t, err)
+	job = do(&command.RegisterJob{Job: job}).(*drover.Job)
+	a := &drover.Allocation{ID: "a", Namespace: environment.Namespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
+	do(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{a}}}})
+	do(&command.UpdateAllocs{Nodes: []command.NodeUpdates{
+		{NodeID: "n", Updates: []exchange.AllocUpdate{{ID: "a", ClientStatus: drover.AllocClientRunning}}},
+	}})
+	in := Intake{In: control, Lease: one}
+	_, err = in.ClaimRunners(t.Context(), []runner.AllocClaim{{AllocID: "a", Claim: drover.Claim{RunnerID: "e-a"}}}, nil)
+	require.NoError(t, err)
+	two := do(&command.BeginIncarnation{Server: "two"}).(command.Begun).Incarnation
+	do(&command.EndIncarnation{Incarnation: one, Heir: two, Claimed: true})
+	require.Equal(t, two, s.Snapshot().Allocation("a").Lease)
+	release := runner.Releases{AllocIDs: []string{"a", "unknown"}, Reason: "r"}
+	require.NoError(t, in.ReleaseRunners(t.Context(), release))
+	require.False(t, s.Snapshot().Allocation("a").Terminal())
+	release.Asked = true
+	require.NoError(t, in.ReleaseRunners(t.Context(), release))
+	require.True(t, s.Snapshot().Allocation("a").Terminal())
 }

@@ -63,10 +63,10 @@ func (p Intake) ClaimRunners(
 }
 
 // ReleaseRunners stops runners.
-func (p Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error {
-	if p.Lease != 0 {
-		return p.In.ReleaseLeased(ctx, p.Lease, allocIDs, reason)
+func (p Intake) ReleaseRunners(ctx context.Context, r runner.Releases) error {
+	if p.Lease != 0 && !r.Asked {
+		return p.In.ReleaseLeased(ctx, p.Lease, r.AllocIDs, r.Reason)
 	}
-	_, err := p.In.ReleaseRunners(ctx, allocIDs, reason)
+	_, err := p.In.ReleaseRunners(ctx, r.AllocIDs, r.Reason)
 	return err
 }

@@ -56,7 +56,9 @@ func (l *Lessee) beginUnshared(ctx context.Context) (lease, former uint64, err e
 		return 0, 0, err
 	}
 	if ids := l.deps.Unclaimed(); len(ids) > 0 {
-		err = l.deps.Record(0).ReleaseRunners(ctx, ids, "it may have been handed out by the server that led before")
+		err = l.deps.Record(0).ReleaseRunners(ctx, runner.Releases{
+			AllocIDs: ids, Reason: "it may have been handed out by the server that led before",
+		})
 	}
 	return 0, 0, err
 }
