@@ -244,10 +244,7 @@ func (e *endpoint) run(w *response, r *http.Request) (err error) {
 		e.route.Raw(w, r)
 		return nil
 	}
-	if err = e.route.Handle(w, r); err != nil {
-		refuse(w, r, e.route.Where, err)
-	}
-	return err
+	return e.here(w, r)
 }
 
 // bodyLimit is the most bytes of a body; negative means no bound.

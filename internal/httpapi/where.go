@@ -196,8 +196,7 @@ const RefusedHeader = "Drover-Relay-Refused"
 // refuse says so of an error that means it. Runners and executions go from server to server while requests are on their way.
 func refuse(w http.ResponseWriter, r *http.Request, at Where, err error) {
 	hop, relayed := HopOf(r.Context())
-	moves := at.Place == AtRunner || at.Place == AtExecution || at.Place == AtClaim
-	if relayed && hop.Way == FromServer && moves && drover.CodeOf(err) == drover.NotLeader {
+	if relayed && hop.Way == FromServer && at.moves() && drover.CodeOf(err) == drover.NotLeader {
 		w.Header().Set(RefusedHeader, "true")
 	}
 }
