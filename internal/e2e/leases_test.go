@@ -143,7 +143,7 @@ func outputAt(t *testing.T, s *agent, id string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer session.Close() //nolint:errcheck // detaching cannot fail
+	defer session.Close()
 	var out [3]string
 	skipped := false
 	for {

@@ -18,7 +18,7 @@ func (b *bundle) output(t *testing.T, id string, from execution.Offsets) (out, e
 	t.Helper()
 	session, e := b.Attach(t.Context(), id, from)
 	require.NoError(t, e)
-	defer session.Close() //nolint:errcheck // detaching cannot fail
+	defer session.Close()
 	for {
 		f, e := session.Next(t.Context())
 		require.NoError(t, e)

@@ -34,7 +34,9 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 		return execution.RunResult{}, errRanBefore(x.id)
 	}
 	begin := s.deps.Clock.Now()
-	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle, Once: r.Once})
+	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{
+		Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle, Once: r.Once,
+	})
 	if err != nil {
 		return execution.RunResult{}, err
 	}

@@ -263,5 +263,6 @@ func TestReleaseOfWhatIsGone(t *testing.T) {
 	b := newBackend(t, s.URL)
 	defer b.client.Close()
 	b.runners["r"] = &runnerJob{id: "r", allocID: "a"}
-	require.Equal(t, drover.Unavailable, drover.CodeOf(b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{"a"}, Reason: "released"})))
+	err := b.ReleaseRunners(t.Context(), runner.Releases{AllocIDs: []string{"a"}, Reason: "released"})
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 }
