@@ -134,8 +134,8 @@ func TestADrainIsFollowedToItsEnd(t *testing.T) {
 	api.Check(clitest.Case{
 		Args: "node drain -enable -deadline 10m -ignore-system -move-batch n1",
 		Out: []string{
-			"==> Node 91c30000 (n1) is draining\n    2 allocations left\n    1 allocation left\n    0 allocations left\n==> Node 91c30000 is " +
-				"drained\n",
+			"==> Node 91c30000 (n1) is draining\n    2 allocations left\n    1 allocation left\n    nothing changes: if the machine is gone, " +
+				"'drover node purge 91c30000' has it all placed elsewhere\n    0 allocations left\n==> Node 91c30000 is drained\n",
 		},
 		Asks: []string{`"Deadline":600000000000`, "/allocations?index=0&namespace=%2A&wait=60s", "index=7"},
 	})

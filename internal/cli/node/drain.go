@@ -139,22 +139,23 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 }
 
 // followDrain prints how many allocations are left, at each change, until none is, and that the node is down: then what it had counts
-// as lost. System jobs do not count: they leave last, or stay. A node that is purged meanwhile is drained. Errors: the API's; Conflict
-// if the drain was ended before.
+// as lost. System jobs do not count: they leave last, or stay. A node that is purged meanwhile is drained; that it can be is said once
+// nothing changed for a minute. Errors: the API's; Conflict if the drain was ended before.
 func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
 	var index uint64
 	// -1 makes the first count a change, so that it is printed even if it is 0.
-	left, ended, down := -1, false, false
+	left, ended, down, advised := -1, false, false, false
 	for {
 		var allocs []*drover.Allocation
 		next, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", api.Blocking(c.Anywhere(), index), &allocs)
 		if err != nil {
 			return err
 		}
-		index = next
 		allocs = slices.DeleteFunc(allocs, func(v *drover.Allocation) bool {
 			return v.ClientTerminal() || v.Job != nil && (v.Job.Type == drover.JobTypeSystem || v.Job.Type == drover.JobTypeSysBatch)
 		})
+		still := next == index && len(allocs) == left
+		index = next
 		if len(allocs) != left {
 			left = len(allocs)
 			fmt.Fprintf(app.Out, "    %s left\n", term.Plural(left, "allocation"))
@@ -169,6 +170,10 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 		if gone := now.Status == drover.NodeStatusDown; gone && !down && left > 0 {
 			fmt.Fprintf(app.Out, "    the node is down: what it has is lost\n")
 			down = true
+		}
+		if still && left > 0 && !advised && now.DrainStrategy != nil {
+			fmt.Fprintf(app.Out, "    nothing changes: if the machine is gone, 'drover node purge %s' has it all placed elsewhere\n", term.ShortID(n.ID))
+			advised = true
 		}
 		switch {
 		case left == 0:
