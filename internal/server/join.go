@@ -182,7 +182,11 @@ func (d decidingNodes) Register(ctx context.Context, n *drover.Node) (exchange.R
 	if err := d.gate.Bind(ctx, n); err != nil {
 		return exchange.Registration{}, err
 	}
-	return d.Controller.Register(ctx, n)
+	reg, err := d.Controller.Register(ctx, n)
+	if err == nil {
+		d.heard(n.ID)
+	}
+	return reg, err
 }
 
 // remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP

@@ -55,7 +55,7 @@ func (c *Core) recall(now time.Time, log *fleet.Durable) {
 	case log.ProviderID == "":
 		c.end(now, e, whyForeign, "whether it was made is not known here: "+foreignReason(log.Of))
 		return
-	case log.State != fleet.InstanceDestroying: // else a person ordered it
+	case log.State != fleet.InstanceDestroying || log.Why != WhyKilled: // only a person's order goes on
 		i.State = 0
 		become(i, fleet.InstanceOrphaned, now, whyForeign, foreignReason(log.Of))
 	}

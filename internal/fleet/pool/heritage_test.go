@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -75,13 +76,15 @@ func TestMachinesOfAFormerClusterAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	asked := saved("asked")
 	asked.ProviderID, asked.State = "", fleet.InstanceCreating
-	h := newHeir(saved("kept"), asked)
+	leaves := saved("leaves")
+	leaves.State, leaves.Why = fleet.InstanceDestroying, scaler.WhyIdle
+	h := newHeir(saved("kept"), asked, leaves)
 	stranger := of("somebody", "x")
-	h.passes(2*time.Hour, of("old", "kept"), of("old", "since"), stranger)
+	h.passes(2*time.Hour, of("old", "kept"), of("old", "since"), of("old", "leaves"), stranger)
 	require.Empty(t, h.did(pool.EffectDestroy))
 	require.Empty(t, h.did(pool.EffectCreate), "what the other cluster asked for is its own business")
 	require.Empty(t, h.did(pool.EffectTag))
-	for _, name := range []string{"kept", "since"} {
+	for _, name := range []string{"kept", "since", "leaves"} {
 		require.True(t, h.Foreign(name))
 		i, _ := h.Instance(name)
 		require.Equal(t, fleet.InstanceOrphaned, i.State)
