@@ -46,6 +46,7 @@ type world struct {
 	http    *http.Client
 	servers []*host
 	nodes   []*host
+	cloud   *bought
 	ran     string // the file in which tasks write where they run
 
 	written   written
@@ -108,6 +109,7 @@ func (w *world) load() (stop func()) {
 		w.followers = append(w.followers, f)
 		start(func(*rand.Rand) { w.follow(f, i) })
 	}
+	start(w.buys)
 	return func() { cancel(); clients.Wait() }
 }
 

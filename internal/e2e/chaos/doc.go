@@ -11,7 +11,8 @@
 //
 // Beside that clients register jobs, dispatch with tokens, claim runners and execute in them, compare and set jobs and the
 // scheduler's configuration, write namespaces, and follow events, through all servers. At the end the histories are
-// checked; promises_test.go says what is promised. A failure tells the seed and the timeline of faults.
+// checked; promises_test.go says what is promised. Some jobs need machines that the fleet buys from an emulated cloud, which now and then
+// does what it is asked and does not answer: in the end none of them is left. A failure tells the seed and the timeline of faults.
 //
 // The kernel has no netem: links lose packets by the packet filter, and none is delayed. Time namespaces move what is
 // counted since the boot, not the date.

@@ -49,6 +49,7 @@ func (w *world) judge() {
 	w.checkEvents()
 	w.checkSteady()
 	w.checkNodes()
+	w.checkMachines()
 	w.checkLogs()
 	w.reckon()
 }

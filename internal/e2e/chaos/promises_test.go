@@ -21,6 +21,8 @@ const (
 	promiseAllocations = true
 	// Nodes reach a server as long as one leads, and all that was registered is run in the end.
 	promiseNodes = true
+	// No machine is bought without a piece of work of its own, and none is left or forgotten when all work is done.
+	promiseMachines = true
 	// Who follows events sees all, or is told that it cannot.
 	promiseEvents = true
 )

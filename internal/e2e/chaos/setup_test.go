@@ -50,7 +50,9 @@ func newWorld(t *testing.T) *world {
 	for i := range 5 {
 		w.nodes = append(w.nodes, add(fmt.Sprint("n", i), i, 11+i))
 	}
+	at[machinesHost] = fmt.Sprint(subnet, 21)
 	w.lan = makeLAN(t, at)
+	w.cloud = newBought(t, w.lan, filepath.Join(dir, "machines"))
 	w.http = &http.Client{Transport: &http.Transport{DialContext: w.lan.dial, MaxIdleConnsPerHost: 100}}
 	t.Cleanup(func() { drivertest.SweepFolder(dir); w.removeGroups() }) // of whatever outlived its agent
 	return w
@@ -98,7 +100,7 @@ autopilot {
 client {
   enabled = false
 }
-`, h.name, h.data(), h.address, strings.Join(join, ", "), joinToken)
+%s`, h.name, h.data(), h.address, strings.Join(join, ", "), joinToken, w.cloud.block)
 }
 
 func (w *world) nodeText(h *host) string {

@@ -102,20 +102,24 @@ func (w *world) checkNumber(server int, space int, have int) {
 // registers registers jobs that run once, through one server and then any other until it is acknowledged.
 func (w *world) registers(server int, chance *rand.Rand) {
 	for n := 0; w.pause(time.Duration(300+chance.IntN(400)) * time.Millisecond); n++ {
-		id := fmt.Sprintf("once-%d-%d", server, n)
-		job := map[string]any{"Job": shellJob(id, drover.JobTypeBatch, 1, w.diary())}
-		w.written.mu.Lock()
-		w.written.unsure[id] = true
-		w.written.mu.Unlock()
-		for try := range 3 {
-			var out struct{ JobModifyIndex uint64 }
-			if _, err := w.call((server+try)%3, http.MethodPut, "/v1/jobs", nil, job, &out, patience); err == nil {
-				w.written.mu.Lock()
-				w.written.jobs[id] = out.JobModifyIndex
-				delete(w.written.unsure, id)
-				w.written.mu.Unlock()
-				break
-			}
+		w.register(server, shellJob(fmt.Sprintf("once-%d-%d", server, n), drover.JobTypeBatch, 1, w.diary()))
+	}
+}
+
+// register registers a job of its own, and remembers whether that was acknowledged.
+func (w *world) register(server int, j *drover.Job) {
+	job := map[string]any{"Job": j}
+	w.written.mu.Lock()
+	w.written.unsure[j.ID] = true
+	w.written.mu.Unlock()
+	for try := range 3 {
+		var out struct{ JobModifyIndex uint64 }
+		if _, err := w.call((server+try)%3, http.MethodPut, "/v1/jobs", nil, job, &out, patience); err == nil {
+			w.written.mu.Lock()
+			w.written.jobs[j.ID] = out.JobModifyIndex
+			delete(w.written.unsure, j.ID)
+			w.written.mu.Unlock()
+			return
 		}
 	}
 }

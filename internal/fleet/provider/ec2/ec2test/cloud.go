@@ -2,7 +2,6 @@ package ec2test
 
 import (
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
@@ -92,7 +91,7 @@ func New(t testing.TB) *Cloud {
 		buckets: map[string]*bucket{}, Calls: map[string]int{}, PageMost: 1000, Types: []string{"m5.large", "c5.large"},
 		SoldOut: map[string]bool{}, Quota: map[string]int{}, Left: map[string]int{}, Sessions: map[string]bool{},
 	}
-	s := httptest.NewServer(http.HandlerFunc(c.serve))
+	s := httptest.NewServer(c)
 	t.Cleanup(s.Close)
 	c.URL = s.URL
 	return c

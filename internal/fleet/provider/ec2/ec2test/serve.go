@@ -25,9 +25,9 @@ func no(code, format string, args ...any) *failure {
 	return &failure{status: http.StatusBadRequest, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// serve answers one request of the query API, or of the metadata service, which only a machine has. Faults that were
+// ServeHTTP answers one request of the query API, or of the metadata service, which only a machine has. Faults that were
 // ordered for an action come before its real answer.
-func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
+func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
