@@ -144,7 +144,7 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
 	var index uint64
 	// -1 makes the first count a change, so that it is printed even if it is 0.
-	left, ended, down, advised := -1, false, false, false
+	left, ended, said := -1, false, drainNotes{app, n, false, false}
 	for {
 		var allocs []*drover.Allocation
 		next, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", api.Blocking(c.Anywhere(), index), &allocs)
@@ -167,13 +167,8 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 		} else if err != nil {
 			return err
 		}
-		if gone := now.Status == drover.NodeStatusDown; gone && !down && left > 0 {
-			fmt.Fprintf(app.Out, "    the node is down: what it has is lost\n")
-			down = true
-		}
-		if still && left > 0 && !advised && now.DrainStrategy != nil {
-			fmt.Fprintf(app.Out, "    nothing changes: if the machine is gone, 'drover node purge %s' has it all placed elsewhere\n", term.ShortID(n.ID))
-			advised = true
+		if left > 0 {
+			said.add(&now, still)
 		}
 		switch {
 		case left == 0:
@@ -185,5 +180,25 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 		case now.DrainStrategy == nil:
 			ended, index = true, 0 // the last allocations may have ended since they were counted
 		}
+	}
+}
+
+// drainNotes are what was said of a drain that does not end; each is said once.
+type drainNotes struct {
+	app           *term.App
+	node          *drover.Node
+	down, advised bool
+}
+
+// add says what keeps the drain going on: the node as it is now, and whether nothing changed for a while.
+func (s *drainNotes) add(now *drover.Node, still bool) {
+	if now.Status == drover.NodeStatusDown && !s.down {
+		fmt.Fprintf(s.app.Out, "    the node is down: what it has is lost\n")
+		s.down = true
+	}
+	if still && !s.advised && now.DrainStrategy != nil {
+		fmt.Fprintf(s.app.Out, "    nothing changes: if the machine is gone, 'drover node purge %s' has it all placed elsewhere\n",
+			term.ShortID(s.node.ID))
+		s.advised = true
 	}
 }

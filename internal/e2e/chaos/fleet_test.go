@@ -274,6 +274,6 @@ func (w *world) checkMachines() {
 			calls[action] = c.Calls[action]
 		}
 	})
-	w.figure("%d machines were bought for %d jobs (%d allocations), by %v; the last went %.1f s after the work", ever, len(w.cloud.jobs), allocs,
-		calls, (w.now() - from).Seconds())
+	w.figure("%d machines were bought for %d jobs (%d allocations), by %v; the last went %.1f s after the work", ever, len(w.cloud.jobs),
+		allocs, calls, (w.now() - from).Seconds())
 }
