@@ -19,7 +19,8 @@ import (
 
 // Fleet is the configuration of machines that are bought and returned.
 type Fleet struct {
-	Owner string `hcl:"owner,optional"` // tag of our machines; default: made once and kept with the state
+	// tag of our machines, which no other living cluster may have; default: made once and kept with the state
+	Owner string `hcl:"owner,optional"`
 	// host:port that machines dial; default: advertise.rpc, else where rpc listens
 	Server    string           `hcl:"server,optional"`
 	Providers []*FleetProvider `hcl:"provider,block"`

@@ -360,6 +360,8 @@ func (c *Core) Behave(now time.Time, instance string, b fleet.IdleBehavior, reas
 		return drover.Errorf(drover.Invalid, "behavior must be run, hold or drain, got %q", b)
 	case e.State == fleet.InstanceDestroying:
 		return drover.Errorf(drover.Conflict, "instance %s is being destroyed", instance)
+	case e.Of != "":
+		return drover.Errorf(drover.Conflict, "instance %s is of %s: it can only be killed here, once that cluster is gone", instance, e.Of)
 	}
 	e.Behavior = b
 	c.note(now, e, string(b), reason)

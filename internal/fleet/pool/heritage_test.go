@@ -155,6 +155,7 @@ func TestAPersonMayDestroyWhatIsAnotherClusters(t *testing.T) {
 	t.Parallel()
 	h := newHeir(saved("kept"))
 	h.passes(20*time.Second, of("old", "kept"))
+	require.ErrorContains(t, h.Behave(h.now, "kept", fleet.BehaviorDrain, "a test"), "is of old: it can only be killed here")
 	require.NoError(t, h.Kill(h.now, "kept", "that cluster is gone"))
 	h.passes(20*time.Second, of("old", "kept"))
 	require.Len(t, h.did(pool.EffectDestroy), 1)
