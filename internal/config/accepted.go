@@ -58,10 +58,7 @@ var accepted = map[string][]string{
 	"tls": {
 		"rpc_upgrade_mode", "tls_cipher_suites", "tls_min_version", "tls_prefer_server_cipher_suites", "verify_server_hostname",
 	},
-	"acl": {
-		"token_ttl", "policy_ttl", "role_ttl", "replication_token", "token_min_expiration_ttl",
-		"token_max_expiration_ttl",
-	},
+	"acl":    {"replication_token"},
 	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
 	"plugin": {"args"},
 	"plugin.config": {

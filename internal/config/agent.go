@@ -17,11 +17,12 @@ type Agent struct {
 	Datacenter string `hcl:"datacenter,optional"` // name of the datacenter that the node is in
 	// folder of the log, of the state and of the images; path; default: none with -dev, else it must be set
 	DataDir  string `hcl:"data_dir,optional"`
-	BindAddr string `hcl:"bind_addr,optional"`    // IP address that listeners are on, unless addresses says otherwise
-	LogLevel string `hcl:"log_level,optional"`    // least level that is logged: trace, debug, info, warn or error
-	LogJSON  *bool  `hcl:"log_json,optional"`     // write log lines as JSON; default false
-	LogFile  string `hcl:"log_file,optional"`     // append log lines to this file too; path
-	APIToken string `hcl:"api_token,optional"`    // token that every face asks for (X-Nomad-Token, Poseidon-Token, Bearer)
+	BindAddr string `hcl:"bind_addr,optional"` // IP address that listeners are on, unless addresses says otherwise
+	LogLevel string `hcl:"log_level,optional"` // least level that is logged: trace, debug, info, warn or error
+	LogJSON  *bool  `hcl:"log_json,optional"`  // write log lines as JSON; default false
+	LogFile  string `hcl:"log_file,optional"`  // append log lines to this file too; path
+	// token whose holder may do everything; every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer), unless access control is on
+	APIToken string `hcl:"api_token,optional"`
 	Debug    *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof; default: true with -dev
 	Insecure *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS; default false
 	// a server leaves the cluster for good when it is interrupted (SIGINT); default false
@@ -48,7 +49,7 @@ type Agent struct {
 	Telemetry *Telemetry `hcl:"telemetry,block"`
 	Limits    *Limits    `hcl:"limits,block"`
 	TLS       *TLS       `hcl:"tls,block"`
-	ACL       *Switch    `hcl:"acl,block"`
+	ACL       *ACL       `hcl:"acl,block"`
 	UI        *Switch    `hcl:"ui,block"`
 	Vault     *Foreign   `hcl:"vault,block"`
 	Consul    *Foreign   `hcl:"consul,block"`

@@ -23,13 +23,14 @@ func (a *Agent) Alike() map[string]string {
 	out := map[string]string{}
 	alike(out, "", reflect.ValueOf(struct {
 		APIToken  string     `hcl:"api_token"`
+		ACL       *ACL       `hcl:"acl"`
 		Server    *Server    `hcl:"server"`
 		Autopilot *Autopilot `hcl:"autopilot"`
 		TLS       *TLS       `hcl:"tls"`
 		Limits    *Limits    `hcl:"limits"`
 		Exec      *Exec      `hcl:"exec"`
 		Fleet     *Fleet     `hcl:"fleet"`
-	}{a.APIToken, a.Server, a.Autopilot, a.TLS, a.Limits, a.Exec, a.Fleet}))
+	}{a.APIToken, a.ACL, a.Server, a.Autopilot, a.TLS, a.Limits, a.Exec, a.Fleet}))
 	return out
 }
 

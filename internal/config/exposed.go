@@ -18,7 +18,7 @@ func (a *Agent) Exposed() (lines []string) {
 	}
 	if host, key := a.listens("http"); !loopback(host) {
 		var lacks []string
-		if certified := optional.Value(t.HTTP) && optional.Value(t.VerifyHTTPSClient); a.APIToken == "" && !certified {
+		if certified := optional.Value(t.HTTP) && optional.Value(t.VerifyHTTPSClient); !a.Guarded() && !certified {
 			lacks = append(lacks, "api_token")
 		}
 		if !optional.Value(t.HTTP) {

@@ -26,6 +26,7 @@ func TestExposedListeners(t *testing.T) {
 		server + "bind_addr = \"::\"\napi_token = \"t\"":                {"the API on :: lacks tls { http = true }:", "the port of the nodes"},
 		server + secure + here:                                          {"the API on 10.0.0.1 lacks api_token:"},
 		server + secure + here + "api_token = \"t\"":                    nil,
+		server + secure + here + "acl {\n enabled = true\n}":            nil,
 		server + checked + here:                                         nil,
 		server + `addresses { http = "drover.example" }`:                {"addresses.http: the API on drover.example lacks"},
 		server + `addresses { rpc = "0.0.0.0" }`:                        {"addresses.rpc: the port of the nodes"},

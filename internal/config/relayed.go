@@ -21,7 +21,7 @@ func (a *Agent) RefuseRelayed(from string) error {
 	// A node's callers show no certificate, and the node's own may be none of ca_file's authority.
 	case certified && (!optional.Value(t.RPC) || a.buysMachines()):
 		return drover.Errorf(drover.Forbidden, "this server's API asks callers for certificates: ask a server itself")
-	case a.APIToken != "" || certified || near:
+	case a.Guarded() || certified || near:
 		return nil
 	case loopback(host):
 		return drover.Errorf(drover.Forbidden, "this server's API is for its own machine only: "+

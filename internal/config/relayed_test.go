@@ -16,6 +16,7 @@ func TestRefuseRelayed(t *testing.T) {
 	}{
 		"an API for its own machine": {func(*Agent) {}, false, true},
 		"a token":                    {func(a *Agent) { a.APIToken = "t" }, false, false},
+		"access control":             {func(a *Agent) { a.ACL = &ACL{Enabled: new(true)} }, false, false},
 		"an API for everybody":       {func(a *Agent) { a.BindAddr, a.Insecure = "0.0.0.0", new(true) }, false, false},
 		"certificates, not between agents": {
 			func(a *Agent) { a.APIToken, a.TLS = "t", &TLS{HTTP: new(true), VerifyHTTPSClient: new(true)} }, true, true,

@@ -49,7 +49,7 @@ func (a *Agent) nomadNames() map[string]any {
 			HTTP: cmp.Or(advertised.HTTP, a.HTTPAddress()), RPC: cmp.Or(advertised.RPC, a.RPCAddress()),
 			Serf: cmp.Or(advertised.Serf, a.SerfAddress()),
 		},
-		"ACL":    map[string]any{"Enabled": false},
+		"ACL":    a.shownACL(),
 		"UI":     map[string]any{"Enabled": false, "ShowCLIHints": false},
 		"Limits": limits,
 		"TLSConfig": map[string]any{

@@ -87,8 +87,7 @@ func (a *Agent) agentProblems(p *problems) {
 	}
 	p.check(a.Vault == nil || !optional.Value(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
 	p.check(a.Consul == nil || !optional.Value(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
-	p.check(a.ACL == nil || !optional.Value(a.ACL.Enabled), "acl.enabled",
-		"is not there yet: put a proxy with authentication in front, or use api_token")
+	a.accessProblems(p)
 }
 
 func (a *Agent) serverProblems(p *problems) {
@@ -138,8 +137,10 @@ func (a *Agent) execProblems(p *problems) {
 }
 
 func (a *Agent) durations() map[string]string {
-	s, c := a.Server, a.Client
+	s, c, access := a.Server, a.Client, a.access()
 	return map[string]string{
+		"acl.token_ttl": access.TokenTTL, "acl.policy_ttl": access.PolicyTTL, "acl.role_ttl": access.RoleTTL,
+		"acl.token_min_expiration_ttl": access.TokenMinTTL, "acl.token_max_expiration_ttl": access.TokenMaxTTL,
 		"server.heartbeat_grace": s.HeartbeatGrace, "server.min_heartbeat_ttl": s.MinHeartbeatTTL,
 		"server.job_gc_threshold": s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
 		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,

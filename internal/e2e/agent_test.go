@@ -18,9 +18,10 @@ func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 type agent struct {
 	*program.Agent
 
-	t    *testing.T
-	addr string         // host:port of the faces
-	tls  *api.TLSConfig // how they are asked; nil is clear text
+	t     *testing.T
+	addr  string         // host:port of the faces
+	tls   *api.TLSConfig // how they are asked; nil is clear text
+	token string         // that they are shown; "" is none
 }
 
 // start runs `drover agent args…` on a free port and waits until it serves.
@@ -44,6 +45,7 @@ func (a *agent) nomad() *api.Client {
 	if a.tls != nil {
 		cfg = &api.Config{Address: "https://" + a.addr, TLSConfig: a.tls}
 	}
+	cfg.SecretID = a.token
 	c, err := api.NewClient(cfg)
 	require.NoError(a.t, err)
 	return c

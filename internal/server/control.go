@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/access"
 	"github.com/drover-project/drover/internal/control/archive"
 	"github.com/drover-project/drover/internal/control/assignment"
 	"github.com/drover-project/drover/internal/control/eventstream"
@@ -34,6 +35,7 @@ type control struct {
 	events    *eventstream.Buffer
 	leader    *leader.Leader
 	intake    *intake.Intake
+	access    *access.Access
 	front     *nodes.Front // control as nodes see it
 	view      *demand.View
 	gate      *gate.Gate
@@ -94,6 +96,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount: cfg.JobMaxCount,
 	})
+	a.openAccess(c)
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
@@ -185,6 +188,7 @@ func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 			c.log.Follow(ctx, func(term context.Context) { c.leader.Lead(term, c.log) })
 			return nil
 		}},
+		{Name: "tokens", Run: c.collectTokens},
 		{Name: "archives", Run: func(ctx context.Context) error {
 			if c.saves != nil {
 				c.log.Follow(ctx, c.saves.Run)

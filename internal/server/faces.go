@@ -61,7 +61,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		return nil, err
 	}
 	shared := httpapi.Config{
-		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Resolver: httpapi.OneToken(a.cfg.APIToken), Observe: a.metrics.Requests(),
+		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Observe: a.metrics.Requests(),
 		Guard: guard,
 	}
 	if l := a.cfg.Limits; l != nil {
@@ -69,22 +69,23 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	}
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
-		shared.Relay, shared.ServersDecide = a.relay, true
+		shared.Relay, shared.ServersDecide, shared.Resolver = a.relay, true, a.resolver()
 		return httpapi.Handler(shared, a.nodeFaces(shared)...), nil
 	}
 	if a.control.servers.Clustered() {
 		a.relay = a.openRelay()
 		shared.Relay = a.relay
 	}
+	shared.Resolver = a.resolver()
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
-			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives},
+			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
 			Agent:    a.info(),
 			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region,
 			LastContact: a.control.log.LastContact, NodeAgent: a.remote.Agent,
-			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
+			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.profiled(),
 		}),
 		poseidon.New(poseidon.Config{
 			Driver:  a.cfg.Exec.PoseidonDriver,
@@ -104,13 +105,18 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	return httpapi.Handler(shared, faces...), nil
 }
 
+// profiled reports whether profiles are served: where nobody else comes, where somebody asked for it, and where they need a right.
+func (a *Agent) profiled() bool {
+	return a.cfg.Dev || optional.Value(a.cfg.Debug) || a.cfg.AccessControl()
+}
+
 // nodeFaces are those of an agent without server: all routes, of which the relay leaves it those about itself.
 func (a *Agent) nodeFaces(shared httpapi.Config) []httpapi.Face {
 	info := self.NodeOnly{Info: a.info()}
 	return []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: store.New()}, Nodes: nodesFunc(a.workloads), Agent: info, Clock: a.deps.Clock, ID: a.deps.IDs,
-			Logger: shared.Logger, Region: a.cfg.Region, Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
+			Logger: shared.Logger, Region: a.cfg.Region, Pprof: a.profiled(),
 		}),
 		poseidon.New(poseidon.Config{Version: version.Version}, poseidon.Deps{Clock: a.deps.Clock, Log: shared.Logger}),
 		native.New(native.Config{}, native.Deps{Checkup: info.Checkup, Clock: a.deps.Clock, Log: shared.Logger}),

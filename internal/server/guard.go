@@ -19,7 +19,7 @@ import (
 // names than anybody wants to list; where some are listed, they are checked there too.
 func (a *Agent) pageGuard() (*httpapi.Guard, error) {
 	g := httpapi.GuardConfig{Origins: a.cfg.AllowedOrigins, Hosts: a.cfg.AllowedHosts}
-	if secure, token := a.cfg.TLS != nil && optional.Value(a.cfg.TLS.HTTP), a.cfg.APIToken != ""; (secure || token) && len(g.Hosts) == 0 {
+	if secure, token := a.cfg.TLS != nil && optional.Value(a.cfg.TLS.HTTP), a.cfg.Guarded(); (secure || token) && len(g.Hosts) == 0 {
 		g.Hosts = []string{"*"}
 	}
 	g.Hosts = append(g.Hosts, a.names()...)

@@ -89,6 +89,14 @@ func propose[T any](ctx context.Context, a *Access, c command.Command) (result T
 	return result, index, nil
 }
 
+// asInvalid makes what another object has already an error of who asks, as Nomad answers 400 there.
+func asInvalid(err error) error {
+	if drover.CodeOf(err) == drover.Conflict {
+		return drover.Errorf(drover.Invalid, "%w", err)
+	}
+	return err
+}
+
 // apply commits c, which says nothing, and returns its index.
 func (a *Access) apply(ctx context.Context, c command.Command) (uint64, error) {
 	index, _, err := a.deps.Log.Propose(ctx, c)

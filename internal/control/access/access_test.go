@@ -280,7 +280,7 @@ func TestPoliciesAndRoles(t *testing.T) {
 	fails(t, role(&acl.Role{ID: "x", Name: "r", Policies: link}), drover.Invalid, "ID: it is a UUID")
 	fails(t, role(&acl.Role{ID: b.deps.IDs.New(), Name: "r", Policies: link}), drover.NotFound, "cannot find role")
 	require.NoError(t, role(&acl.Role{Name: "r", Policies: link}))
-	fails(t, role(&acl.Role{Name: "r", Policies: link}), drover.Conflict, "role with name r already exists")
+	fails(t, role(&acl.Role{Name: "r", Policies: link}), drover.Invalid, "role with name r already exists")
 	_, err = b.DeleteRoles(t.Context(), b.root, "none")
 	fails(t, err, drover.NotFound, "ACL role not found: none")
 	for _, read := range []func() error{

@@ -40,10 +40,7 @@ func (a *Access) Bootstrap(ctx context.Context, secret acl.Secret) (*acl.Token, 
 	token.SetHash()
 	made, index, err := propose[*acl.Token](ctx, a, &command.BootstrapACL{Token: token, ResetIndex: reset})
 	if err != nil {
-		if drover.CodeOf(err) == drover.Conflict { // Nomad answers 400
-			err = drover.Errorf(drover.Invalid, "%w", err)
-		}
-		return nil, 0, err
+		return nil, 0, asInvalid(err)
 	}
 	if reset != 0 {
 		if err := a.deps.Reset.Remove(); err != nil {

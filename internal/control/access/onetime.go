@@ -2,9 +2,11 @@ package access
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/rights"
 )
@@ -38,6 +40,18 @@ func (a *Access) Exchange(ctx context.Context, secret acl.Secret) (*acl.Token, u
 
 // CollectAfter is how long an expired token stays in the state, so that a leader whose clock jumped takes nothing away that others honour.
 const CollectAfter = time.Hour
+
+// CollectEvery is how often Run looks.
+const CollectEvery = 5 * time.Minute
+
+// Run removes expired tokens every CollectEvery until ctx ends. It is for the leader.
+func (a *Access) Run(ctx context.Context, log *slog.Logger) {
+	for clock.Sleep(ctx, a.deps.Clock, CollectEvery) {
+		if _, err := a.Collect(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("collecting expired tokens", "error", err)
+		}
+	}
+}
 
 // maxCollected bounds the tokens of one entry.
 const maxCollected = 4096

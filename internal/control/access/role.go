@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/rights"
 )
 
-// PutRole makes a role, or replaces the one with the ID. Errors: ErrDenied unless the caller manages, NotFound, Invalid, Conflict for a
+// PutRole makes a role, or replaces the one with the ID. Errors: ErrDenied unless the caller manages, NotFound, Invalid, also for a
 // name that another role has.
 func (a *Access) PutRole(ctx context.Context, who *rights.Caller, r *acl.Role) (*acl.Role, uint64, error) {
 	if err := a.writes(who, "roles"); err != nil {
@@ -35,7 +35,7 @@ func (a *Access) PutRole(ctx context.Context, who *rights.Caller, r *acl.Role) (
 	next.SetHash()
 	stored, index, err := propose[[]*acl.Role](ctx, a, &command.UpsertACLRoles{Roles: []*acl.Role{next}})
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, asInvalid(err)
 	}
 	return stored[0], index, nil
 }

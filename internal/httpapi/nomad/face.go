@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/acl"
 	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
@@ -29,6 +30,8 @@ type Config struct {
 	Agent  Agent
 	// Archives saves and restores the state.
 	Archives cluster.Archives
+	// ACL is access control.
+	ACL acl.Config
 	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)

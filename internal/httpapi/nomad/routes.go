@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/acl"
 	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
@@ -26,6 +27,7 @@ func (f *Face) Routes() []httpapi.Route {
 		evaluations.Routes(c, f.Intake),
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode}),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
+		acl.Routes(c, f.ACL),
 		agent.Routes(c, agent.Config{Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Pprof: f.Pprof}),
 		refusedRoutes(),
 	)

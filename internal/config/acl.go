@@ -1,0 +1,67 @@
+package config
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/optional"
+)
+
+// ACL is access control: tokens, policies and roles. It is on or off at all agents of a region alike.
+type ACL struct {
+	Enabled *bool `hcl:"enabled,optional"` // ask every caller for a token, and do what its policies allow; default false
+	// how long an agent without server goes on with what a server told it of a token; duration; default 30s
+	TokenTTL  string `hcl:"token_ttl,optional"`
+	PolicyTTL string `hcl:"policy_ttl,optional"` // the same for a token's policies, so that the shortest of the three counts; duration; default 30s
+	RoleTTL   string `hcl:"role_ttl,optional"`   // the same for a token's roles; duration; default 30s
+	// shortest life that a token with an end may be given; duration; default 1m
+	TokenMinTTL string `hcl:"token_min_expiration_ttl,optional"`
+	// longest life that a token with an end may be given; duration; default 24h
+	TokenMaxTTL string   `hcl:"token_max_expiration_ttl,optional"`
+	Rest        hcl.Body `hcl:",remain" json:"-"`
+}
+
+// rememberTokens is how long a token is remembered where nobody says otherwise.
+const rememberTokens = 30 * time.Second
+
+// AccessControl reports whether access control is on.
+func (a *Agent) AccessControl() bool { return optional.Value(a.access().Enabled) }
+
+// Guarded reports whether the faces ask for a token.
+func (a *Agent) Guarded() bool { return a.APIToken != "" || a.AccessControl() }
+
+// TokenTTLs are the bounds of the lives of tokens.
+func (a *Agent) TokenTTLs() acl.TTLBounds {
+	c := a.access()
+	return acl.TTLBounds{
+		Min: Duration(c.TokenMinTTL, acl.DefaultTTLBounds.Min), Max: Duration(c.TokenMaxTTL, acl.DefaultTTLBounds.Max),
+	}
+}
+
+// RememberTokens is how long an agent without server goes on with what a server told it of a token.
+func (a *Agent) RememberTokens() time.Duration {
+	c := a.access()
+	return min(Duration(c.TokenTTL, rememberTokens), Duration(c.PolicyTTL, rememberTokens), Duration(c.RoleTTL, rememberTokens))
+}
+
+func (a *Agent) access() *ACL { return cmp.Or(a.ACL, &ACL{}) }
+
+// shownACL is access control under the names that Nomad's clients know.
+func (a *Agent) shownACL() map[string]any {
+	ttls, c := a.TokenTTLs(), a.access()
+	return map[string]any{
+		"Enabled": a.AccessControl(), "TokenTTL": Duration(c.TokenTTL, rememberTokens), "PolicyTTL": Duration(c.PolicyTTL, rememberTokens),
+		"RoleTTL": Duration(c.RoleTTL, rememberTokens), "TokenMinExpirationTTL": ttls.Min, "TokenMaxExpirationTTL": ttls.Max,
+	}
+}
+
+// accessProblems are those of access control.
+func (a *Agent) accessProblems(p *problems) {
+	ttls := a.TokenTTLs()
+	p.check(ttls.Min <= ttls.Max, "acl.token_min_expiration_ttl", "must not be above token_max_expiration_ttl, got %s and %s", ttls.Min, ttls.Max)
+	p.check(!a.AccessControl() || a.Authority() == "", "acl.enabled", "policies, roles and tokens of region %q are not copied to this one yet: "+
+		"leave server.authoritative_region out, or use api_token", a.Server.AuthoritativeRegion)
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/control/access"
+	"github.com/drover-project/drover/internal/httpapi"
+	nomadacl "github.com/drover-project/drover/internal/httpapi/nomad/acl"
+)
+
+// resetFile is where an operator leaves the index with which access control is bootstrapped again: beside the log, as Nomad's.
+const resetFile = "acl-bootstrap-reset"
+
+// openAccess makes the use cases of access control. What they write goes to this server's own log: results have secrets, which need not
+// travel, and faces come here only where it leads.
+func (a *Agent) openAccess(c *control) {
+	deps := access.Deps{
+		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
+	}
+	if !a.forgetful() {
+		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))
+	}
+	c.access = access.New(deps)
+}
+
+// resolver says who has a token: as the state knows it, or a server where there is no state; where access control is off, by the
+// configuration. Nil: everybody may do everything.
+func (a *Agent) resolver() httpapi.Resolver {
+	switch {
+	case !a.cfg.AccessControl():
+		return httpapi.OneToken(a.cfg.APIToken)
+	case a.control == nil:
+		return a.relay.Resolver(a.cfg.RememberTokens())
+	}
+	return access.NewResolver(a.control.store, a.deps.Clock, acl.Secret(a.cfg.APIToken), 0)
+}
+
+// nomadAccess is access control as the Nomad face needs it.
+func (a *Agent) nomadAccess() nomadacl.Config {
+	s := a.control.store
+	return nomadacl.Config{
+		Access: a.control.access, Enabled: a.cfg.AccessControl(), Guarded: a.cfg.APIToken != "", Authority: a.cfg.Authority(),
+		IsGlobal: func(accessor string) bool {
+			t := s.Snapshot().ACLToken(accessor)
+			return t != nil && t.Global
+		},
+	}
+}
+
+// collectTokens removes expired tokens while this server leads.
+func (c *control) collectTokens(ctx context.Context) error {
+	c.log.Follow(ctx, func(term context.Context) { c.access.Run(term, c.logger) })
+	return nil
+}
