@@ -40,7 +40,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling", "namespace status", "namespace inspect",
 	"operator metrics", "operator api", "operator root",
-	"var", "service", "volume", "plugin", "system reconcile", "ui", "acl", "quota", "license", "setup",
+	"var", "service", "volume", "plugin", "system reconcile", "ui", "quota", "license", "setup",
 	"node pool apply pool.hcl", "namespace apply ns.hcl", // files: refused
 }
 

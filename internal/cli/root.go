@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/acl"
 	"github.com/drover-project/drover/internal/cli/agent"
 	"github.com/drover-project/drover/internal/cli/alloc"
 	"github.com/drover-project/drover/internal/cli/certs"
@@ -100,7 +101,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), ops.NamespaceCommand(app),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
-		ops.AgentInfoCommand(app), env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
+		acl.Command(app), ops.AgentInfoCommand(app), env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
 	} {
 		root.AddCommand(term.Remote(app, c))
 	}

@@ -37,6 +37,7 @@ type flags struct {
 	serfPort int
 	rejoin   bool
 	logJSON  bool
+	acl      bool
 	insecure bool
 	join     string
 	joinFile string
@@ -66,7 +67,7 @@ the same user on the same machine finds it by itself, others are given it:
   drover agent -client -servers HOST:4647 -data-dir DIR -join-token TOKEN
 With TLS between agents (tls { rpc = true }) a certificate is enough.
 
-An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS, or -insecure.`,
+An agent that listens beyond loopback (-bind, bind_addr) needs api_token or access control, and TLS; or -insecure.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.load()
@@ -116,6 +117,7 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.pool, "node-pool", "", "the node's pool")
 	fl.StringToStringVar(&f.meta, "meta", nil, "the node's metadata, key=value; can be repeated")
 	fl.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
+	fl.BoolVar(&f.acl, "acl-enabled", false, "ask callers for a token, and do what its policies allow")
 	fl.BoolVar(&f.insecure, "insecure", false, "listen beyond loopback without api_token or TLS (DROVER_INSECURE)")
 	fl.StringVar(&f.join, "join-token", "", "what nodes show to the server (DROVER_JOIN_TOKEN, which others don't see among the processes)")
 	fl.StringVar(&f.joinFile, "join-token-file", "", "a file that holds it (DROVER_JOIN_TOKEN_FILE)")
@@ -148,6 +150,9 @@ func (f *flags) fromFlags() *config.Agent {
 	}
 	if f.logJSON {
 		said.LogJSON = new(true)
+	}
+	if f.acl {
+		said.ACL = &config.ACL{Enabled: new(true)}
 	}
 	if f.insecure {
 		said.Insecure = new(true)
