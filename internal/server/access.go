@@ -15,7 +15,7 @@ const resetFile = "acl-bootstrap-reset"
 
 // openAccess makes the use cases of access control. What they write goes to this server's own log: results have secrets, which need not
 // travel, and faces come here only where it leads.
-func (a *Agent) openAccess(c *control) {
+func (a *Agent) openAccess(ctx context.Context, c *control) {
 	deps := access.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
 	}
@@ -23,6 +23,12 @@ func (a *Agent) openAccess(c *control) {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))
 	}
 	c.access = access.New(deps)
+	c.tokens = access.NewResolver(c.store, a.deps.Clock, acl.Secret(a.cfg.APIToken), 0)
+	if c.servers.Clustered() {
+		c.tokens = &knowing{
+			Resolver: c.tokens, leads: c.servers.Leads, catchUp: c.linearize, clock: a.deps.Clock, life: context.WithoutCancel(ctx),
+		}
+	}
 }
 
 // resolver says who has a token: as the state knows it, or a server where there is no state; where access control is off, by the
@@ -34,7 +40,7 @@ func (a *Agent) resolver() httpapi.Resolver {
 	case a.control == nil:
 		return a.relay.Resolver(a.cfg.RememberTokens())
 	}
-	return access.NewResolver(a.control.store, a.deps.Clock, acl.Secret(a.cfg.APIToken), 0)
+	return a.control.tokens
 }
 
 // nomadAccess is access control as the Nomad face needs it.

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/fleetplane"
@@ -36,7 +37,8 @@ type control struct {
 	leader    *leader.Leader
 	intake    *intake.Intake
 	access    *access.Access
-	front     *nodes.Front // control as nodes see it
+	tokens    httpapi.Resolver // who has which, as the state says
+	front     *nodes.Front     // control as nodes see it
 	view      *demand.View
 	gate      *gate.Gate
 	archives  *archive.Archives
@@ -96,7 +98,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount: cfg.JobMaxCount,
 	})
-	a.openAccess(c)
+	a.openAccess(ctx, c)
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
