@@ -34,6 +34,8 @@ type Agent struct {
 	AllowedOrigins []string `hcl:"allowed_origins,optional"`
 	// names that the agent is called by, beside IP addresses, localhost and the name of the host: "*.example.com", "*"
 	AllowedHosts []string `hcl:"allowed_hosts,optional"`
+	// groups of routes that need no token: health, status, keys, version, document, metrics; default: all but metrics
+	OpenRoutes []string `hcl:"open_routes,optional"`
 
 	Headers      map[string]string // from http_api_response_headers { NAME = "value" }
 	HeadersBlock *Free             `hcl:"http_api_response_headers,block"` // Headers of every answer of the faces.

@@ -67,6 +67,7 @@ func (a *Agent) agentProblems(p *problems) {
 		"neither server nor client is enabled: set one, or use -dev")
 	p.check(a.Dev || a.DataDir != "", "data_dir", "must be set (or use -dev, which keeps nothing)")
 	p.oneOf("log_level", a.LogLevel, false, "trace", "debug", "info", "warn", "error")
+	a.openProblems(p)
 	for name := range a.Headers {
 		p.check(headerName.MatchString(name), "http_api_response_headers", "%q is no name of a header", name)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 )
 
 // valid is a configuration of a server that nothing is wrong with.
@@ -35,6 +36,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"the highest port":        {&Agent{Ports: &Ports{HTTP: 65535}}, ""},
 		"an unknown level":        {&Agent{LogLevel: "loud"}, `log_level: must be trace, debug, info, warn or error, got "loud"`},
 		"a count below 0":         {&Agent{Server: &Server{JobMaxCount: new(-1)}}, "server.job_max_count: must not be negative, got -1"},
+		"no group of routes":      {&Agent{OpenRoutes: []string{"metrics", "jobs"}}, `open_routes: "jobs" is no group of routes: there are health,`},
+		"all groups of routes":    {&Agent{OpenRoutes: acl.OpenGroups()}, ""},
 		"a size that is none":     {&Agent{Server: &Server{JobMaxSource: "big"}}, "server.job_max_source_size: "},
 		"two tokens":              {&Agent{Server: &Server{JoinToken: "a", JoinTokenFile: "b"}}, "server.join_token_file: and join_token"},
 		"a duration that is none": {&Agent{Server: &Server{JobGC: "soon"}}, `server.job_gc_threshold: "soon" is no duration`},

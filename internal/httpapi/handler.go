@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/lifecycle"
 )
@@ -21,6 +22,8 @@ type Config struct {
 	Clock  clock.Clock  // required
 	// Resolver says who has a request's token ("" = none sent), and what they may do; nil: everybody may do everything.
 	Resolver Resolver
+	// Open are the groups of routes, of acl.OpenGroups, that need nothing; nil means acl.DefaultOpen.
+	Open []string
 	// ServersDecide is set for an agent without server: it lets in what a server asks it, which decided about that.
 	ServersDecide bool
 	// Guard stands before all routes; nil means that of a zero GuardConfig.
@@ -45,6 +48,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Guard == nil {
 		c.Guard = &Guard{}
+	}
+	if c.Open == nil {
+		c.Open = acl.DefaultOpen()
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
@@ -74,6 +80,7 @@ func Handler(cfg Config, faces ...Face) http.Handler {
 	for _, face := range faces {
 		for _, route := range face.Routes() {
 			methods, pattern := splitPattern(route.Pattern)
+			route.Need = route.Need.where(cfg.Open)
 			if paths[pattern] == nil {
 				paths[pattern] = newPath(shared, face, compress)
 			}

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 )
@@ -44,6 +47,7 @@ type Need struct {
 	operator     policy.OperatorCapability
 	pool         policy.PoolCapability
 	shows        string // what of the answer the handler leaves to whom
+	group        string // of the routes that the configuration opens or closes
 	of           func(r *http.Request) Need
 	cases        []Case
 }
@@ -104,6 +108,20 @@ func (n Need) InHandshake() Need {
 	return n
 }
 
+// OpenAs returns the same need of a route that needs nothing where the configuration opens its group, one of acl.OpenGroups.
+func (n Need) OpenAs(group string) Need {
+	n.group = group
+	return n
+}
+
+// where returns what the need is where the groups are open.
+func (n Need) where(open []string) Need {
+	if n.group != "" && slices.Contains(open, n.group) {
+		return Nothing
+	}
+	return n
+}
+
 // Showing returns the same need with words about what of the answer the handler leaves to whom.
 func (n Need) Showing(what string) Need {
 	n.shows = what
@@ -113,8 +131,11 @@ func (n Need) Showing(what string) Need {
 // Said reports whether the need is one.
 func (n Need) Said() bool { return n.kind != undeclared }
 
-// IsOpen reports whether no token is looked at.
-func (n Need) IsOpen() bool { return n.kind == needNothing }
+// IsOpen reports whether no token is looked at where the configuration says nothing about it.
+func (n Need) IsOpen() bool { return n.kind == needNothing || acl.IsOpenByDefault(n.group) }
+
+// Group is the group of acl.OpenGroups that the route is of; "" if it is of none.
+func (n Need) Group() string { return n.group }
 
 // Varies reports whether the need depends on the request.
 func (n Need) Varies() bool { return n.kind == needDepends }
@@ -125,6 +146,12 @@ func (n Need) Cases() []Case { return n.cases }
 // String says the need for people, in the words of the policy language: "read-job in the namespace asked for", "node:read".
 func (n Need) String() string {
 	text := n.words()
+	switch {
+	case n.group != "" && n.IsOpen():
+		text = fmt.Sprintf("nothing; %s where `open_routes` lacks %q", text, n.group)
+	case n.group != "":
+		text = fmt.Sprintf("%s; nothing where `open_routes` has %q", text, n.group)
+	}
 	if n.shows != "" {
 		text += "; shows " + n.shows
 	}
@@ -169,7 +196,7 @@ func (n Need) MetBy(c *rights.Caller) bool {
 		return c.NodePool(drover.DefaultNodePool, n.pool)
 	default:
 	}
-	return n.kind != needDepends && n.met(c, &http.Request{})
+	return n.IsOpen() || n.kind != needDepends && n.met(c, &http.Request{})
 }
 
 // met reports whether the caller has the right, as far as it can be said before the handler.

@@ -157,6 +157,33 @@ node_pool "gpu" { policy = "read" }`
 	require.Equal(t, "node:read", do(t, h, "GET", "/depends?x=node", "").Header().Get(NeedsHeader))
 }
 
+// A configuration opens groups of routes, and closes those that are open otherwise.
+func TestGroupsOfRoutesAreOpenedAndClosed(t *testing.T) {
+	t.Parallel()
+	read := Level(policy.Agent, policy.Read)
+	face := testFace{
+		{Pattern: "GET /health", Need: read.OpenAs(acl.OpenHealth), Handle: answers},
+		{Pattern: "GET /metrics", Need: read.OpenAs(acl.OpenMetrics), Handle: answers},
+		{Pattern: "GET /self", Need: read, Handle: answers},
+	}
+	for _, c := range []struct {
+		open                  []string
+		health, metrics, self int
+	}{
+		{nil, 200, 401, 401}, {[]string{}, 401, 401, 401}, {[]string{acl.OpenMetrics}, 401, 200, 401}, {acl.OpenGroups(), 200, 200, 401},
+	} {
+		cfg := testConfig()
+		cfg.Resolver, cfg.Open = OneToken("s3cret"), c.open
+		h := Handler(cfg, face)
+		for path, want := range map[string]int{"/health": c.health, "/metrics": c.metrics, "/self": c.self} {
+			require.Equal(t, want, do(t, h, "GET", path, "").Code, "%v %s", c.open, path)
+			require.Equal(t, 200, do(t, h, "GET", path, "", "X-Nomad-Token", "s3cret").Code)
+		}
+	}
+	require.Equal(t, "nothing; agent:read where `open_routes` lacks \"health\"", read.OpenAs(acl.OpenHealth).String())
+	require.Equal(t, "agent:read; nothing where `open_routes` has \"metrics\"", read.OpenAs(acl.OpenMetrics).String())
+}
+
 // Without a resolver, as without api_token and access control, everybody may do everything.
 func TestWithoutAResolverEverybodyManages(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Observe: a.metrics.Requests(),
 		Guard: guard,
 	}
+	shared.Open = a.cfg.OpenRoutes
 	if l := a.cfg.Limits; l != nil {
 		shared.MaxBody = l.MaxBodyBytes
 	}

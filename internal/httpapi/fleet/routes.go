@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
@@ -14,7 +15,7 @@ import (
 // Routes serves httpapi.Face.
 func (f *Face) Routes() []httpapi.Route {
 	reads, writes := httpapi.Level(policy.Fleet, policy.Read), httpapi.Level(policy.Fleet, policy.Write)
-	measures := httpapi.Level(policy.Agent, policy.Read)
+	measures := httpapi.Level(policy.Agent, policy.Read).OpenAs(acl.OpenMetrics)
 	routes := []httpapi.Route{
 		{Pattern: "GET /arvados/v1/dispatch/containers", Where: httpapi.Leader, Need: reads, Handle: f.containers},
 		{Pattern: "GET /arvados/v1/dispatch/container", Where: httpapi.Leader, Need: reads, Handle: f.container},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
@@ -118,11 +119,12 @@ func (f *Face) Routes() []httpapi.Route {
 // operations is the native API's table of contents, in the order of its document. Each part of it stands beside its
 // handlers.
 func (f *Face) operations() []operation {
-	document := operation{
-		Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.openAPI},
+	document := httpapi.Level(policy.Agent, policy.Read).OpenAs(acl.OpenDocument)
+	described := operation{
+		Route:   httpapi.Route{Pattern: "GET /v1/openapi.json", Where: httpapi.Here, Need: document, Handle: f.openAPI},
 		summary: "This document",
 		out:     map[string]any{},
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
-		f.serverOperations(), f.rightsOperations(), []operation{document})
+		f.serverOperations(), f.rightsOperations(), []operation{described})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -100,10 +101,11 @@ func (f *Face) Routes() []httpapi.Route {
 	onRunner := httpapi.Runner(httpapi.PathKey("runner"))
 	reads, readsFiles := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadFiles)
 	writes, writesFiles := httpapi.InDefault(policy.WriteEnvironment), httpapi.InDefault(policy.WriteFiles)
+	agent := httpapi.Level(policy.Agent, policy.Read)
 	executes, claims := httpapi.InDefault(policy.Execute), httpapi.InDefault(policy.ClaimRunner)
 	return []httpapi.Route{
-		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Need: httpapi.Nothing, Handle: f.health},
-		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.version},
+		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Need: agent.OpenAs(acl.OpenHealth), Handle: f.health},
+		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Need: agent.OpenAs(acl.OpenVersion), Handle: f.version},
 		{Pattern: "GET " + base + "/statistics/execution-environments", Where: httpapi.Leader, Need: reads, Handle: f.statistics},
 
 		{Pattern: "GET " + env, Where: httpapi.Reads, Need: fetches(env), Handle: f.listEnvironments},

@@ -1,10 +1,13 @@
 package relay
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/fleet"
 	"github.com/drover-project/drover/internal/httpapi/native"
@@ -22,8 +25,10 @@ func faces() map[string]httpapi.Face {
 // Each route of every face says what right its requests need.
 func TestEveryRouteSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
+	open := map[string]bool{"": true}
 	for name, face := range faces() {
 		for _, route := range face.Routes() {
+			open[route.Need.Group()] = true
 			require.True(t, route.Need.Said(), "%s: %s", name, route.Pattern)
 			require.Equal(t, route.Need.Varies(), len(route.Need.Cases()) > 0, "%s: %s", name, route.Pattern)
 			for _, c := range route.Need.Cases() {
@@ -31,6 +36,7 @@ func TestEveryRouteSaysWhatItNeeds(t *testing.T) {
 			}
 		}
 	}
+	require.ElementsMatch(t, append(acl.OpenGroups(), ""), slices.Collect(maps.Keys(open)), "what open_routes names is there")
 }
 
 // Each route of every face says which agent answers it, and with what of the request it decides.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
@@ -37,14 +38,14 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/agent/join", Where: httpapi.Here, Need: writes, Handle: f.join},
 		{Pattern: "PUT,POST /v1/agent/force-leave", Where: httpapi.Here, Need: writes, Handle: f.forceLeave},
 		{Pattern: "PUT,POST /v1/agent/reload", Where: httpapi.Here, Need: writes, Handle: f.reload},
-		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Need: httpapi.Nothing, Handle: f.agentHealth},
+		{Pattern: "GET /v1/agent/health", Where: httpapi.Here, Need: reads.OpenAs(acl.OpenHealth), Handle: f.agentHealth},
 		{Pattern: "GET /v1/agent/host", Where: httpapi.Member, Need: reads, Handle: f.agentHost},
 		{Pattern: "GET /v1/agent/monitor", Where: httpapi.Member, Need: reads, Handle: f.monitor, Stream: true},
-		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Need: reads, Handle: f.metrics},
-		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.leader},
-		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.peers},
-		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.jwks},
-		{Pattern: "GET /v1/regions", Where: httpapi.Any, Need: httpapi.Nothing, Handle: f.regions},
+		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Need: reads.OpenAs(acl.OpenMetrics), Handle: f.metrics},
+		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.leader},
+		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.peers},
+		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenKeys), Handle: f.jwks},
+		{Pattern: "GET /v1/regions", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.regions},
 		{Pattern: "GET /v1/agent/schedulers", Where: httpapi.Member, Need: reads, Handle: f.schedulers},
 		{Pattern: "GET /v1/agent/schedulers/config", Where: httpapi.Member, Need: reads, Handle: f.schedulersConfig},
 		{Pattern: "PUT,POST /v1/agent/schedulers/config", Where: httpapi.Member, Need: writes, Handle: f.setSchedulers},
