@@ -113,7 +113,7 @@ type ChangeScript struct {
 	RunOnFirstRender bool
 }
 
-// WorkloadIdentity is accepted and stored; no token is made for it, of which Job.Warnings warns.
+// WorkloadIdentity is accepted and stored; no token is made for it, of which package unheeded warns.
 type WorkloadIdentity struct {
 	Name         string
 	Audience     []string

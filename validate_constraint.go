@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/drover-project/drover/internal/references"
 	"github.com/drover-project/drover/internal/validation"
 )
 
@@ -45,8 +46,8 @@ func validateConstraints(v *report, at string, list []*Constraint) {
 // interpolated reports references that no node can resolve: nothing would ever match. Names without a dot are left
 // alone.
 func (v *report) interpolated(at, text string) {
-	for _, ref := range References(text) {
-		if root := foreignRoot(ref); root != "" {
+	for _, ref := range references.In(text) {
+		if root := references.Foreign(ref); root != "" {
 			v.Addf(at, "${%s}: there is no %q; known are attr, node, meta, env and NOMAD_…", ref, root)
 		}
 	}

@@ -31,7 +31,6 @@ func (j *Job) validate(v *report) {
 	for i, dc := range j.Datacenters {
 		v.Check(dc != "", fmt.Sprintf("job.Datacenters[%d]", i), "must not be empty")
 	}
-	j.refuseUnheeded(v)
 	validateConstraints(v, "job", j.Constraints)
 	validateAffinities(v, "job", j.Affinities)
 	validateSpreads(v, "job", j.Spreads)

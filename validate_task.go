@@ -2,6 +2,8 @@ package drover
 
 import (
 	"strings"
+
+	"github.com/drover-project/drover/internal/references"
 )
 
 // validate looks at a canonical task; at is its path for the messages. The name becomes a folder of the allocation
@@ -20,7 +22,9 @@ func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	t.RestartPolicy.validate(v, at+".RestartPolicy")
 	t.Resources.validate(v, at+".Resources")
 	t.validateLogs(v, g, at+".LogConfig")
-	t.validateEnv(v, at)
+	if _, ring := references.Order(t.Env); len(ring) > 0 {
+		v.Addf(at+".Env", "the variables %s need each other: what they are can't be found out", strings.Join(ring, ", "))
+	}
 	if l := t.Lifecycle; l != nil {
 		switch l.Hook {
 		case HookPrestart, HookPoststart, HookPoststop:

@@ -67,7 +67,6 @@ func TestFaultsOfAJob(t *testing.T) {
 		{`{"Priority": 0}`, "job.Priority: must be from 1 to 100, got 0"},
 		{`{"Type": "daemon"}`, "job.Type: must be service, batch, system or sysbatch"},
 		{`{"Datacenters": ["dc1", ""]}`, "job.Datacenters[1]: must not be empty"},
-		{`{"Multiregion": {}}`, "job.Multiregion: is not supported"},
 		{`{"TaskGroups": []}`, "job.TaskGroups: must have at least one group"},
 		{`{"TaskGroups": [null]}`, "job.TaskGroups[0]: must not be null"},
 		{`{"Periodic": {"SpecType": "cron", "Spec": "* * * * *"}}`, "job.Periodic: only batch and sysbatch jobs can be periodic"},

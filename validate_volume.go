@@ -12,7 +12,7 @@ func (g *TaskGroup) validateVolumes(v *report, at string) {
 			v.Addf(where, "must not be null")
 			continue
 		}
-		v.Check(r.Type != "csi", where+".Type", "is not supported: %s", noCSI)
+		v.Check(r.Type != "csi", where+".Type", "is not supported: Drover has no CSI: use a host volume")
 		v.Check(r.Type == "host" || r.Type == "csi", where+".Type", "must be host, got %q", r.Type)
 		v.Check(r.Source != "", where+".Source", "must be set")
 	}

@@ -22,13 +22,14 @@ type layer struct {
 var layers = []layer{ // a table
 	{
 		"vocabulary",
-		"drover drover/acl drover/cluster drover/execution drover/fleet cron exchange lifecycle optional tables validation",
+		"drover drover/acl drover/cluster drover/execution drover/fleet cron exchange lifecycle optional references tables " +
+			"validation",
 		"nouns and the seam between node and control: no I/O",
 	},
 	{
 		"foundation",
 		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard policy rights rotation sysmon takeover telemetry " +
-			"version wake",
+			"unheeded version wake",
 		"what everybody may use",
 	},
 	{

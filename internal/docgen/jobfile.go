@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/unheeded"
 	"github.com/drover-project/drover/jobspec"
 )
 
@@ -100,8 +101,8 @@ var serverSet = []string{
 
 // fieldsOfJob lists the fields of a job, each block behind the one that it stands in.
 func fieldsOfJob() []field {
-	said := map[string]drover.Unheeded{}
-	for _, u := range drover.AllUnheeded() {
+	said := map[string]unheeded.Part{}
+	for _, u := range unheeded.All() {
 		said[u.Path] = u
 	}
 	var out []field
@@ -114,12 +115,12 @@ func fieldsOfJob() []field {
 			if path == "" && slices.Contains(serverSet, f.Name) {
 				continue
 			}
-			u, unheeded := said[at]
+			u, known := said[at]
 			below := blockType(f.Type)
 			switch {
-			case unheeded && u.Refused:
+			case known && u.Refused:
 				out = append(out, field{at, refused, u.Why})
-			case unheeded:
+			case known:
 				out = append(out, field{at, ignored, u.Why})
 			case below != nil:
 				inner = append(inner, func() { walk(at, below) })

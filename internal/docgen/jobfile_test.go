@@ -35,7 +35,7 @@ func TestEachFieldOfNomadsJobStandsInTheTable(t *testing.T) {
 			case below != nil:
 				walk(at, below)
 			default:
-				t.Errorf("Nomad's job has %s, of which nothing is said: carry it out, or add it to a table of drover.AllUnheeded", at)
+				t.Errorf("Nomad's job has %s, of which nothing is said: carry it out, or add it to a table of unheeded.All", at)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentconfig "github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/unheeded"
 	"github.com/drover-project/drover/jobspec"
 )
 
@@ -45,7 +46,7 @@ func TestExampleJobsAreValid(t *testing.T) {
 		require.NoError(t, err)
 		job.Canonicalize()
 		require.NoError(t, job.Validate(), path)
-		require.Empty(t, job.Warnings(), path)
+		require.Empty(t, unheeded.Warnings(job), path)
 	}
 }
 

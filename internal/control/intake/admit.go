@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
+	"github.com/drover-project/drover/internal/unheeded"
 )
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
@@ -40,6 +41,7 @@ func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 	} else if err := in.tooMany(j); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, unheeded.Refused(j)...)
 	if err := CheckPeriodic(j.Periodic); err != nil {
 		errs = append(errs, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/deepcopy"
+	"github.com/drover-project/drover/internal/unheeded"
 )
 
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
@@ -34,7 +35,7 @@ func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
 	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
 		return nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
-	j.ForgetUnstored()
+	unheeded.Forget(j)
 	old := s.Job(j.Namespace, j.ID)
 	if err := checkUpdate(old, j); err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (in *Intake) registering(j *drover.Job, r registration) (c *command.Registe
 	c = &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	// Warnings are for the author of a job file; nobody reads those of a launch or a scaling.
 	if r.by == drover.TriggerJobRegister {
-		warnings = cmp.Or(r.Job, j).Warnings() // as it was given: some of what they are about is not stored
+		warnings = unheeded.Warnings(cmp.Or(r.Job, j)) // as it was given: some of what they are about is not stored
 	}
 	if r.Submission != nil && r.Submission.Source != "" {
 		kept, warning := in.keepable(r.Submission)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/references"
 )
 
 // Env is the environment of one task on one node. It is not changed after Build, except by With.
@@ -52,7 +53,8 @@ func Build(in Input) *Env {
 	e.limits(in)
 	e.ports(in)
 	e.meta(in)
-	for _, k := range drover.EnvOrder(in.Task.Env) {
+	order, _ := references.Order(in.Task.Env) // a ring is refused at the registration
+	for _, k := range order {
 		value := e.Replace(in.Task.Env[k])
 		e.vars[cleanKey(e.Replace(k))] = value
 	}

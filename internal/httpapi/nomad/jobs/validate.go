@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/unheeded"
 )
 
 // validateJob answers PUT /v1/validate/job with all faults of a job: those of the rules, then those of the drivers.
@@ -23,7 +24,7 @@ func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		ValidationErrors      []string
 		Error                 string
 		Warnings              string
-	}{Warnings: strings.Join(b.Job.Warnings(), "; ")}
+	}{Warnings: strings.Join(unheeded.Warnings(b.Job), "; ")}
 	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		found = append(found, err)

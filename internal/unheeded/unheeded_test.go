@@ -1,21 +1,24 @@
-package drover
+package unheeded
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
 )
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	j := &Job{TaskGroups: []*TaskGroup{nil, {
-		Name: "g", Services: []*Service{{}, {}},
-		Tasks: []*Task{
+	j := &drover.Job{TaskGroups: []*drover.TaskGroup{nil, {
+		Name: "g", Services: []*drover.Service{{}, {}},
+		Tasks: []*drover.Task{
 			nil,
-			{Name: "a", Services: []*Service{{}}, Identities: []*WorkloadIdentity{{}}},
-			{Name: "b", Identity: &WorkloadIdentity{}, Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
+			{Name: "a", Services: []*drover.Service{{}}, Identities: []*drover.WorkloadIdentity{{}}},
+			{Name: "b", Identity: &drover.WorkloadIdentity{}, Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
 			{Name: "c", Config: map[string]any{"args": []any{"${nope.y}", "${X:-1.0}"}}},
 		},
 	}}}
@@ -26,20 +29,24 @@ func TestWarnings(t *testing.T) {
 		"job.group[g].task[a].Identities has no effect: no tokens are made for workloads",
 		"job.group[g].task[a].Services has no effect: services are not registered or checked",
 		"job.group[g].task[b].Identity has no effect: no tokens are made for workloads",
-	}, j.Warnings())
+	}, Warnings(j))
 }
 
 // whole is a valid job with one of each block.
-func whole() *Job {
-	j := valid()
+func whole() *drover.Job {
+	j := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{
+		Name: "g", Networks: []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}},
+		Services: []*drover.Service{{Name: "web", PortLabel: "http"}}, Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
+	}}}
+	j.Canonicalize()
 	g := j.TaskGroups[0]
 	g.Services = nil
-	g.Volumes = map[string]*VolumeRequest{"v": {Type: "host", Source: "s"}}
+	g.Volumes = map[string]*drover.VolumeRequest{"v": {Type: "host", Source: "s"}}
 	t := g.Tasks[0]
-	t.VolumeMounts = []*VolumeMount{{Volume: "v", Destination: "/v"}}
-	t.Artifacts = []*TaskArtifact{{GetterSource: "http://x"}}
-	t.Templates = []*Template{{EmbeddedTmpl: "x", DestPath: "x"}}
-	t.Resources.Networks = []*NetworkResource{{}}
+	t.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/v"}}
+	t.Artifacts = []*drover.TaskArtifact{{GetterSource: "http://x"}}
+	t.Templates = []*drover.Template{{EmbeddedTmpl: "x", DestPath: "x"}}
+	t.Resources.Networks = []*drover.NetworkResource{{}}
 	j.Canonicalize()
 	return j
 }
@@ -48,20 +55,21 @@ func whole() *Job {
 func TestUnheededPartsAreSaid(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, whole().Validate())
-	require.Empty(t, whole().Warnings())
-	for _, u := range AllUnheeded() {
+	require.Empty(t, Refused(whole()))
+	require.Empty(t, Warnings(whole()))
+	for _, u := range All() {
 		j := whole()
 		give(t, reflect.ValueOf(j), strings.Split(u.Path, "."))
 		j.Canonicalize()
 		name := u.Path[strings.LastIndexByte(u.Path, '.')+1:]
 		if u.Refused {
-			require.ErrorContains(t, j.Validate(), name+": is not supported: "+u.Why, u.Path)
+			require.ErrorContains(t, errors.Join(Refused(j)...), name+": is not supported: "+u.Why, u.Path)
 			continue
 		}
 		if !strings.HasSuffix(u.Path, ".Services") { // an empty one
 			require.NoError(t, j.Validate(), u.Path)
 		}
-		require.Contains(t, strings.Join(j.Warnings(), "\n"), name+" has no effect: "+u.Why, u.Path)
+		require.Contains(t, strings.Join(Warnings(j), "\n"), name+" has no effect: "+u.Why, u.Path)
 	}
 }
 
