@@ -74,7 +74,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	g.canonicalizeReschedule(j)
 	g.canonicalizeUpdate(j)
 	g.canonicalizeDisconnect()
-	canonicalizeServices(g.Services)
+	canonicalizeServices(j, g.Name, "", g.Services)
 	if j.Type == JobTypeService || g.Migrate != nil {
 		g.Migrate = mergeMigrate(g.Migrate, j.Migrate)
 	}
@@ -86,7 +86,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	canonicalizeNetworks(g.Networks)
 	for _, t := range g.Tasks {
 		if t != nil {
-			t.canonicalize(g)
+			t.canonicalize(j, g)
 		}
 	}
 }
@@ -109,18 +109,6 @@ func (g *TaskGroup) canonicalizeDisconnect() {
 	}
 	optional.DefaultPointer(&g.Disconnect.Replace, true)
 	optional.Default(&g.Disconnect.Reconcile, ReconcileBestScore)
-}
-
-// canonicalizeServices fills in Nomad's defaults, of which the provider is consul.
-func canonicalizeServices(list []*Service) {
-	for _, s := range list {
-		if s != nil {
-			optional.Default(&s.Provider, "consul")
-			optional.Default(&s.AddressMode, "auto")
-			optional.Default(&s.OnUpdate, "require_healthy")
-			optional.Default(&s.Cluster, "default")
-		}
-	}
 }
 
 // canonicalizeReschedule merges the policy. A batch job is replaced once a day, all others without end with a growing
@@ -229,7 +217,7 @@ func (p *RestartPolicy) canonicalize(jobType string) {
 
 // canonicalize fills in a task's defaults; the group must have its own already, because the restart policy is
 // inherited. Reserved cores bring their own CPU share, so there is no default for it beside them.
-func (t *Task) canonicalize(g *TaskGroup) {
+func (t *Task) canonicalize(j *Job, g *TaskGroup) {
 	optional.DefaultPointer(&t.KillTimeout, 5*time.Second)
 	if t.LogConfig == nil {
 		t.LogConfig = &LogConfig{}
@@ -254,7 +242,7 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	}
 	canonicalizeAffinities(t.Affinities)
 	canonicalizeConstraints(t.Constraints)
-	canonicalizeServices(t.Services)
+	canonicalizeServices(j, g.Name, t.Name, t.Services)
 	restart := *g.RestartPolicy
 	if own := t.RestartPolicy; own != nil {
 		optional.Override(&restart.Attempts, own.Attempts)

@@ -9,6 +9,7 @@ const (
 	TopicDeployment  = "Deployment"
 	TopicNode        = "Node"
 	TopicNodePool    = "NodePool"
+	TopicService     = "Service"
 	TopicOperator    = "Operator"
 	TopicACLToken    = "ACLToken"
 	TopicACLPolicy   = "ACLPolicy"

@@ -115,29 +115,3 @@ type ScalingPolicy struct {
 	CreateIndex uint64
 	ModifyIndex uint64
 }
-
-// Service is accepted and stored; provider "nomad" services are registered in a later step.
-type Service struct {
-	Name        string
-	Provider    string
-	PortLabel   string
-	AddressMode string
-	Address     string
-	TaskName    string
-	OnUpdate    string
-	Cluster     string // default "default"
-	Tags        []string
-	CanaryTags  []string
-	Meta        map[string]string
-	CanaryMeta  map[string]string
-	Checks      []map[string]any
-	Weights     map[string]any
-	Connect     map[string]any
-
-	// What follows is Consul's: it is read to be seen, and not stored.
-
-	EnableTagOverride bool              `json:",omitempty" codec:"-"`
-	TaggedAddresses   map[string]string `json:",omitempty" codec:"-"`
-	Identity          *WorkloadIdentity `json:",omitempty" codec:"-"`
-	Kind              string            `json:",omitempty" codec:"-"`
-}

@@ -34,7 +34,7 @@ func (j *Job) bounded(v *report) bool {
 		few(at+"Affinities", len(g.Affinities))
 		few(at+"Spreads", len(g.Spreads))
 		few(at+"Volumes", len(g.Volumes))
-		few(at+"Services", len(g.Services))
+		few(at+"Services", len(g.Services)+checksOf(g.Services))
 		few(at+"Networks", ports(g.Networks))
 	}
 	v.Check(tasks <= maxTasks, "job", "a job has at most %d tasks, got %d", maxTasks, tasks)
@@ -54,13 +54,23 @@ func (j *Job) bounded(v *report) bool {
 			few(at+"Meta", len(t.Meta))
 			few(at+"Constraints", len(t.Constraints))
 			few(at+"Affinities", len(t.Affinities))
-			few(at+"Services", len(t.Services))
+			few(at+"Services", len(t.Services)+checksOf(t.Services))
 			few(at+"Artifacts", len(t.Artifacts))
 			few(at+"Templates", len(t.Templates))
 			few(at+"VolumeMounts", len(t.VolumeMounts))
 		}
 	}
 	return v.Len() == before
+}
+
+// checksOf counts the checks of services.
+func checksOf(services []*Service) (n int) {
+	for _, s := range services {
+		if s != nil {
+			n += len(s.Checks)
+		}
+	}
+	return n
 }
 
 // ports counts networks and their ports together, as one amount to be bounded.

@@ -65,15 +65,14 @@ func TestFaultsOfServicesAndVolumes(t *testing.T) {
 	service := func(rest string) string {
 		return fmt.Sprintf(`{"Services": [{"Name": "web", "Provider": "nomad"%s}]}`, rest)
 	}
-	check := func(c string) string { return service(`, "Checks": [` + c + `]`) }
 	faults := []fault{
 		{`{"Services": [null]}`, ".Services[0]: must not be null"},
 		{`{"Services": [{"Name": "web", "Provider": "etcd"}]}`, ".service[web].Provider: must be nomad or consul"},
 		{`{"Services": [{"Name": "a b", "Provider": "nomad"}]}`, ".service[a b].Name: must be usable in DNS"},
+		{service(`, "AddressMode": "lan"`), ".service[web].AddressMode: must be auto, host, alloc, alloc_ipv6, driver"},
+		{service(`, "AddressMode": "host", "Address": "x"`), ".service[web].Address: needs the address mode auto"},
+		{service(`, "OnUpdate": "panic"`), ".service[web].OnUpdate: must be require_healthy, ignore_warnings, ignore"},
 		{service(`, "PortLabel": "x"`), `.service[web].PortLabel: the group has no port "x"`},
-		{check(`{"Type": "ping"}`), ".service[web].Checks[0].Type: must be http, tcp, grpc or script"},
-		{check(`{"type": "http"}`), ".service[web].Checks[0].Path: must be set for http"},
-		{check(`{"type": "tcp", "port": "y"}`), `.service[web].Checks[0].PortLabel: the group has no port "y"`},
 	}
 	refused(t, JobTypeService, ofGroup, faults)
 	refused(t, JobTypeService, ofTask, faults)

@@ -3,6 +3,7 @@ package drover
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,6 +38,12 @@ func validateNetworks(v *report, at string, networks []*NetworkResource) {
 			statics[p.Value] = p.Label
 		}
 	}
+}
+
+// KnowsPort reports whether a service of the group can name the port: by a label, a number, or a reference.
+func (g *TaskGroup) KnowsPort(port string) bool {
+	_, err := strconv.Atoi(port)
+	return port == "" || err == nil || strings.Contains(port, "${") || g.ports()[port]
 }
 
 // ports returns the labels of all ports of the group and its tasks.

@@ -132,6 +132,8 @@ func assign(target any, v cty.Value) error {
 		return into(v, cty.List(cty.String), t)
 	case *map[string]string:
 		return into(v, cty.Map(cty.String), t)
+	case *map[string][]string:
+		return lists(v, t)
 	// The keys in here are the user's own, so the values keep the types that they have in the file.
 	case *map[string]any:
 		m, ok := native(v).(map[string]any)

@@ -132,7 +132,7 @@ func TestParseAFullJob(t *testing.T) {
 	require.Equal(t, `{"a":1}`, task.Env["J"])
 	require.Equal(t, 128, task.Resources.MemoryMaxMB)
 	require.Equal(t, "{{ env \"X\" }}\n", task.Templates[0].EmbeddedTmpl)
-	require.Equal(t, "10s", task.Services[0].Checks[0]["interval"])
+	require.Equal(t, int64(10*time.Second), task.Services[0].Checks[0]["Interval"])
 	require.NoError(t, j.Validate())
 }
 

@@ -56,15 +56,19 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 // identity decodes an identity block. The one without a name, or with the name default, is Nomad's own.
 func (d *decoder) identity(b *hclsyntax.Block, t *drover.Task) {
 	w := &drover.WorkloadIdentity{}
-	d.fill(b.Body, attrs{
-		"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
-		"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL,
-	}, nil)
+	d.identityBody(b.Body, w)
 	if w.Name == "" || w.Name == "default" {
 		t.Identity = w
 	} else {
 		t.Identities = append(t.Identities, w)
 	}
+}
+
+func (d *decoder) identityBody(b *hclsyntax.Body, w *drover.WorkloadIdentity) {
+	d.fill(b, attrs{
+		"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
+		"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL, "extra_claims": &w.ExtraClaims,
+	}, nil)
 }
 
 // artifact decodes what is downloaded before a task starts. The names of the keys are Nomad's, those of the fields its
@@ -137,26 +141,5 @@ func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
 			d.fill(b, attrs{"servers": &x.Servers, "searches": &x.Searches, "options": &x.Options}, nil)
 		}),
 		"cni": one(d, &n.CNI, func(b *hclsyntax.Body, c *drover.CNIConfig) { d.fill(b, attrs{"args": &c.Args}, nil) }),
-	})
-}
-
-// service decodes a service block, whose name may also stand as its label. Checks are kept as they
-// are written and nothing carries them out: services are stored only. A service mesh is refused.
-func (d *decoder) service(b *hclsyntax.Block, s *drover.Service) {
-	if len(b.Labels) == 1 {
-		s.Name = b.Labels[0]
-	}
-	d.fill(b.Body, attrs{
-		"name": &s.Name, "port": &s.PortLabel, "provider": &s.Provider, "tags": &s.Tags, "canary_tags": &s.CanaryTags,
-		"address_mode": &s.AddressMode, "address": &s.Address, "task": &s.TaskName, "on_update": &s.OnUpdate,
-		"meta": &s.Meta, "canary_meta": &s.CanaryMeta, "weights": &s.Weights, "cluster": &s.Cluster,
-	}, blocks{
-		"check": func(b *hclsyntax.Block) {
-			var check map[string]any
-			if err := assign(&check, d.free(b.Body)); err == nil {
-				s.Checks = append(s.Checks, check)
-			}
-		},
-		"connect": d.refuse("Drover has no service mesh."),
 	})
 }

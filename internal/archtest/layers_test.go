@@ -28,8 +28,9 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard policy rights rotation sysmon takeover telemetry " +
-			"unheeded version wake",
+		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights rotation " +
+			"servicecheck sysmon takeover " +
+			"taskenv telemetry unheeded version wake",
 		"what everybody may use",
 	},
 	{
@@ -45,7 +46,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"state",
-		"control/store control/snapshot control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
+		"control/store control/snapshot control/fsm control/eventstream exec/environment node/localstate node/allocdir " +
 			"node/rendering node/diskuse fleet/ledger",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
@@ -59,7 +60,7 @@ var layers = []layer{ // a table
 	{
 		"loops",
 		"control/access control/archive control/intake control/planner control/assignment control/leader control/cluster control/federation " +
-			"node/agent node/allocrunner " +
+			"node/agent node/allocrunner node/checks " +
 			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
 			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",

@@ -132,6 +132,8 @@ type Server struct {
 	JobMaxSource string `hcl:"job_max_source_size,optional"`
 	// allocations that a job may ask for, but for system jobs; 0 is 1000000; default 50000
 	JobMaxCount *int `hcl:"job_max_count,optional"`
+	// provider of services that name none: nomad, or consul, whose services are not registered; default nomad
+	DefaultServiceProvider string `hcl:"default_service_provider,optional"`
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`

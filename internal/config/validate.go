@@ -97,6 +97,9 @@ func (a *Agent) serverProblems(p *problems) {
 	_, err := Size(s.JobMaxSource, 0)
 	p.check(err == nil, "server.job_max_source_size", "%v", err)
 	p.check(optional.Value(s.JobMaxCount) >= 0, "server.job_max_count", "must not be negative, got %d", optional.Value(s.JobMaxCount))
+	provider := cmp.Or(s.DefaultServiceProvider, drover.ServiceProviderNomad)
+	p.check(provider == drover.ServiceProviderNomad || provider == drover.ServiceProviderConsul, "server.default_service_provider",
+		"must be nomad or consul, got %q", provider)
 	a.clusterProblems(p)
 }
 

@@ -38,6 +38,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a count below 0":         {&Agent{Server: &Server{JobMaxCount: new(-1)}}, "server.job_max_count: must not be negative, got -1"},
 		"no group of routes":      {&Agent{OpenRoutes: []string{"metrics", "jobs"}}, `open_routes: "jobs" is no group of routes: there are health,`},
 		"all groups of routes":    {&Agent{OpenRoutes: acl.OpenGroups()}, ""},
+		"a provider that is none": {&Agent{Server: &Server{DefaultServiceProvider: "etcd"}}, "server.default_service_provider: must be nomad"},
 		"a size that is none":     {&Agent{Server: &Server{JobMaxSource: "big"}}, "server.job_max_source_size: "},
 		"two tokens":              {&Agent{Server: &Server{JoinToken: "a", JoinTokenFile: "b"}}, "server.join_token_file: and join_token"},
 		"a duration that is none": {&Agent{Server: &Server{JobGC: "soon"}}, `server.job_gc_threshold: "soon" is no duration`},

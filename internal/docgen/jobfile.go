@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/servicecheck"
 	"github.com/drover-project/drover/internal/unheeded"
 	"github.com/drover-project/drover/jobspec"
 )
@@ -117,6 +118,9 @@ func fieldsOfJob() []field {
 			}
 			u, known := said[at]
 			below := blockType(f.Type)
+			if f.Name == "Checks" {
+				below = reflect.TypeFor[servicecheck.Check]()
+			}
 			switch {
 			case known && u.Refused:
 				out = append(out, field{at, refused, u.Why})

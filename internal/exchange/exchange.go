@@ -127,6 +127,8 @@ type AllocControl interface {
 	RestartTask(ctx context.Context, allocID, task string, all bool) error
 	SignalTask(ctx context.Context, allocID, task, signal string) error
 	AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error)
+	// AllocChecks returns what the checks of its services found last, by their ids.
+	AllocChecks(ctx context.Context, allocID string) (map[string]drover.CheckStatus, error)
 	NodeStats(ctx context.Context) (*drover.HostStats, error)
 	// CollectGarbage removes the folders of ended allocations: one, or all with allocID "".
 	CollectGarbage(ctx context.Context, allocID string) error

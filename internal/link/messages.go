@@ -31,6 +31,7 @@ const (
 	procRestart     = nodePath + "Restart"
 	procSignal      = nodePath + "Signal"
 	procAllocStats  = nodePath + "AllocStats"
+	procAllocChecks = nodePath + "AllocChecks"
 	procNodeStats   = nodePath + "NodeStats"
 	procCollect     = nodePath + "CollectGarbage"
 	procFileList    = nodePath + "FileList"
@@ -113,6 +114,9 @@ type sessionOp struct {
 type fileList struct{ Files []execution.FileInfo }
 
 type folderList struct{ Files []drover.AllocFileInfo }
+
+// checkList is what the checks of an allocation found last.
+type checkList struct{ Checks map[string]drover.CheckStatus }
 
 type executionList struct{ Executions []execution.Execution }
 

@@ -76,6 +76,12 @@ func (c *workloadsClient) NodeStats(ctx context.Context) (*drover.HostStats, err
 	return &r, err
 }
 
+// AllocChecks returns what an allocation's checks found.
+func (c *workloadsClient) AllocChecks(ctx context.Context, allocID string) (map[string]drover.CheckStatus, error) {
+	r, err := nodeCall[checkList](ctx, c, procAllocChecks, target{AllocID: allocID})
+	return r.Checks, err
+}
+
 // CollectGarbage removes folders of ended allocations.
 func (c *workloadsClient) CollectGarbage(ctx context.Context, allocID string) error {
 	_, err := nodeCall[empty](ctx, c, procCollect, target{AllocID: allocID})

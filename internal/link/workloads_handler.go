@@ -41,6 +41,10 @@ func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 		info, err := w.StatFolder(ctx, t.AllocID, t.Path)
 		return &info, err
 	})
+	unary(mux, procAllocChecks, opts, func(ctx context.Context, _ http.Header, t *target) (*checkList, error) {
+		found, err := w.AllocChecks(ctx, t.AllocID)
+		return &checkList{found}, err
+	})
 	unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocResourceUsage, error) {
 		return w.AllocStats(ctx, t.AllocID, t.Task)
 	})

@@ -71,6 +71,10 @@ func (r *recorder) CollectGarbage(_ context.Context, allocID string) error {
 	return r.note("Collect", allocID)
 }
 
+func (r *recorder) AllocChecks(_ context.Context, allocID string) (map[string]drover.CheckStatus, error) {
+	return map[string]drover.CheckStatus{"c": {Status: drover.CheckSuccess}}, r.note("AllocChecks", allocID)
+}
+
 func (r *recorder) AllocStats(_ context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
 	return &drover.AllocResourceUsage{Timestamp: 5}, r.note("AllocStats", allocID, " ", task)
 }
@@ -197,6 +201,10 @@ func questionsOfAllocations(t *testing.T) []question {
 		}},
 		{"Collecta", "", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			return "", w.CollectGarbage(ctx, "a")
+		}},
+		{"AllocChecksa", "success", func(ctx context.Context, w exchange.Workloads) (string, error) {
+			found, err := w.AllocChecks(ctx, "a")
+			return found["c"].Status, err
 		}},
 		{"AllocStatsa t", "5", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			u, err := w.AllocStats(ctx, "a", "t")

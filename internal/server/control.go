@@ -97,6 +97,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount: cfg.JobMaxCount,
+		ServiceProvider: cfg.DefaultServiceProvider,
 	})
 	a.openAccess(ctx, c)
 	a.openFront(c)

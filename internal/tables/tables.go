@@ -23,6 +23,7 @@ const (
 	ACLRoles        = "acl_roles"
 	OneTimeTokens   = "one_time_tokens"
 	ACLBootstrap    = "acl_bootstrap"
+	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/references"
+	"github.com/drover-project/drover/internal/servicecheck"
 )
 
 // Part is a part of a job that is not carried out here.
@@ -26,14 +27,16 @@ type part[T any] struct {
 }
 
 const (
-	noVault    = "Drover has no Vault integration: use templates or env"
-	noConsul   = "Drover has no Consul integration"
-	noMesh     = "Drover has no service mesh"
-	noCSI      = "Drover has no CSI: use a host volume"
-	oldNomad   = "Nomad does not heed it any more either"
-	noMbits    = "networks are not scheduled by bandwidth"
-	noServices = "services are not registered or checked"
-	noTokens   = "no tokens are made for workloads"
+	noVault   = "Drover has no Vault integration: use templates or env"
+	noConsul  = "Drover has no Consul integration"
+	noMesh    = "Drover has no service mesh"
+	noCSI     = "Drover has no CSI: use a host volume"
+	oldNomad  = "Nomad does not heed it any more either"
+	noMbits   = "networks are not scheduled by bandwidth"
+	noScripts = "checks of type script are not carried out"
+	noGRPC    = "checks of type grpc are not carried out"
+	oneResult = "the last result of a check decides"
+	noTokens  = "no tokens are made for workloads"
 )
 
 // The tables of what is not carried out, by the block that it stands in. What is in none of them works; a test holds
@@ -45,14 +48,12 @@ var (
 		{"VaultNamespace", false, noVault, func(j *drover.Job) bool { return j.VaultNamespace != "" }},
 	}
 	unheededOfGroup = []part[drover.TaskGroup]{
-		{"Services", false, noServices, func(g *drover.TaskGroup) bool { return len(g.Services) > 0 }},
 		{"Consul", true, noConsul, func(g *drover.TaskGroup) bool { return len(g.Consul) > 0 }},
 		{"EphemeralDisk.Migrate", false, "data is taken over on the same node only", func(g *drover.TaskGroup) bool {
 			return g.EphemeralDisk != nil && g.EphemeralDisk.Migrate
 		}},
 	}
 	unheededOfTask = []part[drover.Task]{
-		{"Services", false, noServices, func(t *drover.Task) bool { return len(t.Services) > 0 }},
 		{"Vault", true, noVault, func(t *drover.Task) bool { return len(t.Vault) > 0 }},
 		{"Consul", true, noConsul, func(t *drover.Task) bool { return len(t.Consul) > 0 }},
 		{"CSIPluginConfig", true, "Drover has no CSI", func(t *drover.Task) bool { return len(t.CSIPluginConfig) > 0 }},
@@ -102,10 +103,34 @@ var (
 	}
 	unheededOfService = []part[drover.Service]{
 		{"Connect", true, noMesh, func(s *drover.Service) bool { return len(s.Connect) > 0 }},
+		{"Provider", false, noConsul + ": the service is not registered; use provider nomad", func(s *drover.Service) bool {
+			return s.Provider == drover.ServiceProviderConsul
+		}},
+		{"Cluster", false, noConsul, func(s *drover.Service) bool { return s.Cluster != "" && s.Cluster != "default" }},
+		{"Weights", false, noConsul, func(s *drover.Service) bool { return len(s.Weights) > 0 }},
+		{"Meta", false, noConsul, func(s *drover.Service) bool { return len(s.Meta) > 0 }},
+		{"CanaryMeta", false, noConsul, func(s *drover.Service) bool { return len(s.CanaryMeta) > 0 }},
 		{"EnableTagOverride", false, noConsul, func(s *drover.Service) bool { return s.EnableTagOverride }},
 		{"TaggedAddresses", false, noConsul, func(s *drover.Service) bool { return len(s.TaggedAddresses) > 0 }},
 		{"Identity", false, noConsul, func(s *drover.Service) bool { return s.Identity != nil }},
 		{"Kind", false, noConsul, func(s *drover.Service) bool { return s.Kind != "" }},
+	}
+	unheededOfCheck = []part[servicecheck.Check]{
+		{"Type", false, "checks of types grpc and script are not carried out", func(c *servicecheck.Check) bool {
+			return c.Type == "grpc" || c.Type == "script"
+		}},
+		{"Command", false, noScripts, func(c *servicecheck.Check) bool { return c.Command != "" }},
+		{"Args", false, noScripts, func(c *servicecheck.Check) bool { return len(c.Args) > 0 }},
+		{"GRPCService", false, noGRPC, func(c *servicecheck.Check) bool { return c.GRPCService != "" }},
+		{"GRPCUseTLS", false, noGRPC, func(c *servicecheck.Check) bool { return c.GRPCUseTLS }},
+		{"Expose", false, noMesh, func(c *servicecheck.Check) bool { return c.Expose }},
+		{"Advertise", false, noConsul, func(c *servicecheck.Check) bool { return c.Advertise != "" }},
+		{"InitialStatus", false, "a check is pending until it was carried out", func(c *servicecheck.Check) bool {
+			return c.InitialStatus != ""
+		}},
+		{"SuccessBeforePassing", false, oneResult, func(c *servicecheck.Check) bool { return c.SuccessBeforePassing != 0 }},
+		{"FailuresBeforeCritical", false, oneResult, func(c *servicecheck.Check) bool { return c.FailuresBeforeCritical != 0 }},
+		{"FailuresBeforeWarning", false, oneResult, func(c *servicecheck.Check) bool { return c.FailuresBeforeWarning != 0 }},
 	}
 )
 
@@ -117,12 +142,14 @@ func All() (out []Part) {
 	add(&out, "TaskGroups.Networks", unheededOfNetwork)
 	add(&out, "TaskGroups.Volumes", unheededOfVolume)
 	add(&out, "TaskGroups.Services", unheededOfService)
+	add(&out, "TaskGroups.Services.Checks", unheededOfCheck)
 	add(&out, "TaskGroups.Tasks", unheededOfTask)
 	add(&out, "TaskGroups.Tasks.Resources.Networks", unheededOfNetwork)
 	add(&out, "TaskGroups.Tasks.VolumeMounts", unheededOfMount)
 	add(&out, "TaskGroups.Tasks.Artifacts", unheededOfArtifact)
 	add(&out, "TaskGroups.Tasks.Templates", unheededOfTemplate)
 	add(&out, "TaskGroups.Tasks.Services", unheededOfService)
+	add(&out, "TaskGroups.Tasks.Services.Checks", unheededOfCheck)
 	return out
 }
 
@@ -170,7 +197,9 @@ func each(j *drover.Job, f func(at, name string, refused bool, why string)) {
 func seekServices(f func(at, name string, refused bool, why string), at string, list []*drover.Service) {
 	for i, s := range list {
 		if s != nil {
-			seek(f, fmt.Sprintf("%s.service[%s]", at, called(s.Name, i)), s, unheededOfService)
+			at := fmt.Sprintf("%s.service[%s]", at, called(s.Name, i))
+			seek(f, at, s, unheededOfService)
+			seekAll(f, at+".Checks", servicecheck.Of(s), unheededOfCheck)
 		}
 	}
 }

@@ -81,7 +81,20 @@ func (e *entry) events() []drover.Event {
 		}
 		out = append(out, e.event(drover.TopicNodePool, kind, p.Name, "", nil, "NodePool", p))
 	}
-	return append(out, e.told...)
+	return append(e.serviceEvents(out), e.told...)
+}
+
+// serviceEvents appends those of the registrations that follow from changed allocations.
+func (e *entry) serviceEvents(out []drover.Event) []drover.Event {
+	made, gone := e.txn.ServiceChanges()
+	tell := func(kind string, list []*drover.ServiceRegistration) {
+		for _, r := range list {
+			out = append(out, e.event(drover.TopicService, kind, r.ID, r.Namespace, []string{r.JobID, r.ServiceName}, "Service", r))
+		}
+	}
+	tell("ServiceDeregistration", gone)
+	tell("ServiceRegistration", made)
+	return out
 }
 
 // event builds an event of this entry. The filter keys are further ids by which a subscriber may select it. The payload

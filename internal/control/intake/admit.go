@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
+	"github.com/drover-project/drover/internal/servicecheck"
 	"github.com/drover-project/drover/internal/unheeded"
 )
 
@@ -22,15 +23,41 @@ func (in *Intake) ValidateJob(_ context.Context, job *drover.Job) error {
 	if job == nil {
 		return drover.Errorf(drover.Invalid, "missing job for validation")
 	}
-	return in.faults(canonical(job), in.deps.Store.Snapshot())
+	return in.faults(in.canonical(job), in.deps.Store.Snapshot())
 }
 
 // canonical returns a copy as it would be stored.
-func canonical(given *drover.Job) *drover.Job {
+func (in *Intake) canonical(given *drover.Job) *drover.Job {
 	j := deepcopy.Of(given)
+	if p := in.deps.ServiceProvider; p != "" {
+		provide(j, p)
+	}
 	j.Canonicalize()
+	servicecheck.Canonicalize(j)
 	clearServerFields(j)
 	return j
+}
+
+// provide gives the provider to services that name none.
+func provide(j *drover.Job, provider string) {
+	services := func(list []*drover.Service) {
+		for _, s := range list {
+			if s != nil && s.Provider == "" {
+				s.Provider = provider
+			}
+		}
+	}
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		services(g.Services)
+		for _, t := range g.Tasks {
+			if t != nil {
+				services(t.Services)
+			}
+		}
+	}
 }
 
 // faults joins what the job itself shows, and what only the state does.
@@ -42,6 +69,9 @@ func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, unheeded.Refused(j)...)
+	if err := servicecheck.Faults(j); err != nil {
+		errs = append(errs, joined(err)...)
+	}
 	if err := CheckPeriodic(j.Periodic); err != nil {
 		errs = append(errs, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/unheeded"
 )
 
 // overlay is the state as if the job had been registered.
@@ -30,7 +29,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	if job == nil {
 		return drover.Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
 	}
-	j, err := in.admit(drover.RegisterRequest{Job: job})
+	j, warnings, err := in.admit(drover.RegisterRequest{Job: job})
 	if err != nil {
 		return drover.Preview{}, err
 	}
@@ -39,7 +38,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	m := in.maker()
 	// These are the fields as the next entry of the log would set them.
 	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
-	p := drover.Preview{Warnings: strings.Join(unheeded.Warnings(job), "; ")}
+	p := drover.Preview{Warnings: strings.Join(warnings, "; ")}
 	if old != nil {
 		j.CreateIndex, j.Version, p.JobModifyIndex = old.CreateIndex, old.Version+1, old.JobModifyIndex
 		if sameSpec(old, j) {

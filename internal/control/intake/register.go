@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,26 +18,28 @@ func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (dr
 	if r.Job == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
 	}
-	j, err := in.admit(r)
+	j, warnings, err := in.admit(r)
 	if err != nil {
 		return drover.Outcome{}, err
 	}
-	return in.register(ctx, j, registration{RegisterRequest: r, by: drover.TriggerJobRegister})
+	return in.register(ctx, j, registration{RegisterRequest: r, by: drover.TriggerJobRegister, warnings: warnings})
 }
 
-// admit returns the canonical job as it would be stored. Errors: as RegisterJob.
-func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
-	j, s := canonical(r.Job), in.deps.Store.Snapshot()
+// admit returns the canonical job as it would be stored, and what its author is warned of. Errors: as RegisterJob.
+func (in *Intake) admit(r drover.RegisterRequest) (j *drover.Job, warnings []string, err error) {
+	j = in.canonical(r.Job)
+	s := in.deps.Store.Snapshot()
 	if err := in.faults(j, s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
-		return nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+		return nil, nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
+	warnings = unheeded.Warnings(j)
 	unheeded.Forget(j)
 	old := s.Job(j.Namespace, j.ID)
 	if err := checkUpdate(old, j); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.PreserveCounts && old != nil {
 		keepCounts(old, j)
@@ -46,7 +47,7 @@ func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
 	if r.PreserveResources && old != nil {
 		keepResources(old, j)
 	}
-	return j, nil
+	return j, warnings, nil
 }
 
 // clearServerFields forgets what only the server sets.
@@ -117,8 +118,9 @@ func keepResources(old, j *drover.Job) {
 // registration is a request, and why it was made.
 type registration struct {
 	drover.RegisterRequest
-	by      string                 // what triggers the evaluation
-	scaling *command.ScalingRecord // of a scaling action
+	by       string                 // what triggers the evaluation
+	scaling  *command.ScalingRecord // of a scaling action
+	warnings []string               // what its author is warned of
 }
 
 // register commits an admitted job.
@@ -136,10 +138,7 @@ func (in *Intake) registering(j *drover.Job, r registration) (c *command.Registe
 		j.SubmitTime = now
 	}
 	c = &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
-	// Warnings are for the author of a job file; nobody reads those of a launch or a scaling.
-	if r.by == drover.TriggerJobRegister {
-		warnings = unheeded.Warnings(cmp.Or(r.Job, j)) // as it was given: some of what they are about is not stored
-	}
+	warnings = r.warnings
 	if r.Submission != nil && r.Submission.Source != "" {
 		kept, warning := in.keepable(r.Submission)
 		if c.Submission = kept; warning != "" {

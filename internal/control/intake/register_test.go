@@ -377,3 +377,24 @@ func TestRevertTakesTheSourceAlong(t *testing.T) {
 		require.Equal(t, source, s.JobSubmission("default", "j", uint64(version)).Source)
 	}
 }
+
+// A service that names no provider has the one that the servers are told; what is only read to be warned of is not stored.
+func TestServicesThatNameNoProvider(t *testing.T) {
+	for provider, want := range map[string]string{"": "nomad", "nomad": "nomad", "consul": "consul"} {
+		t.Run(provider, func(t *testing.T) {
+			b := setup(t)
+			b.deps.ServiceProvider = provider
+			j := job("j", drover.JobTypeService)
+			j.TaskGroups[0].Services = []*drover.Service{{Name: "a", Kind: "x"}, {Name: "b", Provider: "nomad"}}
+			j.TaskGroups[0].Tasks[0].Services = []*drover.Service{{Name: "c"}}
+			o := b.register(j)
+			g := b.job("j").TaskGroups[0]
+			require.Equal(t, want, g.Services[0].Provider)
+			require.Equal(t, "nomad", g.Services[1].Provider)
+			require.Equal(t, want, g.Tasks[0].Services[0].Provider)
+			require.Equal(t, want == "consul", strings.Contains(o.Warnings, "service[c].Provider has no effect"), o.Warnings)
+			require.Contains(t, o.Warnings, "service[a].Kind has no effect")
+			require.Empty(t, g.Services[0].Kind)
+		})
+	}
+}

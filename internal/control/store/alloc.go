@@ -15,6 +15,7 @@ func (t *Txn) PutAllocation(a *drover.Allocation) {
 	r := t.jobRow(a.Namespace, a.JobID)
 	r.allocs.move(old, a, done)
 	r.countAlloc(old, a, t.index)
+	t.register(old, a)
 	t.touchAlloc(a)
 	if old == nil || old.AllocModifyIndex != a.AllocModifyIndex {
 		t.changed(a)
@@ -30,6 +31,7 @@ func (t *Txn) DeleteAllocation(a *drover.Allocation) {
 	r.allocs.move(a, nil, done)
 	r.forgetAlloc(a, t.index)
 	t.dropIfUnused(r)
+	t.register(a, nil)
 	t.touchAlloc(a)
 	t.touchNodeAllocs(a.NodeID)
 }

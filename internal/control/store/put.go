@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
@@ -52,7 +54,12 @@ func (t *Txn) PutScalingEvents(e *drover.JobScalingEvents) {
 }
 
 // PutNode stores the node.
-func (t *Txn) PutNode(n *drover.Node) { t.put(tables.Nodes, n.ID, n) }
+func (t *Txn) PutNode(n *drover.Node) {
+	t.put(tables.Nodes, n.ID, n)
+	for _, a := range slices.Collect(t.AllocationsByNode(n.ID)) { // registrations say what their node is
+		t.register(a, a)
+	}
+}
 
 // DeleteNode forgets the node.
 func (t *Txn) DeleteNode(n *drover.Node) { t.drop(tables.Nodes, n.ID, n) }

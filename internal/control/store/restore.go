@@ -50,11 +50,12 @@ func (t *Txn) RestoreJobRow(r *JobRow) { t.insert(tables.JobSummaries, r) }
 // RestoreNode stores a node.
 func (t *Txn) RestoreNode(n *drover.Node) { t.insert(tables.Nodes, n) }
 
-// RestoreAllocation stores an allocation and counts what it uses. Its job's row must be there.
+// RestoreAllocation stores an allocation, counts what it uses and registers its services. Its job's row and its node must be there.
 func (t *Txn) RestoreAllocation(a *drover.Allocation) {
 	t.allocs.put(a)
 	t.place(nil, a)
 	t.jobRow(a.Namespace, a.JobID).allocs.move(nil, a, done)
+	t.register(nil, a)
 	t.changed(a)
 }
 

@@ -17,6 +17,7 @@ const (
 	indexID       = "id"
 	indexJob      = "job"
 	indexDispatch = "dispatch"
+	indexAlloc    = "alloc"
 )
 
 func jobPrefix(namespace, id string) string { return namespace + "\x00" + id + "\x00" }
@@ -88,6 +89,8 @@ func schema() *memdb.DBSchema {
 		table(tables.ScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
 		table(tables.JobSubmissions, submissionKey),
 		executionTable(),
+		table(tables.Services, registrationKey,
+			index(indexAlloc, func(r *drover.ServiceRegistration) string { return term(r.AllocID) + term(r.ID) })),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t

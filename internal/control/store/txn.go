@@ -13,6 +13,7 @@ type Txn struct {
 	jobs      map[drover.NamespacedID]*JobRow // changed counts, own copies
 	usage     map[string]*usageRow            // changed usage, own copies
 	touched   map[watchKey]struct{}
+	services  serviceChanges
 }
 
 // Commit makes the writes visible at the entry's index and wakes the watches.

@@ -105,6 +105,11 @@ func (absent) AllocStats(context.Context, string, string) (*drover.AllocResource
 	return nil, notHere()
 }
 
+// AllocChecks implements exchange.AllocControl.
+func (absent) AllocChecks(context.Context, string) (map[string]drover.CheckStatus, error) {
+	return nil, notHere()
+}
+
 // NodeStats implements exchange.AllocControl.
 func (absent) NodeStats(context.Context) (*drover.HostStats, error) { return nil, notHere() }
 

@@ -44,7 +44,8 @@ func TestDefaultsAreNomads(t *testing.T) {
 			g.Networks = []*api.NetworkResource{{Mode: "host", DynamicPorts: []api.Port{{Label: "a"}}}}
 			g.Volumes = map[string]*api.VolumeRequest{"v": {Type: "host", Source: "s"}}
 			g.Scaling = &api.ScalingPolicy{Max: new(int64(5))}
-			g.Services = []*api.Service{{Name: "s", PortLabel: "a"}}
+			// The provider of a service that names none is another on purpose: there is no Consul here.
+			g.Services = []*api.Service{{Name: "s", PortLabel: "a", Provider: "nomad"}, {PortLabel: "a", Provider: "nomad"}}
 			t.Artifacts = []*api.TaskArtifact{{GetterSource: new("http://x/y")}}
 			t.Templates = []*api.Template{
 				{EmbeddedTmpl: new("x"), DestPath: new("local/x")},

@@ -108,6 +108,10 @@ func (n *fakeNode) SignalTask(_ context.Context, alloc, task, signal string) err
 	return n.took("signal %s %s", task, signal)
 }
 
+func (n *fakeNode) AllocChecks(context.Context, string) (map[string]drover.CheckStatus, error) {
+	return map[string]drover.CheckStatus{"c1": {ID: "c1", Check: "up", Mode: "healthiness", Service: "web", Status: drover.CheckSuccess}}, nil
+}
+
 func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
 	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{
 		MemoryStats: &drover.MemoryStats{RSS: 42},

@@ -50,7 +50,6 @@ func Refusals() []Refusal {
 			"/v1/recommendations", "/v1/recommendations/", "/v1/recommendation", "/v1/recommendation/",
 		}},
 		{"variables are not implemented yet", []string{"/v1/vars", "/v1/var/"}},
-		{"service registrations are not implemented yet", []string{"/v1/services", "/v1/service/"}},
 		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"there is no keyring", []string{"/v1/operator/keyring/"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
+	"github.com/drover-project/drover/internal/httpapi/nomad/services"
 )
 
 // Routes joins the groups' tables. PUT and POST are the same everywhere, as in Nomad.
@@ -26,6 +27,7 @@ func (f *Face) Routes() []httpapi.Route {
 		}),
 		evaluations.Routes(c, f.Intake),
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode}),
+		services.Routes(c),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
 		acl.Routes(c, f.ACL),
 		agent.Routes(c, agent.Config{Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Pprof: f.Pprof}),

@@ -26,6 +26,15 @@ func (a *Agent) SignalTask(ctx context.Context, allocID, task, signal string) er
 	return coded(r.Signal(ctx, task, signal), allocID)
 }
 
+// AllocChecks returns what the checks of an allocation's services found last. Errors: NotFound.
+func (a *Agent) AllocChecks(_ context.Context, allocID string) (map[string]drover.CheckStatus, error) {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return nil, err
+	}
+	return r.CheckStatuses(), nil
+}
+
 // AllocStats samples the running tasks, or one, and measures the allocation's folder. Errors: NotFound, Gone.
 func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
 	r, err := a.runner(allocID)

@@ -12,8 +12,7 @@ import (
 
 // health watches whether an allocation is well: all its tasks run for min_healthy_time without a restart. What was found
 // stays, whatever becomes of the allocation, until it joins another deployment: then it has to be well anew.
-// Checks of services are not run on a node yet: with health_check = "checks" an allocation without them is judged by
-// its tasks, as Nomad does.
+// With health_check = "checks" the checks of its services have to pass for that time, too.
 type health struct {
 	deployment string // that status belongs to
 	status     *drover.AllocDeploymentStatus
@@ -28,6 +27,7 @@ type health struct {
 // healthRule says when an allocation is healthy, and when it was not in time. It is comparable.
 type healthRule struct {
 	minTime, deadline time.Duration // deadline 0 = none
+	checks            bool          // those of services have to pass
 }
 
 // judged reports whether it was said already whether the allocation is healthy. That is said once a deployment.
@@ -70,8 +70,12 @@ func (r *Runner) rewatch() {
 		var t clock.Timer
 		t = r.after(rule.deadline, func() {
 			if h.deadline == t { // it was not stopped meanwhile
-				r.judge(false, fmt.Sprintf("Unhealthy because the tasks did not run for min_healthy_time (%v) by healthy_deadline (%v)",
-					rule.minTime, rule.deadline))
+				what := "the tasks did not run"
+				if rule.checks && r.checks.decides && r.checks.passing.IsZero() {
+					what = "the checks of services did not pass"
+				}
+				r.judge(false, fmt.Sprintf("Unhealthy because %s for min_healthy_time (%v) by healthy_deadline (%v)",
+					what, rule.minTime, rule.deadline))
 			}
 		})
 		h.deadline = t
@@ -103,6 +107,7 @@ func (r *Runner) healthRule() (rule healthRule, ok bool) {
 	if shortest != nil {
 		rule.minTime = *shortest
 	}
+	rule.checks = check == "checks"
 	return rule, check != "manual"
 }
 
@@ -113,6 +118,9 @@ func (r *Runner) watchHealth() {
 		return
 	}
 	well, failed, restarts := r.wellness()
+	if h.rule.checks && r.checks.decides {
+		well = well && !r.checks.passing.IsZero()
+	}
 	if failed != "" {
 		r.judge(false, fmt.Sprintf("Unhealthy because task %q failed", failed))
 		return
@@ -137,6 +145,9 @@ func (r *Runner) watchHealth() {
 // look: a task that ends right after min_healthy_time was healthy.
 func (r *Runner) wellSince() time.Time {
 	last := r.health.since
+	if r.health.rule.checks && r.checks.passing.After(last) {
+		last = r.checks.passing
+	}
 	for _, t := range r.group.Tasks {
 		if s := r.state(t.Name); s.StartedAt.After(last) {
 			last = s.StartedAt

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/checks"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
@@ -28,6 +29,8 @@ type Config struct {
 	Previous func(allocID string) *Runner
 	// Report is called by the runner's goroutine whenever something observable changed; it must not block.
 	Report func(exchange.AllocUpdate)
+	// Prober carries out the checks of services; nil = over the machine's network.
+	Prober checks.Prober
 }
 
 // Runner runs one allocation.
@@ -54,6 +57,8 @@ type Runner struct {
 	timedOut  bool
 	noPost    bool // poststop tasks must not start
 	health    health
+	checks    checking // its set is for any goroutine
+	life      context.Context
 	timers    []clock.Timer
 	longest   time.Duration // max_run_duration; 0 = none
 	limit     clock.Timer   // of longest
@@ -121,11 +126,13 @@ func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, err
 	if group == nil || len(group.Tasks) == 0 {
 		return nil, drover.Errorf(drover.Invalid, "allocation %s: its job has no group %q with tasks", alloc.ID, alloc.TaskGroup)
 	}
-	return &Runner{
+	r := &Runner{
 		cfg: cfg, clock: cfg.Shared.Clock, log: cfg.Shared.Log.With("alloc", alloc.ID), id: alloc.ID, group: group, dir: dir,
 		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), found: make(chan struct{}), wake: wake.NewSignal(),
 		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc}, spec: group, health: health{deployment: alloc.DeploymentID},
-	}, nil
+	}
+	r.newChecking(cfg.Prober)
+	return r, nil
 }
 
 // taskConfig is what the task's runner needs. Its events go through the inbox, so that they are applied in Run's
@@ -145,6 +152,7 @@ func (r *Runner) Run(life context.Context) {
 		return
 	}
 	defer close(r.done)
+	r.life = life
 	taskCtx, cancel := context.WithCancel(life)
 	defer cancel()
 	for _, t := range r.tasks {
@@ -198,6 +206,7 @@ func (r *Runner) leave() {
 		for _, t := range r.tasks {
 			t.Wait()
 		}
+		r.checks.set.Close()
 	}()
 	for {
 		select {

@@ -18,6 +18,7 @@ func (r *Runner) settle() {
 	r.advanceKill()
 	r.revive()
 	r.openGates()
+	r.updateChecks()
 	r.watchHealth()
 	r.report()
 }
@@ -128,13 +129,8 @@ func (r *Runner) observe() exchange.AllocUpdate {
 	}
 	for name, t := range r.tasks {
 		u.TaskStates[name] = t.Status().State
-		if h := t.Handle(); h != nil && u.NetworkStatus == nil {
-			u.NetworkStatus = h.Network()
-		}
 	}
-	if n := r.cfg.Shared.Networks; n != nil && u.NetworkStatus == nil {
-		u.NetworkStatus = n.Status(r.id)
-	}
+	u.NetworkStatus = r.observedNetwork()
 	u.ClientStatus, u.ClientDescription = ClientStatus(u.TaskStates)
 	switch {
 	case r.reviving:
@@ -151,6 +147,21 @@ func (r *Runner) observe() exchange.AllocUpdate {
 		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Failed tasks, others are being stopped"
 	}
 	return u
+}
+
+// observedNetwork is the address in the allocation's own network, if it has one: of a task's driver, else of the group.
+func (r *Runner) observedNetwork() *drover.AllocNetworkStatus {
+	for _, t := range r.tasks {
+		if h := t.Handle(); h != nil {
+			if n := h.Network(); n != nil {
+				return n
+			}
+		}
+	}
+	if n := r.cfg.Shared.Networks; n != nil {
+		return n.Status(r.id)
+	}
+	return nil
 }
 
 // report tells the agent of a change.

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/taskenv"
+	"github.com/drover-project/drover/internal/taskenv"
 )
 
 // Request is what a hook works on; it may add to Env and Mounts.
@@ -31,6 +31,11 @@ type Request struct {
 	Mounts []driver.Mount
 	// Emit adds an event to the task's history. It does not wait until control has heard of it.
 	Emit func(*drover.TaskEvent)
+}
+
+// EnvDirs are the folders that the task's variables name.
+func EnvDirs(d driver.Dirs) taskenv.Dirs {
+	return taskenv.Dirs{Shared: d.Shared, Local: d.Local, Secrets: d.Secrets}
 }
 
 // Prestart is a hook before a task's start.

@@ -30,7 +30,7 @@ import (
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/rendering"
-	"github.com/drover-project/drover/internal/node/taskenv"
+	"github.com/drover-project/drover/internal/taskenv"
 )
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func newRequest(t *testing.T) *Request {
 		Dir: dir, Dirs: dir.Task("web"), Task: task, Group: &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}},
 		Alloc: &drover.Allocation{ID: "a", Name: "j.g[2]", TaskGroup: "g", Job: &drover.Job{ID: "j"}}, Emit: func(*drover.TaskEvent) {},
 	}
-	r.Env = taskenv.Build(taskenv.Input{Node: r.Node, Alloc: r.Alloc, Group: r.Group, Task: task, Dirs: r.Dirs})
+	r.Env = taskenv.Build(taskenv.Input{Node: r.Node, Alloc: r.Alloc, Group: r.Group, Task: task, Dirs: EnvDirs(r.Dirs)})
 	return r
 }
 

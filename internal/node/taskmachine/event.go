@@ -54,8 +54,12 @@ type Kill struct {
 	NoDelay bool   // skip the task's shutdown_delay
 }
 
-// Restart says that somebody asked for a restart of this task. It does not count against the restart policy.
-type Restart struct{ Reason string }
+// Restart says that somebody asked for a restart of this task. It does not count against the restart policy, unless the
+// task is restarted because of a failure.
+type Restart struct {
+	Reason  string
+	Failure bool
+}
 
 // Revive makes a dead task live again, because the whole allocation is restarted.
 type Revive struct{}

@@ -19,6 +19,8 @@ type Status struct {
 	began time.Time
 	// again says that the task starts again after the stop under way, because somebody asked for a restart.
 	again bool
+	// failing says that the restart counts as a failure.
+	failing bool
 	// comesBack says that the task was told to end for a restart of the whole allocation.
 	comesBack bool
 	// handle says that the driver still holds resources of the last start.

@@ -206,11 +206,16 @@ func (m *machine) finishStop() {
 	m.release()
 	if m.again && !m.Killed {
 		m.again = false
+		if m.failing {
+			m.failing = false
+			m.ended(false, false)
+			return
+		}
 		m.note(restartingEvent("", 0))
 		m.prepare()
 		return
 	}
-	m.again = false
+	m.again, m.failing = false, false
 	if !m.comesBack {
 		m.note(killedEvent())
 	}
@@ -287,7 +292,7 @@ func (m *machine) restart(ev Restart) {
 		e := newEvent(drover.TaskRestartSignal, reason)
 		e.RestartReason, e.Details["restart_reason"] = reason, reason
 		m.note(e)
-		m.again = true
+		m.again, m.failing = true, ev.Failure
 		m.stop(true)
 	case Backoff:
 		m.prepare()

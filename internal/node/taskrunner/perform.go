@@ -12,8 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
-	"github.com/drover-project/drover/internal/node/taskenv"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/taskenv"
 )
 
 // perform begins an effect and returns at once: what takes time runs in a goroutine and posts its answer. Only the loop
@@ -80,7 +80,7 @@ func (r *Runner) request(w work) *hook.Request {
 	node := r.shared.Node()
 	return &hook.Request{
 		Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dir: r.dir, Dirs: dirs, Driver: r.shared.Drivers[w.task.Driver],
-		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dirs: dirs}),
+		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dirs: hook.EnvDirs(dirs)}),
 		Emit: func(e *drover.TaskEvent) { r.post(taskmachine.Noted{Event: e}) },
 	}
 }

@@ -3,7 +3,6 @@ package allocations
 import (
 	"iter"
 	"net/http"
-	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
@@ -11,6 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/internal/httpapi/nomad/services"
+	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -121,38 +122,36 @@ func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
 	}{o.EvalID, o.Index})
 }
 
-// allocationServices refuses GET /v1/allocation/ID/services.
-func (f *face) allocationServices(_ http.ResponseWriter, r *http.Request) error {
-	if a := f.State.Snapshot().Allocation(r.PathValue("id")); a != nil && !Sees(httpapi.CallerOf(r.Context()), a) {
-		return httpapi.ErrDenied
+// allocationServices answers GET /v1/allocation/ID/services with the registrations of an allocation.
+func (f *face) allocationServices(w http.ResponseWriter, r *http.Request) error {
+	a, err := f.allocation(r, policy.ReadJob)
+	if err != nil {
+		return err
 	}
-	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
+	return services.List(func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
+		return s.RegistrationsOf(a.ID)
+	}).Serve(f.Cluster, w, r)
 }
 
-// allocationChecks answers with the results of the service checks of an allocation: of one without checks there are
-// none, which Nomad says as null.
+// allocationChecks answers GET /v1/client/allocation/ID/checks with what the checks of its services found last, by their
+// ids; null if it has none.
 func (f *face) allocationChecks(w http.ResponseWriter, r *http.Request) error {
 	a, err := f.allocation(r, policy.ReadJob)
 	if err != nil {
 		return err
 	}
-	// A null for a service with checks would say that they all passed.
-	if a.Job != nil && checked(a.Job.Group(a.TaskGroup)) {
-		return drover.Errorf(drover.NotImplemented, "service checks are not implemented yet")
+	if !registration.Any(a) {
+		return f.Reply(w, r, nil)
 	}
-	return f.Reply(w, r, nil)
-}
-
-// checked reports whether services of a group or of its tasks have checks.
-func checked(g *drover.TaskGroup) bool {
-	if g == nil {
-		return false
+	_, node, err := f.workloads(r, policy.ReadJob)
+	if err != nil {
+		return err
 	}
-	services := slices.Clone(g.Services)
-	for _, t := range g.Tasks {
-		services = append(services, t.Services...)
+	found, err := node.AllocChecks(r.Context(), a.ID)
+	if err != nil {
+		return err
 	}
-	return slices.ContainsFunc(services, func(s *drover.Service) bool { return len(s.Checks) > 0 })
+	return f.Reply(w, r, found)
 }
 
 // allocationStats answers GET /v1/client/allocation/ID/stats with a sample of its tasks.

@@ -22,6 +22,7 @@ type Snapshot interface {
 	NodeReader
 	AllocationReader
 	EvaluationReader
+	ServiceReader
 	ClusterReader
 }
 
@@ -58,6 +59,13 @@ type EvaluationReader interface {
 	Deployment(id string) *drover.Deployment
 	Deployments(namespace, prefix string) iter.Seq[*drover.Deployment]
 	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
+}
+
+// ServiceReader reads where services are found.
+type ServiceReader interface {
+	// Registrations yields those of a service, or of all with name "", ordered by name and id; namespace "*" means all.
+	Registrations(namespace, name string) iter.Seq[*drover.ServiceRegistration]
+	RegistrationsOf(allocID string) iter.Seq[*drover.ServiceRegistration]
 }
 
 // ClusterReader reads what belongs to the cluster.

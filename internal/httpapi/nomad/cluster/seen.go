@@ -10,14 +10,14 @@ import (
 
 // topics are those of the event stream whose events others than management may see.
 var topics = []string{
-	drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicEnvironment, drover.TopicRunner,
+	drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicService, drover.TopicEnvironment, drover.TopicRunner,
 	drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicInstance, drover.TopicFleetPool,
 }
 
 // seesEvent reports whether the caller may see events of a topic about what has the key in the namespace.
 func seesEvent(c *rights.Caller, topic, namespace, key string) bool {
 	switch topic {
-	case drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment:
+	case drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicService:
 		return c.Namespace(namespace, policy.ReadJob)
 	case drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution:
 		return c.Namespace(namespace, policy.ReadRunner)

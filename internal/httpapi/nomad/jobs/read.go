@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/services"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -157,12 +158,22 @@ func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job versions", find)
 }
 
-// jobServices refuses GET /v1/job/ID/services of a job that exists.
+// jobServices answers GET /v1/job/ID/services with the registrations of the job's allocations.
 func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) error {
 	if f.State.Snapshot().Job(answer.Namespace(r), id) == nil {
 		return drover.Errorf(drover.NotFound, "job not found")
 	}
-	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
+	return services.List(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
+		return func(yield func(*drover.ServiceRegistration) bool) {
+			for a := range s.AllocationsByJob(q.Namespace, id) {
+				for r := range s.RegistrationsOf(a.ID) {
+					if !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}).Serve(f.Cluster, w, r)
 }
 
 // jobActions answers GET /v1/job/ID/actions with a list of the actions of all tasks. None of them can be run.

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/references"
 )
 
@@ -41,14 +40,20 @@ type Input struct {
 	Node  *drover.Node
 	Alloc *drover.Allocation
 	Group *drover.TaskGroup
-	Task  *drover.Task
-	Dirs  driver.Dirs
+	Task  *drover.Task // nil: of the group
+	Dirs  Dirs
 }
+
+// Dirs are the task's folders, as the task sees them.
+type Dirs struct{ Shared, Local, Secrets string }
 
 // Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins. Variables of the env
 // may use each other.
 func Build(in Input) *Env {
 	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node), made: new(atomic.Int64)}
+	if in.Task == nil {
+		in.Task = &drover.Task{}
+	}
 	e.identity(in)
 	e.limits(in)
 	e.ports(in)

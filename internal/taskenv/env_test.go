@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/node/driver"
 )
 
 func input() Input {
@@ -23,7 +22,7 @@ func input() Input {
 			ID: "n1", Name: "host", Datacenter: "dc1", NodeClass: "c", NodePool: "default", Attributes: map[string]string{"kernel.name": "linux"},
 			Meta: map[string]string{"rack": "r7"},
 		},
-		Group: group, Task: task, Dirs: driver.Dirs{Shared: "/d/alloc", Local: "/d/web/local", Secrets: "/d/web/secrets"},
+		Group: group, Task: task, Dirs: Dirs{Shared: "/d/alloc", Local: "/d/web/local", Secrets: "/d/web/secrets"},
 		Alloc: &drover.Allocation{
 			ID: "12345678-aaaa", Name: "j.g[3]", JobID: "j", Namespace: "default", TaskGroup: "g", Job: &drover.Job{Name: "J", Region: "global"},
 			AllocatedResources: &drover.AllocatedResources{

@@ -1,0 +1,181 @@
+package allocrunner
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/checks"
+	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/registration"
+	"github.com/drover-project/drover/internal/servicecheck"
+)
+
+// checking is what the runner knows of the checks of its services.
+type checking struct {
+	set     *checks.Set
+	of      checkedState
+	decides bool           // there is a check that a rollout waits for
+	passing time.Time      // since when all of those pass; zero = they do not
+	failed  map[string]int // failures in a row that count for check_restart, by the check's id
+}
+
+// checkedState is what the present checks follow from.
+type checkedState struct {
+	alloc   *drover.Allocation
+	running string // the tasks that run
+	address string // in the allocation's network
+}
+
+// Defaults of a check, which Nomad has none of: its jobs have to say them.
+const (
+	checkInterval = 10 * time.Second
+	checkTimeout  = 3 * time.Second
+)
+
+// newChecking makes what checks need; there are none yet.
+func (r *Runner) newChecking(p checks.Prober) {
+	if p == nil {
+		p = &checks.Network{}
+	}
+	r.checks.failed = map[string]int{}
+	r.checks.set = checks.New(checks.Deps{Clock: r.clock, Prober: p, Changed: func(c *checks.Check, ok bool) {
+		r.send(func() { r.checked(c, ok) })
+	}})
+}
+
+// CheckStatuses returns what the checks found last. Any goroutine may call it.
+func (r *Runner) CheckStatuses() map[string]drover.CheckStatus { return r.checks.set.Statuses() }
+
+// updateChecks has the services checked that run now.
+func (r *Runner) updateChecks() {
+	if !registration.Any(r.alloc) {
+		return
+	}
+	now := checkedState{alloc: r.alloc, running: r.runningTasks()}
+	if n := r.observedNetwork(); n != nil {
+		now.address = n.Address + n.AddressIPv6
+	}
+	if now == r.checks.of {
+		return
+	}
+	r.checks.of = now
+	list := r.dueChecks()
+	r.checks.decides = slices.ContainsFunc(list, (*checks.Check).Decides)
+	r.checks.set.Update(r.life, list)
+	if !r.checks.set.Passing() {
+		r.checks.passing = time.Time{}
+	}
+}
+
+// runningTasks names the tasks that run and are not being stopped.
+func (r *Runner) runningTasks() string {
+	if r.kill != nil || r.reviving {
+		return ""
+	}
+	var names []string
+	for _, t := range r.group.Tasks {
+		if r.tasks[t.Name].Status().Phase == taskmachine.Running {
+			names = append(names, t.Name)
+		}
+	}
+	return strings.Join(names, "/")
+}
+
+// dueChecks resolves the checks of the services that run.
+func (r *Runner) dueChecks() (out []*checks.Check) {
+	running := strings.Split(r.checks.of.running, "/")
+	if r.checks.of.running == "" {
+		return nil
+	}
+	alloc := *r.alloc
+	alloc.NetworkStatus = r.observedNetwork()
+	node := r.cfg.Shared.Node()
+	for _, s := range registration.Services(&alloc, node) {
+		if s.Task != "" && !slices.Contains(running, s.Task) {
+			continue
+		}
+		for _, c := range servicecheck.Of(s.Service) {
+			port := s.Env.Replace(cmp.Or(c.PortLabel, s.PortLabel))
+			host, number, known := registration.Address(cmp.Or(c.AddressMode, s.AddressMode), "", port, &alloc, node)
+			if !known || c.Type != "http" && c.Type != "tcp" {
+				continue
+			}
+			out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
+		}
+	}
+	return out
+}
+
+// check is a check of a service at an address.
+func (r *Runner) check(s registration.Service, c *servicecheck.Check, address string) *checks.Check {
+	out := &checks.Check{
+		Service: s.Name, Task: cmp.Or(c.TaskName, s.Task, s.TaskName), Group: r.alloc.Name, Type: c.Type, Address: address,
+		Name:   cmp.Or(s.Env.Replace(c.Name), fmt.Sprintf("service: %q check", s.Name)),
+		Method: cmp.Or(c.Method, "GET"), Body: s.Env.Replace(c.Body), TLSServerName: c.TLSServerName, TLSSkipVerify: c.TLSSkipVerify,
+		Interval: cmp.Or(c.Interval, checkInterval), Timeout: cmp.Or(c.Timeout, checkTimeout), OnUpdate: c.OnUpdate,
+	}
+	if c.CheckRestart != nil && c.CheckRestart.Limit > 0 {
+		out.Restart = c.CheckRestart
+	}
+	if c.Type == "http" {
+		u, err := url.Parse(s.Env.Replace(c.Path))
+		if err != nil { // the server answers that it has no such path
+			u = &url.URL{Path: c.Path}
+		}
+		u.Scheme, u.Host = cmp.Or(c.Protocol, "http"), address
+		out.URL, out.Header = u.String(), map[string][]string{}
+		for name, values := range c.Header {
+			for _, v := range values {
+				out.Header[name] = append(out.Header[name], s.Env.Replace(v))
+			}
+		}
+	}
+	return out
+}
+
+// checked takes note of a result.
+func (r *Runner) checked(c *checks.Check, ok bool) {
+	switch passing := r.checks.set.Passing(); {
+	case !passing:
+		r.checks.passing = time.Time{}
+	case r.checks.passing.IsZero():
+		r.checks.passing = r.clock.Now()
+	}
+	if ok {
+		delete(r.checks.failed, c.ID())
+		return
+	}
+	r.restartUnhealthy(c)
+}
+
+// restartUnhealthy restarts the task of a check that failed so often in a row, and counts that as its failure.
+func (r *Runner) restartUnhealthy(c *checks.Check) {
+	task := c.Task
+	if task == "" {
+		task = r.DefaultTask()
+	}
+	t := r.tasks[task]
+	if c.Restart == nil || t == nil || t.Status().Phase != taskmachine.Running {
+		return
+	}
+	grace := time.Second
+	if c.Restart.Grace != nil {
+		grace = *c.Restart.Grace
+	}
+	if r.clock.Now().Before(r.state(task).StartedAt.Add(grace)) {
+		return
+	}
+	r.checks.failed[c.ID()]++
+	if r.checks.failed[c.ID()] < c.Restart.Limit {
+		return
+	}
+	delete(r.checks.failed, c.ID())
+	r.apply(task, taskmachine.Restart{Reason: fmt.Sprintf("healthcheck: check %q unhealthy", c.Name), Failure: true})
+}

@@ -1,0 +1,127 @@
+package allocrunner_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/checks"
+	"github.com/drover-project/drover/internal/servicecheck"
+)
+
+// switched answers as it is set.
+type switched struct {
+	ok   atomic.Bool
+	last atomic.Pointer[checks.Check]
+}
+
+func (s *switched) Probe(_ context.Context, c *checks.Check) (int, string, bool) {
+	s.last.Store(c)
+	return 0, "", s.ok.Load()
+}
+
+// checked is a bundle whose task has a service with a check.
+func checked(t *testing.T, check servicecheck.Check, healthCheck string) (*bundle, *switched) {
+	t.Helper()
+	main := task("main", "", false)
+	main.Services = []*drover.Service{{Name: "web", PortLabel: "8080", Checks: []map[string]any{check.Map()}}}
+	main.RestartPolicy = &drover.RestartPolicy{
+		Attempts: new(1), Interval: new(time.Hour), Delay: new(time.Second), Mode: drover.RestartModeFail,
+	}
+	j := job("service", main)
+	j.TaskGroups[0].Update.HealthCheck = healthCheck
+	b := newBundle(t, j)
+	b.alloc.DeploymentID = "d1"
+	p := &switched{}
+	b.cfg.Prober = p
+	b.cfg.Shared.Node = func() *drover.Node {
+		return &drover.Node{ID: "n", Attributes: map[string]string{"unique.network.ip-address": "192.0.2.1"}}
+	}
+	return b, p
+}
+
+// An allocation is healthy when its checks have passed for min_healthy_time, not when its tasks run.
+func TestChecksDecideHealth(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b, p := checked(t, servicecheck.Check{Type: "http", Path: "/up?x=1", Interval: 5 * time.Second, Header: map[string][]string{
+			"A": {"${NOMAD_ALLOC_INDEX}"},
+		}}, "checks")
+		b.start()
+		b.sleep(time.Minute)
+		require.Equal(t, "unknown", b.healthy(), "they do not pass")
+		require.Equal(t, "http://192.0.2.1:8080/up?x=1", p.last.Load().URL)
+		require.Equal(t, []string{"0"}, p.last.Load().Header["A"])
+		p.ok.Store(true)
+		b.sleep(6 * time.Second)
+		p.ok.Store(false)
+		b.sleep(6 * time.Second)
+		p.ok.Store(true)
+		b.sleep(9 * time.Second)
+		require.Equal(t, "unknown", b.healthy(), "not for long enough since they failed")
+		b.sleep(6 * time.Second)
+		require.Equal(t, "healthy", b.healthy())
+		require.Len(t, b.runner.CheckStatuses(), 1)
+		b.stop()
+		require.Empty(t, b.runner.CheckStatuses())
+	})
+}
+
+func TestChecksThatNeverPassAreUnhealthy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b, _ := checked(t, servicecheck.Check{Type: "tcp"}, "checks")
+		b.start()
+		b.sleep(5*time.Minute + time.Second)
+		require.Equal(t, "unhealthy", b.healthy())
+		require.Contains(t, b.events("main"), drover.TaskAllocUnhealthy)
+	})
+}
+
+func TestChecksThatDoNotDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		check servicecheck.Check
+		rule  string
+	}{
+		"by task states": {servicecheck.Check{Type: "tcp"}, "task_states"},
+		"ignored":        {servicecheck.Check{Type: "tcp", OnUpdate: drover.OnUpdateIgnore}, "checks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b, _ := checked(t, c.check, c.rule)
+				b.start()
+				b.sleep(11 * time.Second)
+				require.Equal(t, "healthy", b.healthy())
+			})
+		})
+	}
+}
+
+// A task whose check fails so often in a row is restarted, which counts against its policy.
+func TestCheckRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b, p := checked(t, servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, CheckRestart: &drover.CheckRestart{
+			Limit: 3, Grace: new(20 * time.Second),
+		}}, "manual")
+		p.ok.Store(true)
+		b.start()
+		b.sleep(time.Minute)
+		p.ok.Store(false)
+		b.sleep(11 * time.Second)
+		require.Equal(t, "start main", b.journal(), "twice is not enough")
+		p.ok.Store(true)
+		b.sleep(5 * time.Second)
+		p.ok.Store(false)
+		b.sleep(11 * time.Second)
+		require.Equal(t, "start main", b.journal(), "in a row")
+		b.sleep(15 * time.Second)
+		require.Equal(t, uint64(1), b.last().TaskStates["main"].Restarts)
+		require.Contains(t, b.events("main"), drover.TaskRestartSignal)
+		b.sleep(15 * time.Second)
+		require.Equal(t, drover.TaskStateRunning, b.last().TaskStates["main"].State, "the grace of the new start")
+		b.sleep(time.Minute)
+		require.Equal(t, drover.AllocClientFailed, b.last().ClientStatus, "the policy allows one restart")
+	})
+}

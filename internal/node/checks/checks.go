@@ -1,0 +1,170 @@
+package checks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// Check is a check of a running service, with everything resolved.
+type Check struct {
+	Service string
+	Task    string // of the service, or that the check names; "" = the group's
+	Group   string
+	Name    string
+	Type    string // http or tcp
+	Address string // host:port
+	URL     string // of http
+	Method  string
+	Header  map[string][]string
+	Body    string
+
+	TLSServerName string
+	TLSSkipVerify bool
+
+	Interval time.Duration
+	Timeout  time.Duration
+	OnUpdate string
+	Restart  *drover.CheckRestart // nil = never
+}
+
+// ID is the same for the same check of an allocation, over restarts of the agent.
+func (c *Check) ID() string {
+	sum := sha256.Sum256([]byte(c.Service + "\x00" + c.Task + "\x00" + c.Name + "\x00" + c.Type + "\x00" + c.Address + "\x00" + c.URL))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Decides reports whether a rollout waits for the check.
+func (c *Check) Decides() bool { return c.OnUpdate != drover.OnUpdateIgnore }
+
+// Prober carries out one check. It returns an answer's status code if there is one, what it says, and whether all is well.
+type Prober interface {
+	Probe(ctx context.Context, c *Check) (code int, output string, ok bool)
+}
+
+// Deps of a Set.
+type Deps struct {
+	Clock  clock.Clock
+	Prober Prober
+	// Changed is called by the checks' goroutines after each result. It must not wait for Update or Close.
+	Changed func(c *Check, ok bool)
+}
+
+// Set are the checks of one allocation.
+type Set struct {
+	deps Deps
+
+	mu      sync.Mutex
+	running map[string]*loop // guarded by mu
+	wg      sync.WaitGroup
+}
+
+// loop is a check that is carried out.
+type loop struct {
+	check  *Check
+	cancel context.CancelFunc
+	status drover.CheckStatus // guarded by the Set's mu
+}
+
+// New returns a Set without checks.
+func New(deps Deps) *Set { return &Set{deps: deps, running: map[string]*loop{}} }
+
+// Update makes these the checks: others end, new ones begin with a first result soon. A check that stays goes on.
+func (s *Set) Update(ctx context.Context, list []*Check) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := map[string]*Check{}
+	for _, c := range list {
+		wanted[c.ID()] = c
+	}
+	for id, l := range s.running {
+		if c := wanted[id]; c == nil || !reflect.DeepEqual(c, l.check) {
+			l.cancel()
+			delete(s.running, id)
+		}
+	}
+	for id, c := range wanted {
+		if s.running[id] != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		l := &loop{check: c, cancel: cancel, status: drover.CheckStatus{
+			ID: id, Check: c.Name, Group: c.Group, Mode: "healthiness", Service: c.Service, Task: c.Task, Status: drover.CheckPending,
+			Output: "no check has been carried out yet",
+		}}
+		if !c.Decides() {
+			l.status.Mode = "readiness"
+		}
+		s.running[id] = l
+		s.wg.Go(func() { s.run(ctx, l) }) // ends with its context, which Update and Close end
+	}
+}
+
+// Close ends all checks and waits for them. What they found last is forgotten.
+func (s *Set) Close() {
+	s.mu.Lock()
+	for id, l := range s.running {
+		l.cancel()
+		delete(s.running, id)
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// Statuses returns what each check found last, by its id.
+func (s *Set) Statuses() map[string]drover.CheckStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]drover.CheckStatus, len(s.running))
+	for id, l := range s.running {
+		out[id] = l.status
+	}
+	return maps.Clone(out)
+}
+
+// Passing reports whether all checks that a rollout waits for were successful last.
+func (s *Set) Passing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.running {
+		if l.check.Decides() && l.status.Status != drover.CheckSuccess {
+			return false
+		}
+	}
+	return true
+}
+
+// run carries out one check until its context ends.
+func (s *Set) run(ctx context.Context, l *loop) {
+	timer := s.deps.Clock.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			return
+		}
+		probe, cancel := s.deps.Clock.WithTimeout(ctx, l.check.Timeout)
+		code, output, ok := s.deps.Prober.Probe(probe, l.check)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		s.mu.Lock()
+		l.status.StatusCode, l.status.Output, l.status.Timestamp = code, output, s.deps.Clock.Now().Unix()
+		l.status.Status = drover.CheckFailure
+		if ok {
+			l.status.Status = drover.CheckSuccess
+		}
+		s.mu.Unlock()
+		s.deps.Changed(l.check, ok)
+		timer.Reset(l.check.Interval)
+	}
+}
