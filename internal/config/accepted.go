@@ -15,7 +15,7 @@ var accepted = map[string][]string{
 	"": {
 		"plugin_dir", "enable_syslog", "syslog_facility", "eventlog",
 		"log_include_location", "log_rotate_bytes", "log_rotate_duration", "log_rotate_max_files",
-		"disable_update_check", "disable_anonymous_signature", "audit",
+		"disable_update_check", "disable_anonymous_signature",
 		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
 	},
 	"server": {
@@ -56,19 +56,29 @@ var accepted = map[string][]string{
 	},
 	"limits": {"https_handshake_timeout", "rpc_handshake_timeout", "rpc_max_conns_per_client"},
 	"tls": {
-		"rpc_upgrade_mode", "tls_cipher_suites", "tls_min_version", "tls_prefer_server_cipher_suites", "verify_server_hostname",
+		"rpc_upgrade_mode", "tls_prefer_server_cipher_suites", "verify_server_hostname",
 	},
 	"acl":    {"replication_token"},
 	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
 	"plugin": {"args"},
 	"plugin.config": {
-		"denied_host_uids", "denied_host_gids", "denied_envvars",
 		"logging", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
 		"image_pull_timeout", "container_exists_attempts",
 		"windows_allow_insecure_container_admin", "oom_score_adj", "default_pid_mode", "default_ipc_mode",
 		"no_pivot_root",
 	},
 	"plugin.config.gc": {"container", "dangling_containers"},
+}
+
+// refused are Nomad's keys that restrict or record something there. A start without them would be less safe than who wrote
+// them believes, so there is none.
+var refused = map[string]map[string]string{
+	"": {"audit": "requests are not recorded: put a proxy in front that does"},
+	"plugin.config": {
+		"denied_host_uids": "tasks of raw_exec could run as these users all the same: leave raw_exec off, and use sandbox",
+		"denied_host_gids": "tasks of raw_exec could run in these groups all the same: leave raw_exec off, and use sandbox",
+		"denied_envvars":   "tasks get no variables of the agent's: remove it",
+	},
 }
 
 // settle checks what the blocks' structs had no field for, and adds the accepted keys among it to Ignored. Errors: the
@@ -114,16 +124,29 @@ func settleBody(body hcl.Body, path string, found map[string]bool) hcl.Diagnosti
 		arguments.Attributes = append(arguments.Attributes, hcl.AttributeSchema{Name: name})
 		blocks.Blocks = append(blocks.Blocks, header)
 	}
+	for name := range refused[path] {
+		arguments.Attributes = append(arguments.Attributes, hcl.AttributeSchema{Name: name})
+		blocks.Blocks = append(blocks.Blocks, hcl.BlockHeaderSchema{Type: name})
+	}
 	given, rest, diags := body.PartialContent(&arguments)
 	if diags.HasErrors() {
 		return diags
 	}
-	for name := range given.Attributes {
+	nested, diags := rest.Content(&blocks)
+	note := func(name string, at hcl.Range) {
+		if why, no := refused[path][name]; no {
+			diags = append(diags, &hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Unsupported key " + dotted(path, name), Detail: why, Subject: &at,
+			})
+			return
+		}
 		found[dotted(path, name)] = true
 	}
-	nested, diags := rest.Content(&blocks)
+	for name, a := range given.Attributes {
+		note(name, a.NameRange)
+	}
 	for _, b := range nested.Blocks {
-		found[dotted(path, b.Type)] = true
+		note(b.Type, b.DefRange)
 	}
 	return diags
 }

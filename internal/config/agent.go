@@ -314,18 +314,6 @@ type Limits struct {
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
-// TLS configures listeners and calls.
-type TLS struct {
-	HTTP     *bool  `hcl:"http,optional"`      // encrypt the faces; default false
-	RPC      *bool  `hcl:"rpc,optional"`       // encrypt links between nodes and the server, mutually; default false
-	CAFile   string `hcl:"ca_file,optional"`   // authority that certificates must be of; path
-	CertFile string `hcl:"cert_file,optional"` // certificate of this agent; path
-	KeyFile  string `hcl:"key_file,optional"`  // its key; path
-	// ask clients of the faces for a certificate; default false
-	VerifyHTTPSClient *bool    `hcl:"verify_https_client,optional"`
-	Rest              hcl.Body `hcl:",remain" json:"-"`
-}
-
 // Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
 type Plugin struct {
 	Name   string        `hcl:"name,label"`

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -78,6 +79,11 @@ func (a *Agent) agentProblems(p *problems) {
 	for _, line := range a.Exposed() {
 		p.check(optional.Value(a.Insecure), line, "it is reached from outside of this machine; "+
 			"set what it lacks, or 127.0.0.1, or insecure = true (-insecure, DROVER_INSECURE=true) if something else protects it")
+	}
+	if t := a.TLS; t != nil {
+		if err := t.Restrict(&tls.Config{}); err != nil {
+			p.errs = append(p.errs, err)
+		}
 	}
 	if t := a.TLS; t != nil && (optional.Value(t.HTTP) || optional.Value(t.RPC)) {
 		p.check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")

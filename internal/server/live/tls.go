@@ -38,7 +38,10 @@ func load(cfg *config.TLS, kind string) (*tls.Config, error) {
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "tls.cert_file, tls.key_file: %w", err)
 	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	out := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if err := cfg.Restrict(out); err != nil {
+		return nil, err
+	}
 	if cfg.CAFile != "" {
 		pem, err := os.ReadFile(cfg.CAFile)
 		if err != nil {
