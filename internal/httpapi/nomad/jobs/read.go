@@ -3,6 +3,8 @@ package jobs
 import (
 	"iter"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -127,12 +129,18 @@ func newestDeployment(s answer.Snapshot, namespace, id string) (newest *drover.D
 	return newest
 }
 
-// jobVersions answers GET /v1/job/ID/versions, the newest first; diffs=true adds how each differs from the one before.
+// jobVersions answers GET /v1/job/ID/versions, the newest first; diffs=true adds how each differs from the one before, or
+// from that of diff_tag or diff_version.
 func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) error {
 	diffs, err := httpapi.BoolParam(r, "diffs", false)
 	if err != nil {
 		return err
 	}
+	base, err := baseOf(r)
+	if err != nil {
+		return err
+	}
+	var missing error
 	type versions struct {
 		Versions []*drover.Job
 		Diffs    []any
@@ -145,17 +153,60 @@ func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 		}
 		v := &versions{Versions: list}
 		var index uint64
-		for i, j := range list {
+		for _, j := range list {
 			index = max(index, j.ModifyIndex)
-			// The oldest version has nothing before it: Diffs is one shorter than Versions.
-			if diffs && f.DiffJobs != nil && i+1 < len(list) {
-				v.Diffs = append(v.Diffs, f.DiffJobs(list[i+1], j))
-			}
+		}
+		if diffs && f.DiffJobs != nil {
+			v.Diffs, missing = f.diffsOf(list, base)
 		}
 		v.Meta = f.MetaOf(index)
 		return v, index
 	}
+	if base != nil { // which may not be there: nobody waits for it
+		find(answer.Query{Namespace: answer.Namespace(r)}, f.State.Snapshot())
+		if missing != nil {
+			return missing
+		}
+	}
 	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job versions", find)
+}
+
+// baseOf is what tells the version that others are compared with; nil = each with the one before.
+func baseOf(r *http.Request) (func(*drover.Job) bool, error) {
+	q := r.URL.Query()
+	tag, version := q.Get("diff_tag"), q.Get("diff_version")
+	switch {
+	case tag != "" && version != "":
+		return nil, drover.Errorf(drover.Invalid, "diff_tag and diff_version cannot be given together")
+	case tag != "":
+		return func(j *drover.Job) bool { return j.VersionTag != nil && j.VersionTag.Name == tag }, nil
+	case version != "":
+		n, err := strconv.ParseUint(version, 10, 64)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "diff_version: must be the number of a version, got %q", version)
+		}
+		return func(j *drover.Job) bool { return j.Version == n }, nil
+	}
+	return nil, nil
+}
+
+// diffsOf compares versions, the newest first, with the one before each, of which the oldest has none, or all of them with
+// one. Errors: NotFound.
+func (f *face) diffsOf(list []*drover.Job, base func(*drover.Job) bool) (out []any, err error) {
+	if base == nil {
+		for i := range len(list) - 1 {
+			out = append(out, f.DiffJobs(list[i+1], list[i]))
+		}
+		return out, nil
+	}
+	i := slices.IndexFunc(list, base)
+	if i < 0 {
+		return nil, drover.Errorf(drover.NotFound, "the job has no version of that diff_tag or diff_version")
+	}
+	for _, j := range list {
+		out = append(out, f.DiffJobs(list[i], j))
+	}
+	return out, nil
 }
 
 // jobServices answers GET /v1/job/ID/services with the registrations of the job's allocations.
