@@ -72,7 +72,7 @@ func notReached(ctx context.Context, x *Execution, err error) error {
 
 // kept reads what the runner keeps of an ended execution. Errors: those of the runner and of the node.
 func (s *Service) kept(ctx context.Context, x *Execution) (got journal, err error) {
-	node, err := s.deps.Runners.Reach(x.runner.AllocID)
+	node, err := s.deps.Keeping.Reach(x.runner.AllocID)
 	if err != nil {
 		return got, err
 	}
