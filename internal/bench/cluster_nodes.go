@@ -146,7 +146,7 @@ func (m *planes) reportRoles(what string, spent roles, n int) {
 }
 
 // profileSeconds is how long a profile of the servers is.
-const profileSeconds = 10
+func (m *planes) profileSeconds() int { return 10 + m.nodeCount/500 }
 
 // profile begins profiles of what follows, if they are wanted; the function that it returns waits for them.
 func (m *planes) profile(ctx context.Context, p *cluster.Plane, nodes *cluster.Nodes, name string) (wait func() error, err error) {
@@ -156,7 +156,7 @@ func (m *planes) profile(ctx context.Context, p *cluster.Plane, nodes *cluster.N
 	if err := nodes.Profile(m.profiles, name); err != nil {
 		return nil, err
 	}
-	servers := p.Profile(ctx, m.profiles, name, profileSeconds)
+	servers := p.Profile(ctx, m.profiles, name, m.profileSeconds())
 	return func() error { return errors.Join(nodes.Profiled(), servers()) }, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // %). A large one grows by less, so that a server with a million allocations stays within 4 GiB.
 const (
 	gcLeast = 32 << 20 // bytes that it may grow at least
-	gcSmall = 200      // below 128 MiB: more of it would be fresh pages, of which each has its price, too
+	gcSmall = 200      // below 512 MiB
 	gcUsual = 100
 	gcLarge = 50 // from 1 GiB on
 )
@@ -52,7 +52,7 @@ func percentFor(live uint64) int {
 	switch {
 	case live >= 1<<30:
 		return gcLarge
-	case live >= 128<<20:
+	case live >= 512<<20:
 		return gcUsual
 	}
 	return max(gcSmall, int(100*gcLeast/max(live, 1<<20)))

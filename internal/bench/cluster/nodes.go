@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -100,6 +101,7 @@ func (n *Nodes) start(ctx context.Context, p *Plane, count int) error {
 		if err != nil {
 			return err
 		}
+		c.Env = append(os.Environ(), "GOGC=200") // what all of them keep is not collected as often as for one of them
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := c.Start(); err != nil {
 			return err

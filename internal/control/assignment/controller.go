@@ -47,6 +47,7 @@ type Deps struct {
 type Controller struct {
 	deps   Deps
 	pushes pushes
+	looks  looks
 }
 
 var _ exchange.Controller = (*Controller)(nil)

@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -52,24 +53,77 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, seen exchange.Seen
 
 // news waits for a change, for that long at most. Errors: Unavailable as soon as this server would not hear of one; Canceled.
 func (c *Controller) news(ctx context.Context, nodeID string, left time.Duration, changed <-chan struct{}) error {
-	for ends := c.deps.Clock.Now().Add(left); left > 0; left = ends.Sub(c.deps.Clock.Now()) {
-		wait := left
-		if c.deps.Several {
-			if err := c.deps.Touch(); err != nil {
-				return err
-			}
-			wait = min(left, touchEvery)
+	signals := []<-chan struct{}{changed}
+	var cut <-chan struct{} // never, where there is no other server
+	if c.deps.Several {
+		if err := c.deps.Touch(); err != nil {
+			return err
 		}
-		if !clock.Await(ctx, c.deps.Clock, wait, changed) {
-			return drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
-		}
+		cut = c.looks.join(ctx, c)
+		defer c.looks.leave()
+		signals = append(signals, cut)
+	}
+	if !clock.Await(ctx, c.deps.Clock, left, signals...) {
+		return drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
+	}
+	select {
+	case <-cut:
+		return c.deps.Touch()
+	default:
+		return nil
+	}
+}
+
+// looks looks for all who wait for news whether this server would hear of some: thousands of nodes wait at once.
+type looks struct {
+	mu      sync.Mutex    // guards what follows
+	waiting int           // who waits
+	cut     chan struct{} // closed when this server is cut off; nil while nobody looks
+	over    chan struct{} // closed when nobody waits any more
+}
+
+// join returns a channel that is closed when this server is cut off from the leader. Leave it.
+func (l *looks) join(ctx context.Context, c *Controller) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting++
+	if l.cut == nil {
+		cut, over := make(chan struct{}), make(chan struct{})
+		l.cut, l.over = cut, over
+		clock.Go(c.deps.Clock, func() { l.run(ctx, c, cut, over) }) // ends when nobody waits, or when this server is cut off
+	}
+	return l.cut
+}
+
+func (l *looks) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting--; l.waiting == 0 && l.cut != nil {
+		close(l.over)
+		l.cut, l.over = nil, nil
+	}
+}
+
+// run looks from time to time until nobody waits, or this server is cut off.
+func (l *looks) run(ctx context.Context, c *Controller, cut, over chan struct{}) {
+	all := context.WithoutCancel(ctx) // of who came first: others wait, too
+	for {
+		clock.Await(all, c.deps.Clock, touchEvery, over)
 		select {
-		case <-changed:
-			return nil
+		case <-over:
+			return
 		default:
 		}
+		if c.deps.Touch() != nil {
+			l.mu.Lock()
+			if l.cut == cut {
+				l.cut, l.over = nil, nil
+			}
+			l.mu.Unlock()
+			close(cut)
+			return
+		}
 	}
-	return nil
 }
 
 // caughtUp waits until the state is not older than what a node has seen. Errors: Unavailable if that takes too long; Canceled.

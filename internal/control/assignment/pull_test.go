@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,38 @@ func TestAServerThatIsCutOffHoldsNoQuestion(t *testing.T) {
 		cut = time.Now().Add(time.Hour)
 		_, err = follower.Pull(canceled, "n1", seen, time.Hour)
 		require.Equal(t, drover.Canceled, drover.CodeOf(err))
+	})
+}
+
+// However many nodes wait, one looks whether the server would hear of news; when nobody waits, nobody looks.
+func TestOneLooksForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		_, _, err := b.log.Propose(t.Context(), &command.InitCluster{ID: "c", Epoch: cluster.NextEpoch("")})
+		require.NoError(t, err)
+		var looked atomic.Int32
+		follower := b.one(false, func() error { looked.Add(1); return nil })
+		a, err := follower.Pull(t.Context(), "n1", exchange.Seen{}, time.Hour)
+		require.NoError(t, err)
+		const nodes = 100
+		ended := make(chan error, nodes)
+		looked.Store(0)
+		for range nodes {
+			go func() { // ends after the minute
+				_, err := follower.Pull(t.Context(), "n1", exchange.Seen{Index: a.Index, State: a.State, Age: a.Age}, time.Minute)
+				ended <- err
+			}()
+		}
+		for range nodes {
+			require.NoError(t, <-ended)
+		}
+		require.LessOrEqual(t, int(looked.Load()), 2*nodes+int(time.Minute/touchEvery), "each once or twice, and one from time to time")
+		time.Sleep(touchEvery) // of the bubble
+		synctest.Wait()
+		looked.Store(0)
+		time.Sleep(time.Minute) // of the bubble
+		require.Zero(t, looked.Load())
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 
@@ -159,13 +161,19 @@ func DecodeSharing(data []byte, in *Interner) (c Command, err error) {
 	return c, nil
 }
 
+// scratch is room to encode into, which is used again: an entry has up to some megabytes, and room that grows with it is twice as much.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
 // Marshal appends v in the log's dialect of msgpack to dst. The snapshot uses it too.
 func Marshal(dst []byte, v any) (out []byte, err error) {
-	buf := bytes.NewBuffer(dst)
+	room := scratch.Get().(*[]byte) // it has no others
+	defer scratch.Put(room)
+	buf := bytes.NewBuffer((*room)[:0])
 	if err := codec.NewEncoder(buf, handle).Encode(v); err != nil {
 		return nil, err
 	}
-	return buf.Bytes(), nil
+	*room = buf.Bytes()
+	return append(slices.Grow(dst, buf.Len()), buf.Bytes()...), nil
 }
 
 // Unmarshal decodes into v what Marshal made; data must hold exactly one value.

@@ -32,10 +32,13 @@ func packPlans(c *ApplyPlans) (*wirePlans, error) {
 	return w, nil
 }
 
+// usualRecord is what an allocation that is placed usually takes, in bytes.
+const usualRecord = 256
+
 func packPlan(c PlanCommit) (wirePlan, error) {
 	w := wirePlan{Refs: make([]wireRef, len(c.Placed)), Placed: make([][]byte, len(c.Placed))}
 	resources, metrics := map[*drover.AllocatedResources]int{}, map[*drover.AllocationMetric]int{}
-	var buf []byte
+	buf := make([]byte, 0, len(c.Placed)*usualRecord)
 	for i, a := range c.Placed {
 		w.Refs[i] = wireRef{number(resources, &w.Resources, a.AllocatedResources), number(metrics, &w.Metrics, a.Metrics)}
 		at := len(buf)

@@ -44,6 +44,7 @@ type Servers interface {
 	Clustered() bool
 	Self() servers.Server
 	Leader() (servers.Server, bool)
+	Leads() bool // this server, as far as it knows
 	List() []servers.Server
 	Changed() <-chan struct{}
 	Client() *peercall.Client
@@ -104,7 +105,7 @@ type proof struct {
 // New returns the front of this server. In a cluster its mux answers the others' from then on.
 func New(deps Deps) *Front {
 	f := &Front{deps: deps, proven: map[string]proof{}, through: map[string]*link.Piped{}}
-	f.current = &gather[struct{}, struct{}]{clock: deps.Clock, send: f.catchUp, most: 2}
+	f.current = &gather[struct{}, struct{}]{clock: deps.Clock, send: f.catchUp, most: 1}
 	f.beats = &gather[string, exchange.Registration]{clock: deps.Clock, send: f.sendBeats, most: 1}
 	f.pushes = &gather[push, struct{}]{clock: deps.Clock, send: f.sendPushes, most: 8}
 	if deps.Servers.Clustered() {
@@ -179,8 +180,7 @@ func (f *Front) direct() bool {
 	if !f.deps.Servers.Clustered() {
 		return true
 	}
-	leader, ok := f.deps.Servers.Leader()
-	return ok && leader.ID == f.deps.Servers.Self().ID
+	return f.deps.Servers.Leads()
 }
 
 // Authenticate implements link.Authenticator.

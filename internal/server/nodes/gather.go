@@ -63,7 +63,7 @@ func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 		go g.fly(context.WithoutCancel(ctx)) // ends when nobody waits; send has a time limit
 	}
 	g.mu.Unlock()
-	if !clock.Await(ctx, g.clock, clock.Forever, q.done) {
+	if !clock.Await(ctx, g.clock, clock.Forever, q.done) || ctx.Err() != nil { // whichever was seen first
 		var none Out
 		return none, drover.Errorf(drover.Canceled, "asking the leader: %w", context.Cause(ctx))
 	}

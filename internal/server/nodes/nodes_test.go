@@ -78,7 +78,7 @@ func (o *one) Mux() *peercall.Mux          { return o.mux }
 func (o *one) Ready(context.Context) error { return nil }
 func (o *one) LastContact() time.Duration  { return time.Second }
 func (o *one) Holds(id string) bool        { o.mu.Lock(); defer o.mu.Unlock(); return o.holds == id }
-func (o *one) leads() bool                 { return o.town.leader.Load() == o }
+func (o *one) Leads() bool                 { return o.town.leader.Load() == o }
 func (t *town) leads(o *one)               { t.leader.Store(o); t.changed.Send() }
 
 // gate decides on the state of the server.
@@ -101,14 +101,14 @@ func (g gate) Authenticate(nodeID, secret string) error {
 type deciding struct{ *one }
 
 func (d deciding) Register(context.Context, *drover.Node) (exchange.Registration, error) {
-	if !d.leads() {
+	if !d.Leads() {
 		return exchange.Registration{}, drover.Errorf(drover.NotLeader, "this server does not lead")
 	}
 	return exchange.Registration{TTL: time.Minute, Index: 7, Age: "a"}, nil
 }
 
 func (d deciding) Heartbeat(_ context.Context, nodeID string) (exchange.Registration, error) {
-	if !d.leads() {
+	if !d.Leads() {
 		return exchange.Registration{}, drover.Errorf(drover.NotLeader, "this server does not lead")
 	}
 	if nodeID == "stranger" {
@@ -125,7 +125,7 @@ func (d deciding) Pull(context.Context, string, exchange.Seen, time.Duration) (e
 }
 
 func (d deciding) Push(_ context.Context, nodeID string, updates []exchange.AllocUpdate) error {
-	if !d.leads() {
+	if !d.Leads() {
 		return drover.Errorf(drover.NotLeader, "this server does not lead")
 	}
 	d.mu.Lock()
