@@ -2,7 +2,6 @@ package link
 
 import (
 	"reflect"
-	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
@@ -35,30 +34,36 @@ func (msgpack) Name() string { return "msgpack" }
 
 // encoders and decoders are used again: they are larger than what most messages have to say.
 var (
-	encoders = sync.Pool{New: func() any { return codec.NewEncoderBytes(new([]byte), handle) }}
+	encoders = sync.Pool{New: func() any { return &encoder{codec.NewEncoderBytes(new([]byte), handle), nil} }}
 	decoders = sync.Pool{New: func() any { return codec.NewDecoderBytes(nil, handle) }}
 )
 
 // Marshal encodes v.
 func (m msgpack) Marshal(v any) ([]byte, error) { return m.MarshalAppend(nil, v) }
 
-// MarshalAppend encodes v behind dst. Connect gives it buffers that were used before, which have mostly grown large enough.
+// MarshalAppend encodes v behind dst.
 func (m msgpack) MarshalAppend(dst []byte, v any) ([]byte, error) {
-	dst = slices.Grow(dst, leastRoom)
-	out := dst[len(dst):]
-	e := encoders.Get().(*codec.Encoder) // it has no others
+	e := encoders.Get().(*encoder) // it has no others
+	defer encoders.Put(e)
+	out := e.room[:0]
 	e.ResetBytes(&out)
 	err := e.Encode(v)
 	e.ResetBytes(&[]byte{}) // nil would be given a buffer
-	encoders.Put(e)
-	if len(out) <= cap(dst)-len(dst) { // it was written where it belongs
-		return dst[:len(dst)+len(out)], err
+	dst = append(dst, out...)
+	if cap(out) <= mostRoom {
+		e.room = out
 	}
-	return append(dst, out...), err
+	return dst, err
 }
 
-// leastRoom is what small messages fit into.
-const leastRoom = 512
+// encoder has room of its own, which has mostly grown large enough: what grows with a message is copied several times.
+type encoder struct {
+	*codec.Encoder
+	room []byte
+}
+
+// mostRoom is how much room an encoder keeps.
+const mostRoom = 1 << 20
 
 // Unmarshal decodes into v, which keeps nothing of the bytes.
 func (m msgpack) Unmarshal(data []byte, v any) error {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -95,7 +96,7 @@ func (c *Client) call(ctx context.Context, address, procedure string, in any) ([
 		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	answer, err := readAll(io.LimitReader(resp.Body, MaxBody+1), resp.ContentLength)
 	switch {
 	case err != nil:
 		return nil, failed(ctx, address, err)
@@ -131,10 +132,26 @@ func newHandle() *codec.MsgpackHandle {
 	return h
 }
 
+// readAll reads a body whose length is mostly known.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	if length <= 0 || length > MaxBody {
+		return io.ReadAll(r)
+	}
+	data := make([]byte, length)
+	_, err := io.ReadFull(r, data)
+	return data, err
+}
+
+// rooms are what values are encoded into, as far as they were used before: some have megabytes.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
 func marshal(v any) ([]byte, error) {
-	var out []byte
+	room := rooms.Get().(*[]byte) // it has no others
+	defer rooms.Put(room)
+	out := (*room)[:0]
 	err := codec.NewEncoderBytes(&out, handle).Encode(v)
-	return out, err
+	*room = out
+	return bytes.Clone(out), err
 }
 
 func unmarshal(data []byte, v any) (err error) {

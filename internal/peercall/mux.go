@@ -96,7 +96,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, drover.Errorf(drover.NotImplemented, "this server knows no procedure %q", procedure))
 		return
 	}
-	in, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	in, err := readAll(http.MaxBytesReader(w, r.Body, MaxBody), r.ContentLength)
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
