@@ -57,11 +57,11 @@ func (d *Dialed) watch(ctx context.Context) {
 		if s == nil || moved.Err() != nil || !doubted && s.line.heard.Load() != heard {
 			continue
 		}
-		within := pingWithin
-		if doubted {
+		within := longer(pingWithin, silent)
+		if doubted { // it is not this node alone that is not answered
 			within = doubtWithin
 		}
-		if err := s.line.ping(ctx, longer(within, silent)); err != nil {
+		if err := s.line.ping(ctx, within); err != nil {
 			silent, since = silent+1, d.cfg.Clock.Now()
 			d.leave(s, err)
 		}
