@@ -14,9 +14,10 @@ import (
 type ACL struct {
 	Enabled *bool `hcl:"enabled,optional"` // ask every caller for a token, and do what its policies allow; default false
 	// how long an agent without server goes on with what a server told it of a token; duration; default 30s
-	TokenTTL  string `hcl:"token_ttl,optional"`
-	PolicyTTL string `hcl:"policy_ttl,optional"` // the same for a token's policies, so that the shortest of the three counts; duration; default 30s
-	RoleTTL   string `hcl:"role_ttl,optional"`   // the same for a token's roles; duration; default 30s
+	TokenTTL string `hcl:"token_ttl,optional"`
+	// the same for a token's policies, so that the shortest of the three counts; duration; default 30s
+	PolicyTTL string `hcl:"policy_ttl,optional"`
+	RoleTTL   string `hcl:"role_ttl,optional"` // the same for a token's roles; duration; default 30s
 	// shortest life that a token with an end may be given; duration; default 1m
 	TokenMinTTL string `hcl:"token_min_expiration_ttl,optional"`
 	// longest life that a token with an end may be given; duration; default 24h
@@ -61,7 +62,9 @@ func (a *Agent) shownACL() map[string]any {
 // accessProblems are those of access control.
 func (a *Agent) accessProblems(p *problems) {
 	ttls := a.TokenTTLs()
-	p.check(ttls.Min <= ttls.Max, "acl.token_min_expiration_ttl", "must not be above token_max_expiration_ttl, got %s and %s", ttls.Min, ttls.Max)
-	p.check(!a.AccessControl() || a.Authority() == "", "acl.enabled", "policies, roles and tokens of region %q are not copied to this one yet: "+
-		"leave server.authoritative_region out, or use api_token", a.Server.AuthoritativeRegion)
+	p.check(ttls.Min <= ttls.Max, "acl.token_min_expiration_ttl",
+		"must not be above token_max_expiration_ttl, got %s and %s", ttls.Min, ttls.Max)
+	p.check(!a.AccessControl() || a.Authority() == "", "acl.enabled",
+		"policies, roles and tokens of region %q are not copied to this one yet: leave server.authoritative_region out, or use api_token",
+		a.Server.AuthoritativeRegion)
 }

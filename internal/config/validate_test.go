@@ -60,7 +60,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"Consul":             {&Agent{Consul: &Foreign{Enabled: new(true)}}, "consul.enabled: "},
 		"access control":     {&Agent{ACL: &ACL{Enabled: new(true)}}, ""},
 		"another region's access": {
-			&Agent{ACL: &ACL{Enabled: new(true)}, Server: &Server{AuthoritativeRegion: "far"}}, `acl.enabled: policies, roles and tokens of region "far"`,
+			&Agent{ACL: &ACL{Enabled: new(true)}, Server: &Server{AuthoritativeRegion: "far"}},
+			`acl.enabled: policies, roles and tokens of region "far"`,
 		},
 		"lives of tokens":     {&Agent{ACL: &ACL{TokenMinTTL: "2h", TokenMaxTTL: "1h"}}, "acl.token_min_expiration_ttl: must not be above"},
 		"a life that is none": {&Agent{ACL: &ACL{TokenMaxTTL: "1 day"}}, "acl.token_max_expiration_ttl: "},

@@ -41,9 +41,9 @@ func bootstrapCommand(app *term.App) *cobra.Command {
 		return putToken(ctx, app, c, o, "/v1/acl/bootstrap", request)
 	}
 	c := term.NomadCommand(app, "bootstrap [FILE|-]", "Make the first management token", 0, 1, run)
-	term.Describe(c, `Makes the first token, which may do everything; it works once. The file has the secret that it is to have, a UUID; without one
-the secret is random. To bootstrap again, write the reset index that the refusal names into acl-bootstrap-reset in the folder of the
-leading server's log.`, `drover acl bootstrap
+	term.Describe(c, `Makes the first token, which may do everything; it works once. The file has the secret that it is to have, a UUID;
+without one the secret is random. To bootstrap again, write the reset index that the refusal names into acl-bootstrap-reset in the folder
+of the leading server's log.`, `drover acl bootstrap
 drover acl bootstrap -t '{{.SecretID}}'`)
 	o.Bind(c.Flags())
 	return c

@@ -33,7 +33,8 @@ func policyApplyCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.NomadCommand(app, "apply NAME FILE|-", "Make or change a policy", 2, 2, run)
-	term.Describe(c, `The file has the rules, HCL or JSON. With -job the policy is that of the job's workloads, and no token needs to name it.`, `
+	term.Describe(c, `
+The file has the rules, HCL or JSON. With -job the policy is that of the job's workloads, and no token needs to name it.`, `
 drover acl policy apply -description 'may look' look look.policy.hcl
 echo 'namespace "dev" { policy = "write" }' | drover acl policy apply dev -`)
 	fl := c.Flags()

@@ -119,7 +119,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 
 // disabled is the answer where access control is off, in Nomad's words.
 func disabled(http.ResponseWriter, *http.Request) error {
-	err := errors.New("ACL support disabled") //nolint:staticcheck // Nomad's words
+	err := errors.New("ACL support disabled")
 	return &httpapi.StatusError{Status: http.StatusBadRequest, Err: err}
 }
 
