@@ -36,7 +36,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"the highest port":        {&Agent{Ports: &Ports{HTTP: 65535}}, ""},
 		"an unknown level":        {&Agent{LogLevel: "loud"}, `log_level: must be trace, debug, info, warn or error, got "loud"`},
 		"a count below 0":         {&Agent{Server: &Server{JobMaxCount: new(-1)}}, "server.job_max_count: must not be negative, got -1"},
-		"no group of routes":      {&Agent{OpenRoutes: []string{"metrics", "jobs"}}, `open_routes: "jobs" is no group of routes: there are health,`},
+		"no group of routes":      {&Agent{OpenRoutes: []string{"metrics", "jobs"}}, `open_routes: "jobs" is no group of routes: there`},
 		"all groups of routes":    {&Agent{OpenRoutes: acl.OpenGroups()}, ""},
 		"a provider that is none": {&Agent{Server: &Server{DefaultServiceProvider: "etcd"}}, "server.default_service_provider: must be nomad"},
 		"a size that is none":     {&Agent{Server: &Server{JobMaxSource: "big"}}, "server.job_max_source_size: "},

@@ -82,9 +82,9 @@ func (r route) target() string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/v1/"), "/")
 	id := map[string]string{
 		"job": "marked", "allocation": allocID, "client": allocID, "evaluation": evalID, "deployment": deplID, "node": nodeID,
-		"scaling": "team/marked/g",
+		"scaling": "team/marked/g", "service": "s1",
 	}[first]
-	name := map[string]string{"namespace": "team", "node": "gpu", "agent": "heap", "job": "good"}[first]
+	name := map[string]string{"namespace": "team", "node": "gpu", "agent": "heap", "job": "good", "service": "web"}[first]
 	path := strings.NewReplacer("{id}", id, "{id...}", id, "{name}", name, "{runner}", "r1", "{environment}", "7", "{execution}", "x1",
 		"{pool}", "p", "{instance}", "i", "{word}", "hold").Replace(r.path)
 	if strings.HasSuffix(path, "/") {

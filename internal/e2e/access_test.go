@@ -12,12 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAccessControlOfSeveralServers: tokens are made and deleted through any agent, and hold at all of them at once, also at one
-// without server, and after the leader's death. A state that is restored has the tokens that it had.
-func TestAccessControlOfSeveralServers(t *testing.T) {
-	t.Parallel()
-	const access = "acl {\n  enabled   = true\n  token_ttl = \"1s\"\n}\n"
-	r := startServers(t, 3, access)
+// startServersAndNode starts three servers and an agent without server that knows them all.
+func startServersAndNode(t *testing.T, extra string) (*region, *agent) {
+	r := startServers(t, 3, extra)
 	var dialled []string
 	for _, a := range r.list {
 		m := rpcOn.FindStringSubmatch(a.Output())
@@ -25,7 +22,16 @@ func TestAccessControlOfSeveralServers(t *testing.T) {
 		dialled = append(dialled, strconv.Quote(m[1]))
 	}
 	servers := clientBlock("servers = [" + strings.Join(dialled, ", ") + "]")
-	node := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), access+servers)...)...)
+	node := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), extra+servers)...)...)
+	return r, node
+}
+
+// TestAccessControlOfSeveralServers: tokens are made and deleted through any agent, and hold at all of them at once, also at one
+// without server, and after the leader's death. A state that is restored has the tokens that it had.
+func TestAccessControlOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	const access = "acl {\n  enabled   = true\n  token_ttl = \"1s\"\n}\n"
+	r, node := startServersAndNode(t, access)
 	var root *api.ACLToken
 	eventually(t, "a bootstrap", func() (bool, string) { // once there is a leader, and all know version 3
 		var err error
@@ -59,17 +65,7 @@ func TestAccessControlOfSeveralServers(t *testing.T) {
 		return c
 	}
 	for _, a := range all {
-		c := as(a, looks)
-		_, _, err := c.Jobs().List(nil)
-		require.NoError(t, err, "at once, and everywhere")
-		_, _, err = c.Nodes().List(nil)
-		require.ErrorContains(t, err, "403 (Permission denied)")
-		_, _, err = c.Jobs().Register(serversJob("no"), nil)
-		require.ErrorContains(t, err, "403 (Permission denied)")
-		_, err = c.Agent().Self()
-		require.ErrorContains(t, err, "403 (Permission denied)", "which each server decides by its own state")
-		_, _, err = c.ACLTokens().Create(&api.ACLToken{Type: "management"}, nil)
-		require.ErrorContains(t, err, "403 (Permission denied)")
+		onlyLooks(t, as(a, looks))
 	}
 
 	saved, err := follower.nomad().Operator().Snapshot(nil)
@@ -107,4 +103,18 @@ func TestAccessControlOfSeveralServers(t *testing.T) {
 	_, err = node.nomad().ACLTokens().Delete(looks.AccessorID, nil)
 	require.NoError(t, err)
 	refused(looks, left...)
+}
+
+// onlyLooks tries that the holder of a token may read jobs and nothing else.
+func onlyLooks(t *testing.T, c *api.Client) {
+	_, _, err := c.Jobs().List(nil)
+	require.NoError(t, err, "at once, and everywhere")
+	_, _, err = c.Nodes().List(nil)
+	require.ErrorContains(t, err, "403 (Permission denied)")
+	_, _, err = c.Jobs().Register(serversJob("no"), nil)
+	require.ErrorContains(t, err, "403 (Permission denied)")
+	_, err = c.Agent().Self()
+	require.ErrorContains(t, err, "403 (Permission denied)", "which each server decides by its own state")
+	_, _, err = c.ACLTokens().Create(&api.ACLToken{Type: "management"}, nil)
+	require.ErrorContains(t, err, "403 (Permission denied)")
 }

@@ -96,7 +96,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
-		MaxCount: cfg.JobMaxCount,
+		MaxCount:        cfg.JobMaxCount,
 		ServiceProvider: cfg.DefaultServiceProvider,
 	})
 	a.openAccess(ctx, c)

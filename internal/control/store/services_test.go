@@ -10,11 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
-// Registrations follow from their allocations: they come and go with them, wake who watches them, and are the same after a
-// restore.
-func TestRegistrationsFollowFromAllocations(t *testing.T) {
-	t.Parallel()
-	s := New()
+// served is a job with a service, the node that it runs on, and its allocation, which does not run yet.
+func served() (*drover.Job, *drover.Node, *drover.Allocation) {
 	job := &drover.Job{ID: "j", Namespace: "team", TaskGroups: []*drover.TaskGroup{{
 		Name: "g", Services: []*drover.Service{{Name: "web", PortLabel: "8080", Tags: []string{"${meta.rack}"}}},
 		Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
@@ -28,6 +25,15 @@ func TestRegistrationsFollowFromAllocations(t *testing.T) {
 		ID: "a1", Namespace: "team", JobID: "j", Job: job, TaskGroup: "g", NodeID: "n1", DesiredStatus: drover.AllocDesiredRun,
 		ClientStatus: drover.AllocClientPending,
 	}
+	return job, node, alloc
+}
+
+// Registrations follow from their allocations: they come and go with them, wake who watches them, and are the same after a
+// restore.
+func TestRegistrationsFollowFromAllocations(t *testing.T) {
+	t.Parallel()
+	s := New()
+	job, node, alloc := served()
 	index := uint64(10)
 	change := func(f func(*Txn)) *Txn {
 		tx := s.Begin(index)

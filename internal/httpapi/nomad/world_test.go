@@ -92,7 +92,9 @@ func newWorldOf(t *testing.T, resolver httpapi.Resolver, change ...func(*nomad.C
 		f(&w.cfg)
 	}
 	w.seed()
-	w.handler = httpapi.Handler(httpapi.Config{Logger: w.cfg.Logger, Clock: clock.Wall{}, Resolver: resolver, StreamCheck: 10 * time.Millisecond}, nomad.New(w.cfg))
+	w.handler = httpapi.Handler(httpapi.Config{
+		Logger: w.cfg.Logger, Clock: clock.Wall{}, Resolver: resolver, StreamCheck: 10 * time.Millisecond,
+	}, nomad.New(w.cfg))
 	var serving sync.WaitGroup // also those that hijacked their connection, which the server does not wait for
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		serving.Add(1)

@@ -8,10 +8,10 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
-	"github.com/drover-project/drover/internal/policy"
-	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/httpapi/nomad/services"
+	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/registration"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 )
 

@@ -52,7 +52,7 @@ func (f *face) list(w http.ResponseWriter, r *http.Request) error {
 			return slices.Values(byNamespace(s, q))
 		},
 		ID:   func(n *inNamespace) string { return n.Namespace },
-		Sees:  answer.In(policy.ReadJob, func(n *inNamespace) string { return n.Namespace }),
+		Sees: answer.In(policy.ReadJob, func(n *inNamespace) string { return n.Namespace }),
 		View: func(n *inNamespace, _ answer.Snapshot) *inNamespace { return n },
 	}.Serve(f.Cluster, w, r)
 }
@@ -137,8 +137,9 @@ func List(
 // remove answers DELETE /v1/service/NAME/ID. A registration is there while its allocation serves it, and cannot outlive
 // it: there is nothing to remove.
 func (f *face) remove(_ http.ResponseWriter, r *http.Request) error {
+	caller := httpapi.CallerOf(r.Context())
 	for s := range f.State.Snapshot().Registrations(answer.Namespace(r), r.PathValue("name")) {
-		if s.ID == r.PathValue("id") {
+		if s.ID == r.PathValue("id") && caller.Namespace(s.Namespace, policy.DeleteServiceRegistration) {
 			return drover.Errorf(drover.Conflict, "service registration %s is that of allocation %s, which serves it: stop the allocation",
 				s.ID, s.AllocID)
 		}
