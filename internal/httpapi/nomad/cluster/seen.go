@@ -11,7 +11,8 @@ import (
 // topics are those of the event stream whose events others than management may see.
 var topics = []string{
 	drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicService,
-	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicInstance, drover.TopicFleetPool,
+	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool,
+	drover.TopicInstance, drover.TopicFleetPool,
 }
 
 // seesEvent reports whether the caller may see events of a topic about what has the key in the namespace.
