@@ -12,10 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
@@ -63,9 +60,6 @@ func RunNodes(ctx context.Context, c clock.Clock, servers []string, first, count
 // have some thousand files open.
 const perProcess = 2500
 
-// niceness has servers go first: nodes have processors of their own elsewhere. What they cost is counted all the same.
-const niceness = 10
-
 // Nodes are processes that simulate nodes.
 type Nodes struct {
 	Processes []*exec.Cmd
@@ -102,11 +96,11 @@ func (n *Nodes) start(ctx context.Context, p *Plane, count int) error {
 			return err
 		}
 		c.Env = append(os.Environ(), "GOGC=200") // what all of them keep is not collected as often as for one of them
-		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		inGroup(c)
 		if err := c.Start(); err != nil {
 			return err
 		}
-		_ = unix.Setpriority(unix.PRIO_PGRP, c.Process.Pid, niceness) // it only matters where processors are few
+		giveWay(c)
 		n.Processes, n.inputs, n.told = append(n.Processes, c), append(n.inputs, in), append(n.told, bufio.NewReader(told))
 	}
 	return nil
