@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -23,7 +24,11 @@ var metricName = regexp.MustCompile(`\b(?:drover|nomad|process|go)_[a-zA-Z0-9_]+
 // metric that the files for Prometheus and Grafana name.
 func TestAlertsAndDashboardNameMetricsThatAreExported(t *testing.T) {
 	t.Parallel()
-	a := start(t, append([]string{"-client", "-serf-port", freePort(t)}, fleetAgent(t, "min = 1\nbudget {\n per_day = 20\n}")...)...)
+	data := filepath.Join(t.TempDir(), "data")
+	t.Cleanup(func() { endMachines(t, data) })
+	fleet := strings.Replace(fleetBlock("min = 1\nbudget {\n per_day = 20\n}"), `type = "loopback"`,
+		fmt.Sprintf("type = \"loopback\"\n    dir  = %q", filepath.Join(data, "fleet", "local")), 1) // which several servers must share
+	a := start(t, append([]string{"-client", "-serf-port", freePort(t), "-server", "-rpc-port", freePort(t)}, config(t, data, fleet)...)...)
 	_, _, err := a.nomad().Jobs().Register(rawJob("metrics", "service", "/bin/sleep", "1000"), nil)
 	require.NoError(t, err)
 	named := namedMetrics(t)

@@ -62,6 +62,10 @@ func (a *Agent) collectOnce() {
 	now := a.clock.Now()
 	corpses := a.corpses()
 	full := len(corpses) > 0 && a.diskFull()
+	if full && now.Sub(corpses[0].endedAt) >= gc.MinAge {
+		a.log.Warn("the data folder's disk is full: removing ended allocations, with their logs, until it is not",
+			"limit_percent", gc.DiskPercent, "see", "client.gc_disk_usage_threshold and gc_inode_usage_threshold")
+	}
 	for i, c := range corpses {
 		age := now.Sub(c.endedAt)
 		over := len(corpses)-i > gc.MaxAllocs
