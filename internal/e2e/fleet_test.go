@@ -129,9 +129,15 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 	nodes, _, err := c.Nodes().List(nil)
 	require.NoError(t, err)
 	require.Empty(t, nodes)
-	ran := filepath.Join(t.TempDir(), "ran")
-	_, _, err = c.Jobs().Register(fleetJob("work", 3, "echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
+	ran, seen := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "seen")
+	_, _, err = c.Jobs().Register(fleetJob("work", 3, "until [ -e "+seen+" ]; do sleep 0.05; done; echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
 	require.NoError(t, err)
+	// Costs go to who has the machine when the fleet looks: the job stays until it has looked.
+	eventually(t, "a machine that the job uses", func() (bool, string) {
+		list := a.machines()
+		return slices.ContainsFunc(list, func(i fleet.Instance) bool { return i.Used.CPU > 0 }), fmt.Sprintf("%+v", list)
+	})
+	require.NoError(t, os.WriteFile(seen, nil, 0o600))
 	a.putEnvironment("10", 2)
 	eventually(t, "the job's end", func() (bool, string) { got := lines(t, ran); return len(got) == 3, fmt.Sprint(got) })
 	require.Equal(t, []string{"0", "1", "2"}, lines(t, ran))

@@ -16,7 +16,8 @@ type Use struct {
 	Used drover.Capacity
 }
 
-// Meter integrates the use of one machine. The zero value is a machine that nothing used yet.
+// Meter integrates the use of one machine by samples: what it is told holds until it is told again, so that work that
+// begins and ends between two is charged to none. The zero value is a machine that nothing used yet.
 type Meter struct {
 	at     time.Time
 	shares map[drover.NamespacedID]float64 // of the machine, now
