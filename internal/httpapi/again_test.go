@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/replay"
 )
 
 // movedRelay says that all is answered here, until it answers itself: how often it was asked, and what body it got.
@@ -63,7 +64,7 @@ func TestWhatMovedMeanwhileIsAskedForElsewhere(t *testing.T) {
 		begin := time.Now()
 		require.Equal(t, http.StatusServiceUnavailable, try(&movedRelay{here: 1000}, Execution(key), "text", 1000))
 		require.InDelta(t, movesFor, time.Since(begin), float64(movesEvery))
-		long := strings.Repeat("x", keepBody+1)
+		long := strings.Repeat("x", replay.Most+1)
 		require.Equal(t, http.StatusServiceUnavailable, try(&movedRelay{here: 1}, Runner(key), long, 1), "it cannot be read again")
 		require.Equal(t, []string{long}, seen)
 		require.Equal(t, http.StatusServiceUnavailable, try(&movedRelay{here: 1}, Leader, "text", 1), "what does not move is not asked for again")

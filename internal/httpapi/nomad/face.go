@@ -71,6 +71,8 @@ type Intake interface {
 type Agent interface {
 	agent.Process
 	agent.Servers
+	agent.Operator
+	agent.Keyring
 }
 
 // Face serves the dialect. Each group of its routes is a package of its own.

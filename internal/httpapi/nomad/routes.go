@@ -30,7 +30,9 @@ func (f *Face) Routes() []httpapi.Route {
 		services.Routes(c),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
 		acl.Routes(c, f.ACL),
-		agent.Routes(c, agent.Config{Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Pprof: f.Pprof}),
+		agent.Routes(c, agent.Config{
+			Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Operator: f.Agent, Keyring: f.Agent, Pprof: f.Pprof,
+		}),
 		refusedRoutes(),
 	)
 }

@@ -3,17 +3,16 @@ package relay
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/replay"
 )
 
 // longRequest is after how long a relay begins to watch whether the answering server is still there.
@@ -34,7 +33,7 @@ type attempt struct {
 	region string          // "" is this one
 	last   bool            // another server sent it on: it goes no further, and waits for nobody
 	hold   context.Context // of the waiting, which is shorter than the request
-	held   *body           // nil if there is none
+	held   *replay.Body    // nil if there is none
 
 	mu       sync.Mutex // guards what follows
 	to       target
@@ -47,11 +46,11 @@ var errHere = errors.New("this server answers")
 // send answers the request at the target. If it returns false, nothing was written.
 func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool, err error) {
 	if a.in.Body != nil && a.in.ContentLength != 0 {
-		a.held = &body{body: a.in.Body}
+		a.held = replay.Keep(a.in.Body)
 		_ = http.NewResponseController(w).EnableFullDuplex() // answers may begin before the body ends; where it cannot be they do not
 		defer func() {
 			if done {
-				a.held.end()
+				a.held.End()
 			}
 		}()
 	}
@@ -60,7 +59,7 @@ func (a *attempt) send(client context.Context, w http.ResponseWriter) (done bool
 		switch {
 		case errors.Is(failed, errHere):
 			if a.held != nil { // it may have been read for another server
-				a.in.Body = &sending{body: a.held}
+				a.in.Body = a.held.Reader()
 			}
 			return false, nil
 		case failed == nil:
@@ -127,7 +126,7 @@ func (a *attempt) current() target {
 func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
 	for {
 		if out.Body = nil; a.held != nil {
-			out.Body = &sending{body: a.held} // without what the proxy put around it, which a failed attempt closes
+			out.Body = a.held.Reader() // without what the proxy put around it, which a failed attempt closes
 		}
 		to := a.current()
 		out.URL.Host = to.Address
@@ -136,12 +135,12 @@ func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
 		again := unsent(err) || err != nil && a.repeatable() && out.Context().Err() == nil
 		if err == nil && res.Header.Get(httpapi.RefusedHeader) != "" {
 			res.Header.Del(httpapi.RefusedHeader)
-			if again = a.held.whole() && a.hold.Err() == nil && to.way == httpapi.FromServer; again {
+			if again = a.held.Whole() && a.hold.Err() == nil && to.way == httpapi.FromServer; again {
 				_ = res.Body.Close() // it is short
 				err = errNoLeader()
 			}
 		}
-		if !again || !a.held.whole() || a.hold.Err() != nil {
+		if !again || !a.held.Whole() || a.hold.Err() != nil {
 			a.mu.Lock()
 			a.answered = err == nil
 			a.mu.Unlock()
@@ -225,70 +224,5 @@ func (a *attempt) lost() error {
 		return drover.Errorf(drover.Unavailable,
 			"the server did not answer, and another leads now: it is not known whether it carried the request out")
 	}
-	return nil
-}
-
-// keepMost is how much of a body is kept to be sent again, in bytes.
-const keepMost = 64 << 10
-
-// body is a request's body that stays open until the request is answered: a failed attempt to send it must not close it. A
-// short body is kept as far as it was read.
-type body struct {
-	body  io.ReadCloser
-	ended atomic.Bool
-	long  atomic.Bool // more was read than is kept: then nothing is
-
-	mu   sync.Mutex // guards kept; held while it is read
-	kept []byte
-}
-
-// whole reports whether it can be sent from its beginning. No body always can.
-func (b *body) whole() bool { return b == nil || !b.long.Load() }
-
-// read reads the bytes from the offset on.
-func (b *body) read(p []byte, from int) (n int, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.ended.Load():
-		return 0, http.ErrBodyReadAfterClose
-	case from < len(b.kept):
-		return copy(p, b.kept[from:]), nil
-	}
-	n, err = b.body.Read(p)
-	if b.long.Load() || len(b.kept)+n > keepMost {
-		b.long.Store(true)
-		b.kept = nil
-	} else {
-		b.kept = append(b.kept, p[:n]...)
-	}
-	return n, err
-}
-
-func (b *body) end() {
-	b.ended.Store(true)
-	_ = b.body.Close() // it was answered
-}
-
-// sending is a body as it is sent once. Its Close leaves the body open for another time.
-type sending struct {
-	body   *body
-	at     int // owned by who reads
-	closed atomic.Bool
-}
-
-// Read implements io.Reader.
-func (s *sending) Read(p []byte) (int, error) {
-	if s.closed.Load() {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	n, err := s.body.read(p, s.at)
-	s.at += n
-	return n, err
-}
-
-// Close implements io.Closer.
-func (s *sending) Close() error {
-	s.closed.Store(true)
 	return nil
 }

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/replay"
 )
 
 // keeping makes three servers of which one keeps whatever is asked for: keeper says which, "" while nobody can say. hold is how long
@@ -88,7 +88,7 @@ func TestARefusedRequestGoesToWhoTookOver(t *testing.T) {
 	}
 
 	keeper.Store("c")
-	long := strings.Repeat("x", keepMost+1) // nobody keeps so much
+	long := strings.Repeat("x", replay.Most+1) // nobody keeps so much
 	got := s[1].ask(t, "POST", "/runner/x", strings.NewReader(long))
 	require.Equal(t, http.StatusServiceUnavailable, got.status)
 }
@@ -126,25 +126,4 @@ func TestReadsOfExecutionsAreAskedAgain(t *testing.T) {
 		require.Equal(t, c.status, got.status, "%s %s: %s", c.method, c.path, got.body)
 		s[1].view.dial = dial
 	}
-}
-
-// The bytes that an attempt has read are there for the next, also those that it still waits for.
-func TestABodyIsSentAgain(t *testing.T) {
-	t.Parallel()
-	b := &body{body: http.NoBody}
-	b.kept = []byte("abc")
-	one, two := &sending{body: b}, &sending{body: b}
-	p := make([]byte, 2)
-	n, err := one.Read(p)
-	require.NoError(t, err)
-	require.Equal(t, "ab", string(p[:n]))
-	require.NoError(t, one.Close())
-	_, err = one.Read(p)
-	require.True(t, errors.Is(err, http.ErrBodyReadAfterClose))
-	n, err = two.Read(p)
-	require.NoError(t, err)
-	require.Equal(t, "ab", string(p[:n]))
-	b.end()
-	_, err = two.Read(p)
-	require.True(t, errors.Is(err, http.ErrBodyReadAfterClose))
 }

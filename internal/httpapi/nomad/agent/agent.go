@@ -40,8 +40,6 @@ type Servers interface {
 	Schedulers() (count int, types []string, since time.Time)
 	// SetSchedulers changes both until the server stops. Errors: Invalid.
 	SetSchedulers(count int, types []string) error
-	Operator
-	Keyring
 }
 
 // LogTail yields log lines with their newlines. A reader that is too slow gets a line that says how many it missed.

@@ -30,7 +30,7 @@ type Keys struct {
 
 // listKeys answers GET /v1/agent/keyring/list.
 func (f *face) listKeys(w http.ResponseWriter, r *http.Request) error {
-	return f.keys(w, r, f.Servers.ListKeys)
+	return f.keys(w, r, f.Keyring.ListKeys)
 }
 
 // changeKeys answers PUT /v1/agent/keyring/install, use and remove.
@@ -43,7 +43,7 @@ func (f *face) changeKeys(change func(k Keyring, ctx context.Context, key string
 		if b.Key == "" {
 			return drover.Errorf(drover.Invalid, "missing Key: a gossip key is base64 of 16, 24 or 32 bytes")
 		}
-		return f.keys(w, r, func(ctx context.Context) (Keys, error) { return change(f.Servers, ctx, b.Key) })
+		return f.keys(w, r, func(ctx context.Context) (Keys, error) { return change(f.Keyring, ctx, b.Key) })
 	}
 }
 

@@ -77,12 +77,12 @@ func (f *face) raftConfiguration(w http.ResponseWriter, r *http.Request) error {
 
 // removePeer answers DELETE /v1/operator/raft/peer.
 func (f *face) removePeer(w http.ResponseWriter, r *http.Request) error {
-	return f.atPeer(w, r, f.Servers.RemovePeer)
+	return f.atPeer(w, r, f.Operator.RemovePeer)
 }
 
 // transfer answers PUT /v1/operator/raft/transfer-leadership.
 func (f *face) transfer(w http.ResponseWriter, r *http.Request) error {
-	return f.atPeer(w, r, f.Servers.Transfer)
+	return f.atPeer(w, r, f.Operator.Transfer)
 }
 
 func (f *face) atPeer(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, id string) error) error {
@@ -99,7 +99,7 @@ func (f *face) atPeer(w http.ResponseWriter, r *http.Request, do func(ctx contex
 
 // readAutopilot answers GET /v1/operator/autopilot/configuration.
 func (f *face) readAutopilot(w http.ResponseWriter, r *http.Request) error {
-	return f.Reply(w, r, f.Servers.Autopilot())
+	return f.Reply(w, r, f.Operator.Autopilot())
 }
 
 // writeAutopilot answers PUT /v1/operator/autopilot/configuration with whether it was stored: with cas only if nobody changed it
@@ -116,7 +116,7 @@ func (f *face) writeAutopilot(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	updated, o, err := f.Servers.SetAutopilot(r.Context(), c, cas)
+	updated, o, err := f.Operator.SetAutopilot(r.Context(), c, cas)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (f *face) writeAutopilot(w http.ResponseWriter, r *http.Request) error {
 
 // autopilotHealth answers GET /v1/operator/autopilot/health, with 429 if the servers are not healthy.
 func (f *face) autopilotHealth(w http.ResponseWriter, r *http.Request) error {
-	h, status := f.Servers.AutopilotHealth(), http.StatusOK
+	h, status := f.Operator.AutopilotHealth(), http.StatusOK
 	if !h.Healthy {
 		status = http.StatusTooManyRequests
 	}

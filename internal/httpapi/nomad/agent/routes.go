@@ -12,9 +12,11 @@ import (
 
 // Config is what the group needs beside the cluster.
 type Config struct {
-	Process Process
-	Servers Servers
-	Pprof   bool // serves /v1/agent/pprof
+	Process  Process
+	Servers  Servers
+	Operator Operator
+	Keyring  Keyring
+	Pprof    bool // serves /v1/agent/pprof
 	// NodeAgent reaches the agent of another node; may be nil.
 	NodeAgent func(nodeID string) (http.RoundTripper, error)
 }
