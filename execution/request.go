@@ -29,8 +29,8 @@ type Once struct {
 	Request string // a digest of the request
 }
 
-// OnceLabel is the label of a runner that was claimed with a key; servers set it. It is in the journal, the log and the state, so that the
-// claim is found after a restart and by another server, and so that no key gets two runners of an environment.
+// OnceLabel is the label of a runner that was claimed with a key; servers set it. It is in the journal, the log and the state: the
+// claim is found after a restart and by another server, and no key gets two runners of an environment.
 const OnceLabel = "drover.idempotency-key"
 
 // Label is the value of OnceLabel; "" without a key.

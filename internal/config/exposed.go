@@ -8,8 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// Exposed says what others than this machine's users reach without a token or in clear text, one line a listener that is
-// not on loopback, each with the keys that would mend it. Such an agent starts only with insecure = true: who reaches its
+// Exposed says what others than this machine's users reach without a token or in clear text. It returns a line for each such
+// listener that is not on loopback, with the keys that would mend it. Such an agent starts only with insecure = true: who reaches its
 // faces runs programs here, and who reads the traffic has the tokens.
 func (a *Agent) Exposed() (lines []string) {
 	t := a.TLS

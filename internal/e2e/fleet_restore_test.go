@@ -45,8 +45,8 @@ func (c *account) work(a *agent, id string, count int) (release string) {
 	return release
 }
 
-// TestTwoLivingClustersShareAnArchive: while a cluster works on its machines, its archive is restored into another one, of three
-// servers, that has bought a machine of its own in the same account, and has the same pool. Neither touches the other's machines,
+// TestTwoLivingClustersShareAnArchive: while a cluster works on its machines, its archive is restored into another one. That has
+// three servers, the same pool, and a machine of its own in the same account. Neither touches the other's machines,
 // nothing is left that nobody knows, and when the first cluster is gone the second one has what an operator gives it.
 func TestTwoLivingClustersShareAnArchive(t *testing.T) {
 	t.Parallel()

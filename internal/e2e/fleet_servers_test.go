@@ -54,7 +54,7 @@ func (c *account) calls(action string) (n int) {
 }
 
 // TestTheFleetFollowsTheLeader: the leader of three servers is killed in the middle of a create, which the cloud has done and not
-// answered, and the next one is stopped in the middle of a destroy and goes on later. Each piece of work gets one machine, runs
+// answered. The next leader is stopped in the middle of a destroy and goes on later. Each piece of work gets one machine, runs
 // once, and nothing is left. What was done and paid any server tells.
 func TestTheFleetFollowsTheLeader(t *testing.T) {
 	t.Parallel()

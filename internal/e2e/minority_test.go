@@ -17,8 +17,8 @@ const (
 )
 
 // TestAMinorityAnswersWithinTheHoldTime: of three servers two are stopped, so that one is left which led, or which did not. It answers
-// what wants a leader with Nomad's words, each request within the hold time and some patience with a busy machine, goes on answering what
-// does not, and is a part of the cluster again as soon as one of the others goes on. Nobody restarts anything.
+// what wants a leader with Nomad's words, within the hold time and some patience with a busy machine. It goes on answering what wants
+// none. It is a part of the cluster again as soon as one of the others goes on. Nobody restarts anything.
 func TestAMinorityAnswersWithinTheHoldTime(t *testing.T) {
 	t.Parallel()
 	r := startServers(t, 3, fmt.Sprintf("server {\n  rpc_hold_timeout = %q\n}\n", holdTime))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A service is found by its name while its task runs, its rollout waits for its check, and it is gone as soon as it is to
-// stop, all seen with the unmodified official client.
+// A service is found by its name while its task runs, and is gone as soon as the task is to stop. Its rollout waits for its check.
+// All of that is seen with the unmodified official client.
 func TestAServiceIsFoundAndChecked(t *testing.T) {
 	t.Parallel()
 	var ready atomic.Bool

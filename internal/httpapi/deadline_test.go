@@ -45,7 +45,7 @@ func (p *pipes) dial(t *testing.T, request string) net.Conn {
 	return near
 }
 
-// It runs in a bubble: with limits of 50 ms of the machine's time it failed when a busy machine let the server wait for longer than
+// It runs in a bubble: with limits of 50 ms of the machine's time it failed on a busy machine. There the server waited longer than
 // that between setting a deadline and reading what was there already.
 func TestSlowPeersAreLetGo(t *testing.T) {
 	t.Parallel()

@@ -98,8 +98,8 @@ func QueryKey(name string) Key {
 	return func(r *http.Request) (string, error) { return r.URL.Query().Get(name), nil }
 }
 
-// BodyKey is a text or number among the fields of a body that is a JSON object, or of the object in its field and so on where
-// several names are given. It is "" if there is none, or if the body is something else: the handler that decodes it says so.
+// BodyKey is a text or number among the fields of a body that is a JSON object. Several names are a path through objects in
+// objects. It is "" if there is none, or if the body is something else: the handler that decodes it says so.
 // What is read of the body stays to be read.
 func BodyKey(names ...string) Key {
 	return func(r *http.Request) (string, error) {

@@ -131,8 +131,8 @@ func (a *Agent) peersPart() lifecycle.Part {
 	}}
 }
 
-// leaving returns a context that ends with ctx, but after this server has handed leadership over, or left the cluster if the
-// configuration wants that for the signal which ends the process.
+// leaving returns a context that ends with ctx, but after this server has handed leadership over. It has left the cluster by then
+// if the configuration wants that for the signal which ends the process.
 func (a *Agent) leaving(ctx context.Context) (context.Context, context.CancelFunc) {
 	if a.control == nil || !a.control.servers.Clustered() {
 		return ctx, func() {}

@@ -1,7 +1,7 @@
 package traces
 
-// race is a history that can go on in more than one way, in Nomad as well as here, because something is done at a moment that
-// the recording chose by the clock. The lines are another outcome, which holds to its end.
+// race is a history that can go on in more than one way, in Nomad as well as here: the recording did something at a moment that
+// it chose by the clock. The lines are another outcome, which holds to its end.
 type race = exception
 
 // Here an allocation runs some milliseconds after it was placed, in Nomad after half a second and more, so that a rollout

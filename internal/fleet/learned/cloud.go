@@ -93,8 +93,8 @@ func (b *Cloud) Created(now time.Time, o *fleet.Offering, template string, got i
 	}
 }
 
-// createEnded tells the budgets how a create ended. Where calls and machines have a budget each, and the cloud does not
-// say which of them is spent, it is the smaller one of calls, and the other is believed half.
+// createEnded tells the budgets how a create ended. Where calls and machines have a budget each, the cloud may
+// not say which of them is spent: then it is the smaller one of calls, and the other is believed half.
 func (b *Cloud) createEnded(now time.Time, err error) {
 	machines := b.rates[provider.CallCreate]
 	if b.calls == nil {

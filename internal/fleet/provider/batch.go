@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Batch is several machines that one call makes, with equal user data. Its intents carry in their ids which batch
-// they are of and which of it, so that whoever knows one of them, after a crash as well, can ask for the same batch again.
+// A Batch is several machines that one call makes, with equal user data. Each intent's id says which batch
+// it is of, and its number there: whoever knows one of them, after a crash as well, can ask for the same batch again.
 type Batch struct {
 	ID   string
 	Size int

@@ -66,7 +66,7 @@ func TestQuickEndsAreSlowed(t *testing.T) {
 }
 
 // TestNoPolicyMakesAStormOfRestarts: a task that ends at once, or cannot even be prepared or started, begins some twenty
-// times in ten minutes, and a slow download that fails is not taken for one that fails at once.
+// times in ten minutes. A slow download that fails is not taken for one that fails at once.
 func TestNoPolicyMakesAStormOfRestarts(t *testing.T) {
 	t.Parallel()
 	v := View{Policy: Policy{Attempts: 1_000_000, Interval: time.Hour, Mode: drover.RestartModeDelay}}

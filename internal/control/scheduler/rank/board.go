@@ -206,8 +206,8 @@ func (b *Board) Clear() {
 	}
 }
 
-// Eligibility adds to classes which of the stage's computed classes can run the group at all, and reports whether a node
-// can be refused for something that its class does not show.
+// Eligibility adds to classes which of the stage's computed classes can run the group at all. It reports whether a node can be
+// refused for something that its class does not show.
 func (b *Board) Eligibility(classes map[string]bool) (escaped bool) {
 	b.filter.Eligibility(b.stage.classes, classes)
 	return b.filter.Escaped()

@@ -4,8 +4,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// placeCanaries brings up what has to prove the new version, beside the old ones and under their names, and replaces
-// canaries that failed, as the policy allows, or that lose their node. It returns those that stay.
+// placeCanaries brings up what has to prove the new version, beside the old ones and under their names. It replaces
+// canaries that failed, as the policy allows, and those that lose their node. It returns those that stay.
 func (r *Reconciler) placeCanaries(c *Changes, s *sorted, destructive []*drover.Allocation, u *drover.DesiredUpdates) []*drover.Allocation {
 	state := r.deployments.state(c.Group.Name)
 	if state == nil || state.Promoted || state.DesiredCanaries == 0 {

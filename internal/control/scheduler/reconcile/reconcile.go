@@ -293,8 +293,8 @@ func (r *Reconciler) fillIn(s *sorted, add func(previous *drover.Allocation, fai
 	}
 }
 
-// beginDeployment starts a deployment when a version comes to run, or comes to run again after all of it was drained or
-// evicted, or when allocations of older versions have come back. It hands updates in place to it. What failed and stays so is
+// beginDeployment starts a deployment when a version comes to run, also again after all of it was drained or evicted. It does so
+// too when allocations of older versions have come back. It hands updates in place to it. What failed and stays so is
 // no part of it.
 func (r *Reconciler) beginDeployment(g *drover.TaskGroup, s *sorted, keep, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
 	if !r.rolls(g) {
