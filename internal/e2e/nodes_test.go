@@ -109,6 +109,29 @@ func running(t *testing.T, c *api.Client, jobID string, n int) (ids []string) {
 	return ids
 }
 
+// tunnels waits until so many nodes have a tunnel to this server.
+func (a *agent) tunnels(n int) {
+	a.t.Helper()
+	eventually(a.t, "the nodes' tunnels", func() (bool, string) {
+		var m struct {
+			Gauges []struct {
+				Name  string
+				Value float64
+			}
+		}
+		status, text := a.request("GET", "/v1/metrics", "")
+		if status != 200 || json.Unmarshal([]byte(text), &m) != nil {
+			return false, text
+		}
+		for _, g := range m.Gauges {
+			if g.Name == "drover.nodes.tunnels" {
+				return g.Value == float64(n), fmt.Sprint(g.Value)
+			}
+		}
+		return false, text
+	})
+}
+
 // reach looks at the allocations through each of the servers: they run as they did, and none was started again.
 func reach(t *testing.T, job string, ids []string, through ...*agent) {
 	t.Helper()
@@ -139,6 +162,7 @@ func TestNodesOutliveServers(t *testing.T) {
 	reach(t, "svc", ids, r.list...)
 
 	left := []*agent{r.list[(leads+1)%3], r.list[(leads+2)%3]}
+	left[0].tunnels(2) // else the session goes through the server that has one
 	session := left[0].shell(ids[0], "read x; echo got $x")
 	r.list[leads].PullThePlug()
 	r.agreed(3, left...)

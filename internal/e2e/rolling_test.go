@@ -185,6 +185,9 @@ func (r *runs) once(ctx context.Context, at *agent) error {
 	if err == nil && x.Running {
 		x, err = c.WaitExecution(limit, x.ID)
 	}
+	if err == nil && x.Receipt != nil && x.Receipt.Cause == execution.CauseRunnerGone && !r.strict {
+		err = fmt.Errorf("runner %s ended under its program: %s", one.ID, x.Receipt.Error) // its server is being replaced
+	}
 	if err == nil && (x.Receipt == nil || x.Receipt.ExitCode != 7) {
 		r.t.Errorf("the program ends with 7: %+v", x.Receipt)
 	}

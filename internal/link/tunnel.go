@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; then the caller dials again.
@@ -77,6 +78,13 @@ func (n *Nodes) Identify(serverID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.self = serverID
+}
+
+// Gauges emits drover.nodes.tunnels, the number of nodes whose tunnels end here.
+func (n *Nodes) Gauges(emit telemetry.Emit) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	emit("drover.nodes.tunnels", float64(len(n.conns)))
 }
 
 // server is the id that nodes are told.

@@ -100,6 +100,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 		if a.control.servers.Clustered() {
 			a.remote.Identify(a.control.servers.Self().ID)
+			a.metrics.Source(a.remote.Gauges)
 			a.openRegions()
 		}
 		a.tellNodes()

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,10 +94,11 @@ func TestMachine(t *testing.T) {
 	require.NoError(t, p.SetTags(t.Context(), made[0].ID, map[string]string{"x": "y"}))
 	seen := one(t, cloud(t, owner, provider.Bounds{}))
 	require.Equal(t, map[string]string{fleet.TagOwner: owner, fleet.TagIntent: "a", fleet.TagBehavior: "drain", "x": "y"}, seen.Tags)
-	text, err := p.Console(t.Context(), made[0].ID)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "hello = 1")
-	require.Contains(t, string(text), "--data-dir=/var/lib/drover")
+	require.Eventually(t, func() bool { // it runs, and says so a moment later
+		text, err := p.Console(t.Context(), made[0].ID)
+		require.NoError(t, err)
+		return strings.Contains(string(text), "hello = 1") && strings.Contains(string(text), "--data-dir=/var/lib/drover")
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // A machine of somebody's image gets our program.
