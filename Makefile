@@ -53,7 +53,7 @@ lint: init ## gofumpt, vet, golangci-lint
 	$(GO) run $(GOLANGCI) run ./...
 
 sim: ## simulation over many seeds: make sim SEEDS=10000
-	$(GO) test -count=1 -timeout 6h -run TestSimulation ./internal/sim -sim.seeds $${SEEDS:-1000}
+	$(GO) test -count=1 -timeout 6h -run "TestSimulation|TestSeveralServers" ./internal/sim -sim.seeds $${SEEDS:-1000}
 
 traces: init ## replay Nomad's transcripts against the real binary: make traces RUN='^canary-' DETAILS=1 STRICT=1 SIDE=24
 	$(GO) test -count=1 -timeout 60m -v -run TestTraces ./internal/e2e/traces -traces='$(or $(RUN),.)' -details=$(or $(DETAILS),0) -strict=$(or $(STRICT),0) -side=$(or $(SIDE),24)

@@ -72,7 +72,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"roots",
-		"server server/* sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*",
+		"server server/* sim sim/* fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*",
 		"they join the planes",
 	},
 	{

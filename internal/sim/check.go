@@ -20,7 +20,7 @@ type lastSeen struct {
 
 // checkEvents: event indexes strictly increase.
 func (w *World) checkEvents(ev drover.Events) {
-	if w.server == nil || w.server.fsm == nil || w.server.process.over {
+	if w.quorum == nil && (w.servers[0] == nil || w.servers[0].process.over) {
 		return // the log is being replayed
 	}
 	if ev.Index <= w.last.events {
@@ -99,9 +99,14 @@ func (w *World) checkPorts(a *drover.Allocation, taken map[string]string) {
 
 // checkChange: an allocation stays on its node, its statuses never move backwards, its claim is never taken back.
 func (w *World) checkChange(old, a *drover.Allocation) {
-	switch {
-	case old == nil:
+	if old == nil {
 		return
+	}
+	if w.quorum != nil {
+		w.checkTaken(old, a)
+		w.checkIdle(old, a)
+	}
+	switch {
 	case old.NodeID != a.NodeID:
 		w.breach("allocation %s moved from node %s to %s", a.ID, old.NodeID, a.NodeID)
 	case old.ServerTerminal() && !a.ServerTerminal():
@@ -135,7 +140,8 @@ func (w *World) restarted(a *drover.Allocation) bool {
 
 // checkAcked: what a client was told is in the log.
 func (w *World) checkAcked() {
-	if n := len(w.disk.first); w.clients.acked > 0 && (n == 0 || w.clients.acked > w.disk.first[n-1].index) {
+	all := w.entries()
+	if n := len(all); w.clients.acked > 0 && (n == 0 || w.clients.acked > all[n-1].index) {
 		w.breach("a client was told index %d, the log ends before", w.clients.acked)
 	}
 }

@@ -14,6 +14,8 @@
 //   - local.go: allocrunner, without hooks, task folders, prestart, poststart and poststop tasks, and restarts of all tasks. The
 //     product's runner owns a goroutine with an inbox, and its health watch asks for checks of services.
 //   - task.go: taskrunner and a driver. The effects of the task machine become events of the world.
+//   - quorum.go, network.go, front.go and lessee.go: of several servers raft, connections, server/nodes with the proposals of
+//     server/servers, and server/lessee. DESIGN.md says what is simulated of them.
 //   - runners.go: exec/runner's Service, the shell of Core. A claim waits on the world's heap, and the journal is a slice on the
 //     world's disk, which loses nothing that was written.
 //

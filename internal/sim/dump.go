@@ -6,10 +6,10 @@ import (
 
 // dump writes the state down for those who look for a cause.
 func (w *World) dump() {
-	if w.trace.write == nil || w.server == nil {
+	if w.trace.write == nil || w.servers[0] == nil {
 		return
 	}
-	s := w.server.store.Snapshot()
+	s := w.truth().Store().Snapshot()
 	w.say("state at index %d", s.Index())
 	for n := range s.Nodes("") {
 		w.say("  node %s %s %s %s drain=%v: %v of %v", n.Name, short(n.ID), n.Status, n.SchedulingEligibility, n.Drain, s.Used(n.ID), n.Total())
@@ -18,7 +18,12 @@ func (w *World) dump() {
 		w.say("  job %s %s version %d stop=%v", j.ID, j.Status, j.Version, j.Stop)
 		w.dumpJob(s, j.Namespace, j.ID)
 	}
-	w.say("  broker %+v", w.server.leader.Stats())
+	for _, s := range w.servers {
+		w.say("  %s index %d leads=%v", s, s.store.Index(), s.accepts)
+		if s.leader != nil {
+			w.say("    broker %+v", s.leader.Stats())
+		}
+	}
 }
 
 // dumpJob writes down what of a job is not over yet, and all of its deployments.

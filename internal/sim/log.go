@@ -20,6 +20,7 @@ type disk struct {
 	lost     [32]byte // hash of the state of the process that was killed last
 	lostAt   uint64   // and its index; 0 = none was
 	journal  []runner.Line
+	logged   uint64 // of several servers: its log has the entries up to this index
 }
 
 // entry is a command of the log, encoded as raft has it.
@@ -30,17 +31,32 @@ type entry struct {
 
 // proposal is an entry on its way.
 type proposal struct {
-	data  []byte
-	asks  *proc
-	index uint64
-	value any
-	err   error
-	done  bool
+	data    []byte
+	due     time.Time // of its commit
+	reached uint64    // the servers that have it in their logs, as bits
+	by      *server
+	at      time.Time
+	asks    *proc
+	index   uint64
+	value   any
+	err     error
+	done    bool
 }
 
-// Propose implements the Log interfaces of control. It is raft's contract: in order, later, and if leadership or the
-// process is lost meanwhile nobody is told what became of it.
-func (s *server) Propose(_ context.Context, c command.Command) (uint64, any, error) {
+// Propose implements the Log interfaces of control: that of a server which is alone, or of all of them.
+func (s *server) Propose(ctx context.Context, c command.Command) (uint64, any, error) {
+	if s.w.quorum != nil {
+		return s.proposeToLeader(ctx, c)
+	}
+	return ownLog{s}.Propose(ctx, c)
+}
+
+// ownLog is the server's own log, which takes entries while the server leads.
+type ownLog struct{ s *server }
+
+// Propose is raft's contract: in order, later, and if leadership or the process is lost meanwhile nobody is told what became of it.
+func (l ownLog) Propose(_ context.Context, c command.Command) (uint64, any, error) {
+	s := l.s
 	data, err := command.Encode(c)
 	if err != nil {
 		return 0, nil, err
@@ -58,7 +74,11 @@ func (s *server) Propose(_ context.Context, c command.Command) (uint64, any, err
 		at = s.lastCommit.Add(time.Microsecond)
 	}
 	s.lastCommit = at
-	s.w.at(at, c.Kind().String(), func() { s.commit(p) })
+	if s.w.quorum != nil {
+		s.w.quorum.propose(s, p, at)
+	} else {
+		s.w.at(at, c.Kind().String(), func() { s.commit(p) })
+	}
 	for !p.done {
 		p.asks.park()
 	}
@@ -81,7 +101,7 @@ func (s *server) commit(p *proposal) {
 
 // append puts an entry into the log and applies it.
 func (s *server) append(data []byte) (uint64, any, error) {
-	d := s.w.disk
+	d := s.disk
 	index := s.store.Index() + 1
 	if s.w.rng.IntN(64) == 0 {
 		s.compact()
@@ -115,17 +135,20 @@ func (s *server) compact() {
 	if err := s.fsm.Snapshot(&b); err != nil {
 		s.w.breach("cannot write a snapshot: %v", err)
 	}
-	s.w.disk.snapshot, s.w.disk.index = b.Bytes(), s.store.Index()
+	s.disk.snapshot, s.disk.index = b.Bytes(), s.store.Index()
 }
 
 // load rebuilds the state from the disk, and proves that it is the one that was lost.
-func (w *World) load(observer fsm.Observer) (*store.Store, *fsm.FSM) {
-	d, st := w.disk, store.New()
-	f := fsm.New(st, observer)
+func (w *World) load(s *server) (*store.Store, *fsm.FSM) {
+	d, st := s.disk, store.New()
+	f := fsm.New(st, s)
 	if d.snapshot != nil {
 		if err := f.Restore(bytes.NewReader(d.snapshot)); err != nil {
 			w.breach("cannot restore a snapshot: %v", err)
 		}
+	}
+	if w.quorum != nil {
+		return st, f // the entries come from the leader
 	}
 	proven := d.lostAt == 0 || st.Index() > d.lostAt
 	prove := func() {
@@ -150,10 +173,26 @@ func (w *World) load(observer fsm.Observer) (*store.Store, *fsm.FSM) {
 // replay proves that the whole log, from its beginning, gives the state too.
 func (w *World) replay() {
 	f := fsm.New(store.New(), nil)
-	for _, e := range w.disk.first {
+	for _, e := range w.entries() {
 		_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
 	}
-	if f.Hash() != w.server.fsm.Hash() {
+	if f.Hash() != w.truth().Hash() {
 		w.breach("the whole log gives another state than the server has, which restored snapshots")
 	}
+}
+
+// entries are those of the whole log.
+func (w *World) entries() []entry {
+	if w.quorum != nil {
+		return w.quorum.entries
+	}
+	return w.disks[0].first
+}
+
+// truth is the state that has every entry.
+func (w *World) truth() *fsm.FSM {
+	if w.quorum != nil {
+		return w.quorum.head
+	}
+	return w.servers[0].fsm
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/node/agent"
 )
 
 // node is a machine with an agent on it. What the agent stores survives the agent; what runs survives it too, unless
@@ -15,6 +16,8 @@ type node struct {
 	spec  *drover.Node
 	agent *scope // nil while there is none
 
+	at     int // the server that it speaks with
+	host   *host
 	wiped  bool // it lost its local state once
 	cut    bool // the network is
 	slow   bool // starts take long
@@ -32,6 +35,10 @@ type node struct {
 	again     signal
 	refused   map[string]bool
 	heard     bool // registered
+	sight     *agent.Sight
+	obeyed    uint64 // the newest state
+	reports   int    // that it sent
+	reported  int    // the newest that a leader took
 }
 
 // addNode adds the machine number i without an agent. Machines are of two classes and three racks. They are small, with
@@ -51,6 +58,9 @@ func (w *World) addNode(i int) *node {
 		Status: drover.NodeStatusInit,
 	}
 	n := &node{w: w, spec: spec, stored: map[string]*local{}, runs: map[string]*process{}, ran: map[string]bool{}}
+	if w.quorum != nil {
+		n.host, n.at = &host{w: w}, i%len(w.servers)
+	}
 	w.nodes = append(w.nodes, n)
 	return n
 }
@@ -63,7 +73,7 @@ func (n *node) up() bool { return n.agent != nil }
 // start starts the agent: what was stored is looked for, and decided on once control was heard.
 func (n *node) start() {
 	n.w.say("%s: agent up", n.spec.Name)
-	n.agent = &scope{w: n.w}
+	n.agent, n.sight, n.obeyed = &scope{w: n.w, host: n.host}, &agent.Sight{}, 0
 	n.contacted, n.heard, n.refused = false, false, map[string]bool{}
 	n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
 	n.urgent, n.again = signal{}, signal{}
@@ -78,6 +88,7 @@ func (n *node) start() {
 // kill ends the agent; tasks run on.
 func (n *node) kill() {
 	if n.agent != nil {
+		n.host.end()
 		n.w.say("%s: agent killed", n.spec.Name)
 		n.agent.end()
 		n.agent = nil
@@ -101,38 +112,27 @@ func (n *node) reboot(wipe bool) {
 // travel is the way to the server or back; it reports whether the message arrives.
 func (n *node) travel(p *proc) bool {
 	p.sleep(n.w.between(100*time.Microsecond, 20*time.Millisecond))
-	if n.cut || n.w.server.process.over {
+	if n.cut || n.w.servers[0].process.over {
 		p.sleep(n.w.between(100*time.Millisecond, 2*time.Second)) // until it is given up
 		return false
 	}
 	return true
 }
 
-// call asks the server; a lost answer is an error like a lost question.
-func (n *node) call(p *proc, f func(s *server) error) error {
-	if !n.travel(p) {
-		return drover.Errorf(drover.Unavailable, "no way to the server")
-	}
-	err := f(n.w.server)
-	if !n.travel(p) {
-		return drover.Errorf(drover.Unavailable, "the answer was lost")
-	}
-	return err
-}
-
 // stayRegistered is the agent's.
 func (n *node) stayRegistered(p *proc) {
 	retry := 100 * time.Millisecond
 	for {
-		var answer exchange.Registration
-		err := n.call(p, func(s *server) (err error) {
-			if n.heard {
-				answer, err = s.control.Heartbeat(n.w.ctx, n.spec.ID)
-			} else {
-				answer, err = s.control.Register(n.w.ctx, n.spec)
+		heard := n.heard
+		answer, err := ask(n, p, func(p *proc, s *server) (exchange.Registration, error) {
+			if heard {
+				return s.heartbeat(p, n.spec.ID)
 			}
-			return err
+			return s.register(p, n.spec)
 		})
+		if err == nil && !n.heard {
+			n.sight.Registered(answer)
+		}
 		wait := retry
 		if err == nil {
 			n.heard, retry = true, 100*time.Millisecond

@@ -13,6 +13,7 @@ import (
 // proc is a loop: a coroutine that gives the goroutine back when it waits.
 type proc struct {
 	w     *World
+	host  *host
 	name  string
 	next  func() (struct{}, bool)
 	stop  func()
@@ -28,13 +29,14 @@ type killed struct{}
 // scope is what ends together: a server process, a term of leadership, an agent.
 type scope struct {
 	w     *World
+	host  *host // of its process; nil: one that never stands still and whose clock is right
 	procs []*proc
 	over  bool
 }
 
 // spawn starts f as a proc of the scope, as an event.
 func (s *scope) spawn(name string, f func(p *proc)) {
-	p := &proc{w: s.w, name: name}
+	p := &proc{w: s.w, host: s.host, name: name}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
 		defer func() {
@@ -69,9 +71,11 @@ func (s *scope) end() {
 // after calls f later unless the scope is over by then.
 func (s *scope) after(d time.Duration, label string, f func()) {
 	s.w.after(d, label, func() {
-		if !s.over {
-			f()
-		}
+		s.host.run(func() {
+			if !s.over {
+				f()
+			}
+		})
 	})
 }
 
@@ -79,9 +83,11 @@ func (s *scope) after(d time.Duration, label string, f func()) {
 func (p *proc) wakeAfter(d time.Duration) {
 	turn := p.waits
 	p.w.after(d, p.name, func() {
-		if !p.done && p.waits == turn {
-			p.resume()
-		}
+		p.host.run(func() {
+			if !p.done && p.waits == turn {
+				p.resume()
+			}
+		})
 	})
 }
 

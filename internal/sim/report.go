@@ -21,38 +21,40 @@ const (
 // pull asks for the node's assignment until the agent ends, by blocking queries of up to pullWait. It begins when the
 // node is registered. A server that does not know the node makes it register again, and read everything anew.
 func (n *node) pull(p *proc) {
-	since, behind := uint64(0), 0
+	behind := 0
 	pause := 100 * time.Millisecond
 	for {
 		if !n.heard {
 			p.sleep(50 * time.Millisecond)
 			continue
 		}
-		var a exchange.Assignment
-		err := n.call(p, func(s *server) (err error) {
-			a, err = s.control.Pull(s.ctx, n.spec.ID, exchange.Seen{Index: since}, pullWait)
-			return err
+		seen := n.sight.Now()
+		if n.w.broken == obedient {
+			seen = exchange.Seen{Index: seen.Index}
+		}
+		a, err := ask(n, p, func(_ *proc, s *server) (exchange.Assignment, error) {
+			return s.control.Pull(s.ctx, n.spec.ID, seen, pullWait)
 		})
-		switch {
-		case err != nil:
-			if drover.CodeOf(err) == drover.NotFound {
-				n.again.raise()
-				since = 0
+		ok, news := false, false
+		if err == nil {
+			if ok, news = n.sight.Take(a, behind >= maxBehind); !ok {
+				behind++
 			}
-			p.sleep(pause)
-			pause = min(2*pause, 5*time.Second)
-			continue
-		case a.Index < since && behind < maxBehind:
-			behind++
+			ok = ok || n.w.broken == obedient
+		} else if drover.CodeOf(err) == drover.NotFound {
+			n.again.raise()
+			n.sight.Forget()
+		}
+		if !ok {
 			p.sleep(pause)
 			pause = min(2*pause, 5*time.Second)
 			continue
 		}
 		behind, pause = 0, 100*time.Millisecond
-		if a.Index != since || since == 0 {
+		n.checkSight(a)
+		if news {
 			n.take(a)
 		}
-		since = max(a.Index, 1)
 		p.sleep(5 * time.Millisecond)
 	}
 }
@@ -144,7 +146,9 @@ func (n *node) push(p *proc) {
 			updates = append(updates, n.pending[id])
 		}
 		n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
-		err := n.call(p, func(s *server) error { return s.control.Push(s.ctx, n.spec.ID, updates) })
+		n.reports++
+		number := n.reports
+		_, err := ask(n, p, func(p *proc, s *server) (struct{}, error) { return struct{}{}, s.push(p, n, number, updates) })
 		if err == nil {
 			pause = 100 * time.Millisecond
 			p.sleep(5 * time.Millisecond)

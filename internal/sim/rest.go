@@ -13,9 +13,9 @@ import (
 // unrest says what keeps the world from being as it was asked for; "" if nothing does. It is looked at when the faults
 // are over.
 func (w *World) unrest() string {
-	s := w.server.store.Snapshot()
-	if len(w.server.flying) > 0 {
-		return "entries are in flight"
+	s := w.truth().Store().Snapshot()
+	if why := w.serversRest(); why != "" {
+		return why
 	}
 	for e := range s.Evaluations("*", "") {
 		if e.Status == drover.EvalPending {
@@ -178,8 +178,10 @@ func (w *World) claimsRest(s *store.Snapshot) string {
 			return fmt.Sprintf("runner %s was handed out, and is warm in the state", id)
 		}
 	}
-	if claims, releases := w.server.runners.core.Unrecorded(); claims+releases > 0 {
-		return fmt.Sprintf("%d claims and %d releases are not recorded", claims, releases)
+	for _, s := range w.servers {
+		if claims, releases := s.runners.core.Unrecorded(); claims+releases > 0 {
+			return fmt.Sprintf("%d claims and %d releases are not recorded at %s", claims, releases, s)
+		}
 	}
 	for j := range s.Jobs(environment.Namespace, environment.JobPrefix) {
 		if d := j.TaskGroups[0].Pool.Demand; d != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/sim/scenario"
 )
 
 // restWithin is how long after the last fault everything has to be as it was asked for.
@@ -29,12 +30,17 @@ type Result struct {
 
 // Run runs a scenario to its end, or to the first broken invariant. write, if not nil, is given a line for each thing
 // worth reading. The same scenario gives the same result.
-func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
+func Run(ctx context.Context, s scenario.Scenario, write func(string)) Result {
+	return run(ctx, s, write, "")
+}
+
+// run is Run, with a rule that is broken on purpose.
+func run(ctx context.Context, s scenario.Scenario, write func(string), broken mutation) (r Result) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := &World{
-		ctx: ctx, start: start, now: start, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
-		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s, disk: &disk{},
-		clients: &clients{handed: map[string]bool{}}, queue: minheap.New((*event).before, nil),
+		ctx: ctx, start: start, now: start, broken: broken, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
+		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s,
+		clients: &clients{handed: map[string]handed{}, tokens: map[string]string{}}, queue: minheap.New((*event).before, nil),
 	}
 	if write != nil {
 		w.log = slog.New(slog.NewTextHandler(w, nil))
@@ -48,7 +54,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 		r.Events, r.Virtual, r.Trace, r.Trapped = w.events, w.elapsed(), w.trace.sum.Sum64(), w.trapped
 		w.end()
 	}()
-	w.boot()
+	w.open(s.Servers)
 	for i := range max(s.Nodes, 1) {
 		w.addNode(i).start()
 	}
@@ -58,8 +64,8 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 	w.runUntil(start.Add(s.Span))
 	w.heal()
 	w.comeToRest()
-	snap := w.server.store.Snapshot()
-	r.State, r.Entries = w.server.fsm.Hash(), snap.Index()
+	w.checkStates()
+	r.State, r.Entries = w.truth().Hash(), w.truth().Store().Index()
 	w.replay()
 	return r
 }
@@ -93,11 +99,34 @@ func (w *World) end() {
 			n.agent.end()
 		}
 	}
-	if w.server != nil {
-		if w.server.term != nil {
-			w.server.term.end()
+	for _, s := range w.servers {
+		if s == nil {
+			continue
 		}
-		w.server.process.end()
-		w.server.cancel()
+		if s.term != nil {
+			s.term.end()
+		}
+		if s.lessee.life != nil {
+			s.lessee.life.end()
+		}
+		s.process.end()
+		s.cancel()
+	}
+}
+
+// open boots the servers of a world that has nothing yet; 0 is one that is alone.
+func (w *World) open(several int) {
+	n := max(several, 1)
+	w.disks, w.servers = make([]*disk, n), make([]*server, n)
+	if several > 0 {
+		w.quorum, w.net = newQuorum(w), newNetwork(w)
+		w.lagging, w.steps, w.troubled = make([]time.Time, n), make([]time.Duration, n), make([]time.Time, n)
+	}
+	for i := range n {
+		w.disks[i] = &disk{}
+		w.boot(i)
+	}
+	if several > 0 {
+		w.quorum.tick()
 	}
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
@@ -15,13 +13,18 @@ import (
 // the world's disk, and the use cases of control. Between any two events the process may be killed.
 type runners struct {
 	s       *server
+	life    *scope // of its loops
+	lease   uint64 // of several servers
+	over    bool   // nothing is handed out any more
 	core    *runner.Core
 	synced  bool
+	missed  bool           // the state was replaced
 	news    []drover.Event // to be looked at
 	newsUp  signal
 	toWrite signal
 	timerUp signal
 	waiting map[*runner.Waiter]*signal
+	line    []*signal // the same, in their order
 	holders []*signal // of those who withhold runners and wait for claims to be recorded
 }
 
@@ -29,12 +32,12 @@ type runners struct {
 const maxWaiting = 3
 
 // newRunners starts the execution service in the server's process. Its loops begin only once the journal was read.
-func newRunners(s *server) *runners {
-	r := &runners{s: s, core: runner.NewCore(maxWaiting, 0), waiting: map[*runner.Waiter]*signal{}}
-	s.process.spawn("runners", func(p *proc) {
+func newRunners(s *server, life *scope, lease uint64) *runners {
+	r := &runners{s: s, life: life, lease: lease, core: runner.NewCore(maxWaiting, lease), waiting: map[*runner.Waiter]*signal{}}
+	life.spawn("runners", func(p *proc) {
 		r.load()
-		s.process.spawn("record", r.record)
-		s.process.spawn("idle", r.endIdle)
+		life.spawn("record", r.record)
+		life.spawn("idle", r.endIdle)
 		r.observe(p)
 	})
 	return r
@@ -42,7 +45,7 @@ func newRunners(s *server) *runners {
 
 // tell is Service.tell.
 func (r *runners) tell(event func(c *runner.Core, now time.Time)) {
-	event(r.core, r.s.w.now)
+	event(r.core, r.s.host.now(r.s.w))
 	e := r.core.Effects()
 	for _, w := range e.Served {
 		if served := r.waiting[w]; served != nil {
@@ -75,14 +78,14 @@ func (r *runners) follow(ev drover.Events) {
 // observe brings the core up to date with the state, at first and at random with all of it: the product's event stream
 // may lose events too.
 func (r *runners) observe(p *proc) {
-	for missed := true; ; missed = r.s.w.chance(2) {
+	for missed := true; ; missed = r.s.w.chance(2) || r.missed {
 		news := r.news
-		r.news = nil
+		r.news, r.missed = nil, false
 		r.tell(func(c *runner.Core, now time.Time) {
 			if missed {
-				c.ReadAll(now, r.s.store.Snapshot())
+				c.ReadAll(now, r.state())
 			} else {
-				c.Observe(now, r.s.store.Snapshot(), news)
+				c.Observe(now, r.state(), news)
 			}
 		})
 		r.synced = true
@@ -93,7 +96,10 @@ func (r *runners) observe(p *proc) {
 
 // claim hands out a runner. wait is how long the claim stands in line; < 0: not at all.
 func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runner, err error) {
-	if !r.synced {
+	switch {
+	case r == nil || r.over || !r.s.holds():
+		return got, errOver()
+	case !r.synced:
 		return got, drover.Errorf(drover.Unavailable, "the execution service is starting")
 	}
 	var turn runner.Turn
@@ -107,10 +113,15 @@ func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runn
 	for err == nil && turn.Waiter != nil {
 		served := &signal{}
 		r.waiting[turn.Waiter] = served
+		r.line = append(r.line, served)
 		came := served.wait(p, until.Sub(r.s.w.now))
 		delete(r.waiting, turn.Waiter)
-		if p.sleep(r.s.w.between(0, time.Millisecond)); !came {
+		r.line = slices.DeleteFunc(r.line, func(o *signal) bool { return o == served })
+		if p.sleep(r.s.w.between(0, time.Millisecond)); !came || r.over {
 			r.tell(func(c *runner.Core, _ time.Time) { c.Leave(turn.Waiter) })
+			if r.over {
+				return got, errOver()
+			}
 			return got, drover.Errorf(drover.Exhausted, "none came")
 		}
 		r.tell(func(c *runner.Core, now time.Time) { turn, err = c.Accept(now, turn.Waiter) })
@@ -119,13 +130,31 @@ func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runn
 		return got, err
 	}
 	failed := r.write(p, runner.Line{Claim: &turn.Handout.Line})
+	if failed == nil && (r.over || !r.s.holds()) { // the process may have stood still since
+		failed = errOver()
+	}
 	r.tell(func(c *runner.Core, _ time.Time) { got, err = c.Written(turn.Handout, failed) })
 	return got, err
 }
 
+// errOver is the error of whoever asks a service that has ended.
+func errOver() error { return drover.Errorf(drover.NotLeader, "No cluster leader") }
+
+// end lets nothing be handed out any more.
+func (r *runners) end() {
+	r.over = true
+	r.life.end()
+	for _, served := range r.line {
+		served.raise()
+	}
+}
+
 // release ends a claimed runner.
 func (r *runners) release(p *proc, runnerID string) (err error) {
-	if !r.synced {
+	switch {
+	case r == nil || r.over:
+		return errOver()
+	case !r.synced:
 		return drover.Errorf(drover.Unavailable, "the execution service is starting")
 	}
 	var allocID string
@@ -146,12 +175,15 @@ func (r *runners) writeRelease(p *proc, allocID string) {
 
 // write appends to the journal, which has a moment before and after it in which the process may be killed.
 func (r *runners) write(p *proc, line runner.Line) error {
+	line.Lease = r.lease
 	p.sleep(r.s.w.between(0, time.Millisecond))
 	if r.s.w.full && r.s.w.chance(50) {
 		return drover.Errorf(drover.Exhausted, "no space left on device")
 	}
-	r.s.w.disk.journal = append(r.s.w.disk.journal, line)
-	r.s.w.pass(p, written)
+	if r.s.w.broken != forgetful {
+		r.s.disk.journal = append(r.s.disk.journal, line)
+	}
+	r.s.w.pass(r.s, p, written)
 	p.sleep(r.s.w.between(0, time.Millisecond))
 	return nil
 }
@@ -187,12 +219,12 @@ func (r *runners) endIdle(p *proc) {
 	for {
 		var due []string
 		wait := time.Hour
-		r.tell(func(c *runner.Core, now time.Time) { due = c.Expire(now) })
+		r.tell(func(c *runner.Core, now time.Time) { due = c.Expire(now.Add(r.s.w.broken.early())) })
 		for _, id := range due {
 			r.writeRelease(p, id)
 		}
 		if next, ok := r.core.NextDeadline(); ok {
-			wait = next.Sub(r.s.w.now)
+			wait = r.s.host.lasts(next.Sub(r.s.now()) - r.s.w.broken.early())
 		}
 		r.timerUp.wait(p, wait)
 	}
@@ -200,7 +232,7 @@ func (r *runners) endIdle(p *proc) {
 
 // load takes up what an earlier process handed out and did not record.
 func (r *runners) load() {
-	lines := slices.Clone(r.s.w.disk.journal)
+	lines := slices.Clone(r.s.disk.journal)
 	r.tell(func(c *runner.Core, now time.Time) {
 		for _, id := range c.Load(now, r.s.store.Snapshot(), lines) {
 			r.forget(id, false)
@@ -239,27 +271,19 @@ func (r *runners) record(p *proc) {
 // recordClaims writes claims and the demand of pools through raft, and reports whether that worked; else the core has
 // them again. A recorded claim leaves the journal. Before and after the proposal the process may be killed.
 func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Demand) bool {
-	claims, pools := make([]command.RunnerClaim, len(lines)), make([]command.PoolDemand, len(demands))
-	for i, line := range lines {
-		claims[i] = command.RunnerClaim{AllocID: line.AllocID, Claim: line.Claim}
+	if len(lines)+len(demands) == 0 {
+		return true
 	}
-	for i, d := range demands {
-		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
+	if len(lines) > 0 {
+		r.s.w.pass(r.s, nil, proposed)
 	}
-	if len(claims) > 0 {
-		r.s.w.pass(nil, proposed)
-	}
-	results, err := r.s.intake.ClaimRunners(r.s.w.ctx, claims, pools...)
+	errs, err := r.intake().ClaimRunners(r.s.w.ctx, lines, demands)
 	if err != nil {
 		r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Claims: lines, Demands: demands}) })
 		return false
 	}
-	errs := make([]error, len(results))
-	for i, res := range results {
-		errs[i] = res.Err
-	}
-	if len(claims) > 0 {
-		r.s.w.pass(r.s.w.current, recorded)
+	if len(lines) > 0 {
+		r.s.w.pass(r.s, r.s.w.current, recorded)
 	}
 	r.tell(func(c *runner.Core, _ time.Time) { c.ClaimsRecorded(lines, errs) })
 	for i := range lines {
@@ -268,11 +292,14 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 	return true
 }
 
+// intake records what is done under the lease.
+func (r *runners) intake() runner.Intake { return poolIntake{r.s.intake, r.lease} }
+
 // recordReleases stops the allocations of released runners, and reports whether all were recorded. From the first that
 // failed on the core has them again.
 func (r *runners) recordReleases(all []runner.Releases) bool {
 	for i, of := range all {
-		if _, err := r.s.intake.ReleaseRunners(r.s.w.ctx, of.AllocIDs, of.Reason); err != nil {
+		if err := r.intake().ReleaseRunners(r.s.w.ctx, of.AllocIDs, of.Reason); err != nil {
 			r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Releases: all[i:]}) })
 			return false
 		}
@@ -286,7 +313,7 @@ func (r *runners) recordReleases(all []runner.Releases) bool {
 
 // forget takes lines out of the journal: a recorded claim's, or all of an allocation that the state knows as stopped.
 func (r *runners) forget(allocID string, claimOnly bool) {
-	d := r.s.w.disk
+	d := r.s.disk
 	d.journal = slices.DeleteFunc(d.journal, func(l runner.Line) bool {
 		return l.Claim != nil && l.Claim.AllocID == allocID || !claimOnly && l.Release == allocID
 	})

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -21,9 +22,13 @@ const (
 // server is one life of the server's process.
 type server struct {
 	w       *World
+	number  int
+	host    *host // nil for a server that is alone
+	disk    *disk
 	process *scope
 	term    *scope // of the present leadership
-	accepts bool   // the log takes entries
+	accepts bool   // the log takes entries: it leads, as far as it knows
+	member  member // what it is in a quorum
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -36,47 +41,72 @@ type server struct {
 	intake  *intake.Intake
 	control *assignment.Controller
 	leader  *leader.Leader // of the newest term; nil while the log is replayed
-	runners *runners
+	runners *runners       // nil while there is no execution service
+	lessee  lessee         // what it is among others that hand out runners
 }
 
-// boot starts a process on the world's disk.
-func (w *World) boot() {
-	s := &server{w: w, process: &scope{w: w}, skip: true}
+// boot starts a process on its disk.
+func (w *World) boot(number int) {
+	s := &server{w: w, number: number, disk: w.disks[number], skip: true}
+	if w.quorum != nil {
+		s.host = w.newHost(number)
+	}
+	s.process = &scope{w: w, host: s.host}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	s.store, s.fsm = w.load(s)
 	clock := simClock{w: w, scope: s.process}
 	s.intake = intake.New(intake.Deps{Log: s, Store: s.store, Clock: clock, IDs: w.ids, Collect: s.collect})
-	s.control = assignment.New(assignment.Deps{Log: s, Store: s.store, Leader: s, Clock: clock, IDs: w.ids, Logger: w.log})
-	w.server = s
-	w.say("server up at index %d", s.store.Index())
-	s.runners = newRunners(s)
+	s.control = assignment.New(assignment.Deps{
+		Log: ownLog{s}, Store: s.store, Leader: s, Clock: clock, IDs: w.ids, Logger: w.log, Several: w.quorum != nil, Touch: s.touch,
+	})
+	w.servers[number] = s
+	w.say("%s up at index %d", s, s.store.Index())
+	if w.quorum != nil {
+		s.join()
+		return
+	}
+	s.runners = newRunners(s, s.process, 0)
 	s.lead()
 }
 
+// String names the server.
+func (s *server) String() string {
+	if s.w.quorum == nil {
+		return "server"
+	}
+	return "s" + strconv.Itoa(s.number)
+}
+
 // crash kills the process.
-func (w *World) crash() {
-	s := w.server
+func (w *World) crash(s *server) {
 	if s.process.over {
 		return
 	}
-	w.say("server killed at index %d", s.store.Index())
+	w.say("%s killed at index %d", s, s.store.Index())
 	before := s.fsm.Hash()
 	s.unlead()
-	for i, data := range s.lose() {
-		w.disk.first = append(w.disk.first, entry{s.store.Index() + 1 + uint64(i), data})
+	if w.quorum != nil {
+		w.quorum.lost(s)
+	} else {
+		for i, data := range s.lose() {
+			s.disk.first = append(s.disk.first, entry{s.store.Index() + 1 + uint64(i), data})
+		}
+	}
+	if s.lessee.life != nil {
+		s.lessee.life.end()
 	}
 	s.process.end()
 	s.cancel() // connections break
-	w.disk.lostAt, w.disk.lost = s.store.Index(), before
+	s.disk.lostAt, s.disk.lost = s.store.Index(), before
 	w.checkAcked()
 }
 
 // lead begins a term.
 func (s *server) lead() {
 	s.accepts, s.skip = true, true
-	s.term = &scope{w: s.w}
+	s.term = &scope{w: s.w, host: s.host}
 	s.leader = leader.New(leader.Config{
-		Workers: workers, Schedulers: workers,
+		Workers: workers, Schedulers: workers, FailoverTTL: s.failoverTTL(),
 		GC: leader.GCConfig{
 			Interval: 2 * time.Minute, Evals: time.Minute, Jobs: 2 * time.Minute, Nodes: time.Hour, Deployments: time.Minute, Runners: 10,
 		},
@@ -89,14 +119,22 @@ func (s *server) lead() {
 	})
 	s.term.spawn("lead", func(p *proc) {
 		p.sleep(s.w.between(0, 100*time.Millisecond))
-		loops, err := s.leader.Begin(s.ctx, s)
+		if s.w.quorum != nil {
+			for s.w.quorum.found(s) != nil {
+				p.sleep(retryDelay)
+			}
+		}
+		loops, err := s.leader.Begin(s.ctx, ownLog{s})
 		for err != nil {
 			p.sleep(retryDelay)
-			loops, err = s.leader.Begin(s.ctx, s)
+			loops, err = s.leader.Begin(s.ctx, ownLog{s})
 		}
 		s.w.say("leading at index %d", s.store.Index())
 		for _, loop := range loops {
 			s.term.spawn("leader", func(*proc) { loop(s.ctx) })
+		}
+		if s.w.quorum != nil {
+			s.term.spawn("lessees", s.watchLessees)
 		}
 	})
 }
@@ -104,6 +142,9 @@ func (s *server) lead() {
 // unlead ends the term's loops where they wait.
 func (s *server) unlead() {
 	s.accepts = false
+	if s.term == nil {
+		return // it never led
+	}
 	s.term.end()
 	s.leader.End()
 }
@@ -135,20 +176,36 @@ func (s *server) schedule(in scheduler.Input) scheduler.Output {
 
 // withhold is leader.Deps.Withhold, as the agent gives it to the leader in the product.
 func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func(), err error) {
+	if s.w.quorum != nil {
+		return s.withholdAll(allocIDs)
+	}
 	return s.runners.withhold(allocIDs), nil
 }
 
 // collect is intake.Deps.Collect.
-func (s *server) collect(ctx context.Context) error { return s.leader.CollectGarbage(ctx) }
+func (s *server) collect(ctx context.Context) error {
+	if s.leader == nil {
+		return drover.Errorf(drover.NotLeader, "this server does not lead")
+	}
+	return s.leader.CollectGarbage(ctx)
+}
 
 // Leading implements assignment.Leader.
-func (s *server) Leading() bool { return s.leader.Leading() }
+func (s *server) Leading() bool { return s.leader != nil && s.leader.Leading() }
 
 // Heartbeat implements assignment.Leader.
-func (s *server) Heartbeat(nodeID string) time.Duration { return s.leader.Heartbeat(nodeID) }
+func (s *server) Heartbeat(nodeID string) time.Duration {
+	s.member.heard(nodeID, s.w.now)
+	return s.leader.Heartbeat(nodeID)
+}
 
 // Events implements fsm.Observer.
-func (s *server) Events(ev drover.Events) { s.w.checkEvents(ev); s.runners.follow(ev) }
+func (s *server) Events(ev drover.Events) {
+	if s.w.quorum == nil {
+		s.w.checkEvents(ev)
+	}
+	s.runners.follow(ev)
+}
 
 // EvaluationsChanged implements fsm.Observer.
 func (s *server) EvaluationsChanged(index uint64, evals []*drover.Evaluation) {

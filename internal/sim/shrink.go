@@ -3,11 +3,13 @@ package sim
 import (
 	"context"
 	"slices"
+
+	"github.com/drover-project/drover/internal/sim/scenario"
 )
 
 // Shrink returns a smaller scenario that still breaks something, by leaving out steps: first halves, then less. It runs
 // at most tries scenarios.
-func Shrink(ctx context.Context, s Scenario, tries int) Scenario {
+func Shrink(ctx context.Context, s scenario.Scenario, tries int) scenario.Scenario {
 	for size := max(1, len(s.Steps)/2); size >= 1 && tries > 0; {
 		smaller := false
 		for from := 0; from < len(s.Steps) && tries > 0; {

@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/drover-project/drover/internal/sim/scenario"
 )
 
 var (
@@ -26,20 +29,36 @@ func TestMain(m *testing.M) {
 
 func TestSimulation(t *testing.T) {
 	t.Parallel()
+	overSeeds(t, *seeds, scenario.Random)
+}
+
+// TestSeveralServers is TestSimulation with three and five servers.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	n := *seeds
+	if n == defaultSeeds {
+		n = defaultSeveral
+	}
+	overSeeds(t, n, scenario.Several)
+}
+
+// overSeeds runs the scenarios that are drawn from the seeds.
+func overSeeds(t *testing.T, n uint64, draw func(seed uint64) scenario.Scenario) {
 	if *only != 0 {
-		r := Run(t.Context(), Random(*only), func(line string) { fmt.Println(line) })
+		r := Run(t.Context(), draw(*only), func(line string) { fmt.Println(line) })
 		require.Empty(t, r.Failure)
 		return
 	}
-	for seed := *first; seed < *first+*seeds; seed++ {
+	for seed := *first; seed < *first+n; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			s := Random(seed)
+			s := draw(seed)
 			r := Run(t.Context(), s, nil)
 			if r.Failure != "" {
 				small := Shrink(t.Context(), s, *shrink)
-				t.Fatalf("seed=%d: %s\nreplay: go test ./internal/sim -run TestSimulation -sim.seed=%d -v\n"+
-					"smaller, for testdata (-run TestScenarios):\n%s", seed, r.Failure, seed, small)
+				test, _, _ := strings.Cut(t.Name(), "/")
+				t.Fatalf("seed=%d: %s\nreplay: go test ./internal/sim -run %s -sim.seed=%d -v\n"+
+					"smaller, for testdata (-run TestScenarios):\n%s", seed, r.Failure, test, seed, small)
 			}
 		})
 	}
@@ -55,7 +74,7 @@ func TestScenarios(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			s, err := Parse(string(text))
+			s, err := scenario.Parse(string(text))
 			require.NoError(t, err)
 			require.Empty(t, Run(t.Context(), s, nil).Failure)
 		})
@@ -65,10 +84,10 @@ func TestScenarios(t *testing.T) {
 func TestTheSameSeedGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		s := Random(seed)
+		s := scenario.Random(seed)
 		one, two := Run(t.Context(), s, nil), Run(t.Context(), s, nil)
 		require.Equal(t, one, two, "seed=%d", seed)
-		back, err := Parse(s.String())
+		back, err := scenario.Parse(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 	}
@@ -81,7 +100,7 @@ func TestTheServerDiesBetweenAClaimAndItsRecord(t *testing.T) {
 	const scenarios = 40
 	var hits [lastTrapPoint + 1]int
 	for seed := range uint64(scenarios) {
-		r := Run(t.Context(), Random(seed+1), nil)
+		r := Run(t.Context(), scenario.Random(seed+1), nil)
 		require.Empty(t, r.Failure, "seed=%d", seed+1)
 		for i, n := range r.Trapped {
 			hits[i] += n

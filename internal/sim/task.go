@@ -111,6 +111,7 @@ func (t *localTask) launch() {
 	if old := n.runs[t.key()]; old != nil && !old.dead && old.exit == nil {
 		n.w.breach("task %s is started while it runs", t.key())
 	}
+	t.checkAlone()
 	x := &process{n: n}
 	n.runs[t.key()] = x
 	ends, code := time.Duration(t.option("run"))*time.Second, 0

@@ -22,7 +22,7 @@ const (
 
 // pass kills the server now if a trap is set at this point. The process that passes gets no further. p is nil where it does
 // not wait: there the server dies a moment later, while an entry is in flight.
-func (w *World) pass(p *proc, point trapPoint) {
+func (w *World) pass(s *server, p *proc, point trapPoint) {
 	if w.trap.point != point || w.quiet {
 		return
 	}
@@ -33,13 +33,12 @@ func (w *World) pass(p *proc, point trapPoint) {
 	}
 	w.say("the trap at point %d snaps", point)
 	w.trapped[point]++
-	s := w.server
 	w.after(delay, "trapped", func() {
-		if w.server != s || s.process.over {
+		if w.servers[s.number] != s || s.process.over {
 			return
 		}
-		w.crash()
-		w.after(down, "boot", w.recover)
+		w.crash(s)
+		w.after(down, "boot", func() { w.recover(s.number) })
 	})
 	if p != nil {
 		p.sleep(time.Millisecond)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/sim/scenario"
 )
 
 // World is everything that is simulated. Nothing of it is for several goroutines.
@@ -28,18 +28,25 @@ type World struct {
 	current  *proc
 	watchers []*proc
 
-	scenario Scenario
-	disk     *disk
-	server   *server
+	scenario scenario.Scenario
+	broken   mutation
+	disks    []*disk   // of the servers
+	servers  []*server // in their newest lives
+	quorum   *quorum   // nil: there is one server, which is alone
+	net      *network
+	lagging  []time.Time     // until when servers lag
+	troubled []time.Time     // until when something is wrong with servers
+	steps    []time.Duration // how far their clocks are ahead
 	nodes    []*node
 	clients  *clients
 	quiet    bool // the faults are over
 	lossy    bool // answers of the log get lost
-	full     bool // the log's disk is full
+	full     bool // the log's disk is full, at every server
 	stuck    bool // workers get stuck now and then
 	trap     trap
 	trapped  [lastTrapPoint + 1]int // how often the server died at each point
 	events   int
+	still    int // of them, at the same moment
 	last     lastSeen
 }
 
@@ -75,6 +82,7 @@ func (w *World) after(d time.Duration, label string, f func()) { w.at(w.now.Add(
 func (w *World) runUntil(t time.Time) {
 	for w.queue.Len() > 0 && !w.queue.Top().at.After(t) {
 		e := w.queue.Pop()
+		w.stuckAt(e)
 		w.now = e.at
 		w.events++
 		w.trace.mix(w.now.Sub(w.start), e.label)
@@ -111,88 +119,11 @@ type breach struct{ what string }
 
 func (w *World) breach(format string, args ...any) { panic(breach{fmt.Sprintf(format, args...)}) }
 
-// simClock is the world's time as a clock.Clock. Its timers are events, and the loops that it runs are coroutines.
-type simClock struct {
-	w     *World
-	scope *scope // of the loops that are started
-}
-
-var _ clock.Cooperative = simClock{}
-
-// Now implements clock.Clock.
-func (c simClock) Now() time.Time { return c.w.now }
-
-// Await implements clock.Cooperative.
-func (c simClock) Await(ctx context.Context, d time.Duration, signals ...<-chan struct{}) bool {
-	if ctx.Err() == nil {
-		c.w.current.await(d, append(signals, ctx.Done())...)
+// stuckAt ends a run in which nothing but the same moment comes: a loop does not wait.
+func (w *World) stuckAt(e *event) {
+	if e.at.After(w.now) {
+		w.still = 0
+	} else if w.still++; w.still > 100_000 {
+		w.breach("time stands still at %s: %s", w.elapsed(), e.label)
 	}
-	return ctx.Err() == nil
-}
-
-// Go implements clock.Cooperative.
-func (c simClock) Go(f func()) { c.scope.spawn("loop", func(*proc) { f() }) }
-
-// NewTimer implements clock.Clock.
-func (c simClock) NewTimer(d time.Duration) clock.Timer {
-	t := &simTimer{w: c.w, c: make(chan time.Time, 1)}
-	t.Reset(d)
-	return t
-}
-
-// AfterFunc implements clock.Clock; f is called by the one goroutine.
-func (c simClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	t := &simTimer{w: c.w, f: f}
-	t.Reset(d)
-	return t
-}
-
-// WithTimeout implements clock.Clock.
-func (c simClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	t := c.AfterFunc(d, cancel)
-	return ctx, func() { t.Stop(); cancel() }
-}
-
-// simTimer is a clock.Timer in virtual time. A setting that was replaced or stopped is known by its number and does
-// nothing.
-type simTimer struct {
-	w   *World
-	c   chan time.Time
-	f   func()
-	set uint64 // of the running setting; 0 = stopped
-	n   uint64
-}
-
-// C implements clock.Timer.
-func (t *simTimer) C() <-chan time.Time { return t.c }
-
-// Stop implements clock.Timer.
-func (t *simTimer) Stop() bool {
-	was := t.set != 0
-	t.set = 0
-	return was
-}
-
-// Reset implements clock.Timer.
-func (t *simTimer) Reset(d time.Duration) bool {
-	was := t.Stop()
-	t.n++
-	mine := t.n
-	t.set = mine
-	t.w.after(d, "timer", func() {
-		if t.set != mine {
-			return
-		}
-		t.set = 0
-		if t.f != nil {
-			t.f()
-			return
-		}
-		select {
-		case t.c <- t.w.now:
-		default:
-		}
-	})
-	return was
 }

@@ -27,6 +27,14 @@ func (c *Core) Pool(environmentID string) (execution.PoolStatus, error) {
 	return e.status(), nil
 }
 
+// Warm is how many runners of an environment this server can hand out at once.
+func (c *Core) Warm(environmentID string) int {
+	if e := c.envs[environmentID]; e != nil {
+		return e.warm.Len()
+	}
+	return 0
+}
+
 // status counts from the core's own books, which events bring up to date, not from the state.
 func (e *env) status() execution.PoolStatus {
 	return execution.PoolStatus{

@@ -19,6 +19,14 @@ func Settle(ctx context.Context, path string, intake func(lease uint64) Intake) 
 	if err != nil {
 		return err
 	}
+	if err := SettleLines(ctx, lines, intake); err != nil {
+		return err
+	}
+	return j.empty()
+}
+
+// SettleLines is Settle for lines that were read already. Errors: those of the intake; some of the lines may be settled then.
+func SettleLines(ctx context.Context, lines []Line, intake func(lease uint64) Intake) error {
 	for len(lines) > 0 {
 		n := 1
 		for n < len(lines) && n < maxBatch && lines[n].Lease == lines[0].Lease {
@@ -29,7 +37,7 @@ func Settle(ctx context.Context, path string, intake func(lease uint64) Intake) 
 		}
 		lines = lines[n:]
 	}
-	return j.empty()
+	return nil
 }
 
 // settle records lines of one lease. A later line of a claim replaces the earlier.

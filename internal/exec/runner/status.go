@@ -189,11 +189,7 @@ func (s *Service) Keeper(allocID string) (mine, nobody bool) {
 
 // Warm is how many runners of the environment this server can hand out at once.
 func (s *Service) Warm(environmentID string) (n int) {
-	s.tell(func(c *Core, _ time.Time) {
-		if e := c.envs[environmentID]; e != nil {
-			n = e.warm.Len()
-		}
-	})
+	s.tell(func(c *Core, _ time.Time) { n = c.Warm(environmentID) })
 	return n
 }
 

@@ -50,7 +50,7 @@ type Agent struct {
 
 	node    atomic.Pointer[drover.Node]
 	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
-	sight   sight
+	sight   Sight
 	state   localstate.Store
 	samples samples
 	disk    diskMeter

@@ -30,7 +30,7 @@ func (a *Agent) pull(ctx context.Context) {
 	pause := backoff{clock: a.clock, max: 5 * time.Second}
 	for ctx.Err() == nil {
 		asked := a.clock.Now()
-		assignment, err := a.control.Pull(ctx, a.identity.ID, a.sight.now(), pullWait)
+		assignment, err := a.control.Pull(ctx, a.identity.ID, a.sight.Now(), pullWait)
 		if ctx.Err() != nil {
 			return
 		}
@@ -40,15 +40,15 @@ func (a *Agent) pull(ctx context.Context) {
 			// anew.
 			case drover.NotFound:
 				a.again.Send()
-				a.sight.forget()
+				a.sight.Forget()
 			default:
 				a.log.Warn("asking control for work failed, trying again", "error", err)
 			}
 			pause.wait(ctx)
 			continue
 		}
-		seen := a.sight.now()
-		ok, news := a.sight.take(assignment, behind >= maxBehind)
+		seen := a.sight.Now()
+		ok, news := a.sight.Take(assignment, behind >= maxBehind)
 		if !ok {
 			if behind++; behind == maxBehind {
 				a.log.Warn("control's state is older than what this node has seen of it, and stays so",

@@ -30,7 +30,7 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 			answer, err = a.control.Heartbeat(ctx, a.identity.ID)
 		} else {
 			if answer, err = a.control.Register(ctx, a.node.Load()); err == nil {
-				a.sight.registered(answer)
+				a.sight.Registered(answer)
 			}
 		}
 		if ctx.Err() != nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
-// sight is what the node has seen of control's state. It does not do what an older state wants: a server may lag behind others,
+// Sight is what the node has seen of control's state. It does not do what an older state wants: a server may lag behind others,
 // come back after a while, or have been away without knowing it.
-type sight struct {
+type Sight struct {
 	mu   sync.Mutex
 	seen exchange.Seen // guarded by mu
 }
 
-// now is what was seen until now.
-func (s *sight) now() exchange.Seen {
+// Now is what was seen until now.
+func (s *Sight) Now() exchange.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen
 }
 
-// registered takes over what the answer to a registration says: it is the leader's, so its state is what counts from then on,
+// Registered takes over what the answer to a registration says: it is the leader's, so its state is what counts from then on,
 // unless a leader answers that another has replaced.
-func (s *sight) registered(r exchange.Registration) {
+func (s *Sight) Registered(r exchange.Registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -34,8 +34,8 @@ func (s *sight) registered(r exchange.Registration) {
 	}
 }
 
-// forget has all that is wanted told anew, but of no older state.
-func (s *sight) forget() {
+// Forget has all that is wanted told anew, but of no older state.
+func (s *Sight) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen.Index = 0
@@ -52,9 +52,9 @@ func older(a exchange.Assignment, seen exchange.Seen) bool {
 	return a.State < seen.State
 }
 
-// take notes that an assignment is obeyed. It reports whether that may be, and whether it says anything new. A server that is
+// Take notes that an assignment is obeyed. It reports whether that may be, and whether it says anything new. A server that is
 // alone may have been put back to an older state: then insist is set, after a while.
-func (s *sight) take(a exchange.Assignment, insist bool) (ok, news bool) {
+func (s *Sight) Take(a exchange.Assignment, insist bool) (ok, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if older(a, s.seen) && (s.seen.Age != "" || !insist) {

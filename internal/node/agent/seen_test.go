@@ -25,11 +25,11 @@ func TestANodeNeverObeysOlderState(t *testing.T) {
 		age := func() string { return (&cluster.State{ID: "c", Epoch: epoch}).Age() }
 		history := []moment{{age(), 1}}
 		servers := make([]int, 3) // how far each is in the history
-		var s sight
+		var s Sight
 		seen, obeyed := 0, 0 // where the node is in it
 		pull := func(from int) {
 			m := history[servers[from]]
-			ok, _ := s.take(exchange.Assignment{Index: 1 + m.index/2, State: m.index, Age: m.age}, rapid.Bool().Draw(t, "insist"))
+			ok, _ := s.Take(exchange.Assignment{Index: 1 + m.index/2, State: m.index, Age: m.age}, rapid.Bool().Draw(t, "insist"))
 			if ok {
 				require.GreaterOrEqual(t, servers[from], seen, "the node has seen a newer one")
 				seen, obeyed = servers[from], servers[from]
@@ -56,10 +56,10 @@ func TestANodeNeverObeysOlderState(t *testing.T) {
 					servers[i] = len(history) - 1
 				}
 				m := history[servers[i]]
-				s.registered(exchange.Registration{Index: m.index, Age: m.age})
+				s.Registered(exchange.Registration{Index: m.index, Age: m.age})
 				seen = max(seen, servers[i])
 			},
-			"unknown": func(*rapid.T) { s.forget() },
+			"unknown": func(*rapid.T) { s.Forget() },
 			"pull":    func(t *rapid.T) { pull(rapid.IntRange(0, 2).Draw(t, "server")) },
 		})
 		servers[0] = len(history) - 1
@@ -71,8 +71,8 @@ func TestANodeNeverObeysOlderState(t *testing.T) {
 // A server that is alone and was put back to an older state is obeyed after a while; one of several never is.
 func TestWhoMayGoBack(t *testing.T) {
 	t.Parallel()
-	var s sight
-	take := func(a exchange.Assignment, insist bool) bool { ok, _ := s.take(a, insist); return ok }
+	var s Sight
+	take := func(a exchange.Assignment, insist bool) bool { ok, _ := s.Take(a, insist); return ok }
 	require.True(t, take(exchange.Assignment{Index: 9, State: 9}, false))
 	require.False(t, take(exchange.Assignment{Index: 3, State: 3}, false))
 	require.True(t, take(exchange.Assignment{Index: 3, State: 3}, true))
@@ -81,7 +81,7 @@ func TestWhoMayGoBack(t *testing.T) {
 	require.False(t, take(exchange.Assignment{Index: 2, State: 3, Age: age}, true))
 	require.False(t, take(exchange.Assignment{Index: 2, State: 9}, true), "it does not know its cluster yet")
 
-	s.registered(exchange.Registration{Index: 1})
-	require.Equal(t, exchange.Seen{State: 1}, s.now(), "it is alone again and has forgotten all")
+	s.Registered(exchange.Registration{Index: 1})
+	require.Equal(t, exchange.Seen{State: 1}, s.Now(), "it is alone again and has forgotten all")
 	require.True(t, take(exchange.Assignment{Index: 1, State: 1}, false))
 }

@@ -1,4 +1,4 @@
-package sim
+package scenario
 
 import (
 	"strconv"
@@ -9,12 +9,12 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// options are a step's key=value arguments.
-type options map[string]int
+// Options are a step's key=value arguments.
+type Options map[string]int
 
-// optionsOf reads the arguments of the form key=number; the others, such as names, are skipped.
-func optionsOf(args []string) options {
-	o := options{}
+// OptionsOf reads the arguments of the form key=number; the others, such as names, are skipped.
+func OptionsOf(args []string) Options {
+	o := Options{}
 	for _, a := range args {
 		if k, v, ok := strings.Cut(a, "="); ok {
 			o[k], _ = strconv.Atoi(v) // what is no number is 0
@@ -24,29 +24,29 @@ func optionsOf(args []string) options {
 }
 
 // or returns an option, or the value if the step does not give it. Indexing takes 0 for that.
-func (o options) or(key string, value int) int {
+func (o Options) Or(key string, value int) int {
 	if v, ok := o[key]; ok {
 		return v
 	}
 	return value
 }
 
-// jobOf makes the job that a step asks for.
-func jobOf(kind, id string, o options) *drover.Job {
+// JobOf makes the job that a step asks for.
+func JobOf(kind, id string, o Options) *drover.Job {
 	task := func(name string) *drover.Task {
 		return &drover.Task{
 			Name: name, Driver: "fake", KillTimeout: new(3 * time.Second),
 			Config: map[string]any{
 				"fail": o["fail"], "startfail": o["startfail"], "run": o["run"], "v": o["v"],
 			},
-			Resources: &drover.Resources{CPU: o.or("cpu", 100), MemoryMB: 64},
+			Resources: &drover.Resources{CPU: o.Or("cpu", 100), MemoryMB: 64},
 			RestartPolicy: &drover.RestartPolicy{
 				Attempts: new(1), Interval: new(30 * time.Second), Delay: new(2 * time.Second), Mode: drover.RestartModeFail,
 			},
 		}
 	}
-	g := &drover.TaskGroup{Name: "g", Count: new(o.or("count", 1)), EphemeralDisk: &drover.EphemeralDisk{SizeMB: 100}}
-	for i := range o.or("tasks", 1) {
+	g := &drover.TaskGroup{Name: "g", Count: new(o.Or("count", 1)), EphemeralDisk: &drover.EphemeralDisk{SizeMB: 100}}
+	for i := range o.Or("tasks", 1) {
 		g.Tasks = append(g.Tasks, task("t"+strconv.Itoa(i)))
 	}
 	if o["ports"]+o["static"] > 0 {
@@ -59,7 +59,7 @@ func jobOf(kind, id string, o options) *drover.Job {
 		}
 		g.Networks = []*drover.NetworkResource{n}
 	}
-	j := &drover.Job{ID: id, Type: kind, Datacenters: []string{"*"}, TaskGroups: []*drover.TaskGroup{g}, Priority: o.or("priority", 50)}
+	j := &drover.Job{ID: id, Type: kind, Datacenters: []string{"*"}, TaskGroups: []*drover.TaskGroup{g}, Priority: o.Or("priority", 50)}
 	switch kind {
 	case drover.JobTypeService:
 		g.ReschedulePolicy = &drover.ReschedulePolicy{
@@ -85,6 +85,9 @@ func jobOf(kind, id string, o options) *drover.Job {
 			t.Config["run"] = 5
 		}
 	}
+	if o["template"] > 0 {
+		j.ParameterizedJob = &drover.ParameterizedJobConfig{}
+	}
 	if away := time.Duration(o["away"]) * time.Second; away > 0 && kind != drover.JobTypeSysBatch {
 		strategies := []string{
 			drover.ReconcileBestScore, drover.ReconcileKeepOriginal, drover.ReconcileKeepReplacement, drover.ReconcileLongestRunning,
@@ -100,10 +103,10 @@ func jobOf(kind, id string, o options) *drover.Job {
 	return j
 }
 
-// envOf makes the environment that a step asks for.
-func envOf(id string, o options) execution.Environment {
+// EnvOf makes the environment that a step asks for.
+func EnvOf(id string, o Options) execution.Environment {
 	e := execution.Environment{
-		ID: id, Image: "host", PoolSize: o.or("size", 2), CPU: o.or("cpu", 50), MemoryMB: 32, MemoryMaxMB: 64,
+		ID: id, Image: "host", PoolSize: o.Or("size", 2), CPU: o.Or("cpu", 50), MemoryMB: 32, MemoryMaxMB: 64,
 		DiskMB: 10,
 	}
 	if m := o["max"]; m >= e.PoolSize {
