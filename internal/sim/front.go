@@ -65,17 +65,10 @@ func (s *server) heartbeat(p *proc, nodeID string) (exchange.Registration, error
 	return atLeader(p, s, func(_ *proc, s *server) (exchange.Registration, error) { return s.control.Heartbeat(s.w.ctx, nodeID) })
 }
 
-// push is what a node reports.
-//
-// A follower goes on with a report that its node has given up and replaced by a newer one, through another server. Should the older
-// one come later, the product takes it, and an allocation that runs is pending in the state until its next change: a known fault
-// (seed 28 without the two lines on reported). It is left out here, so that it does not hide others.
-func (s *server) push(p *proc, n *node, number int, updates []exchange.AllocUpdate) error {
+// push is what a node reports. A follower goes on with a report that its node has given up and replaced by a newer one, through
+// another server; the older one may come later.
+func (s *server) push(p *proc, n *node, updates []exchange.AllocUpdate) error {
 	_, err := atLeader(p, s, func(_ *proc, s *server) (struct{}, error) {
-		if s.w.quorum != nil && number < n.reported {
-			return struct{}{}, drover.Errorf(drover.Conflict, "a newer report came before")
-		}
-		n.reported = number
 		if err := s.current(); err != nil {
 			return struct{}{}, err
 		}

@@ -268,10 +268,10 @@ func (p poolIntake) ClaimRunners(ctx context.Context, lines []runner.AllocClaim,
 }
 
 // ReleaseRunners implements runner.Intake.
-func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error {
-	if p.lease != 0 {
-		return p.in.ReleaseLeased(ctx, p.lease, allocIDs, reason)
+func (p poolIntake) ReleaseRunners(ctx context.Context, r runner.Releases) error {
+	if p.lease != 0 && !r.Asked {
+		return p.in.ReleaseLeased(ctx, p.lease, r.AllocIDs, r.Reason)
 	}
-	_, err := p.in.ReleaseRunners(ctx, allocIDs, reason)
+	_, err := p.in.ReleaseRunners(ctx, r.AllocIDs, r.Reason)
 	return err
 }

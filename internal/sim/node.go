@@ -26,6 +26,7 @@ type node struct {
 	stored map[string]*local   // what the agent knows of allocations, in its local state
 	runs   map[string]*process // by allocation and task
 	ran    map[string]bool     // allocations of pools that ever ran here: none may start twice
+	starts uint64              // of agents, as the local state counts them
 
 	// Of the agent's life.
 	contacted bool
@@ -37,8 +38,7 @@ type node struct {
 	heard     bool // registered
 	sight     *agent.Sight
 	obeyed    uint64 // the newest state
-	reports   int    // that it sent
-	reported  int    // the newest that a leader took
+	said      uint64 // Order of the newest update
 }
 
 // addNode adds the machine number i without an agent. Machines are of two classes and three racks. They are small, with
@@ -76,6 +76,8 @@ func (n *node) start() {
 	n.agent, n.sight, n.obeyed = &scope{w: n.w, host: n.host}, &agent.Sight{}, 0
 	n.contacted, n.heard, n.refused = false, false, map[string]bool{}
 	n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
+	n.starts++
+	n.said = n.starts << 40
 	n.urgent, n.again = signal{}, signal{}
 	for _, l := range n.locals() {
 		l.restore()
@@ -106,6 +108,7 @@ func (n *node) reboot(wipe bool) {
 		n.w.say("%s: wiped", n.spec.Name)
 		n.wiped, n.ran = true, map[string]bool{}
 		n.stored = map[string]*local{}
+		n.starts = 0
 	}
 }
 

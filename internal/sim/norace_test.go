@@ -5,4 +5,4 @@ package sim
 const defaultSeeds = 300
 
 // Of several servers a seed takes four times as long as of one.
-const defaultSeveral = 250
+const defaultSeveral = 150

@@ -26,6 +26,7 @@ type quorum struct {
 	orphans []*proposal
 	head    *fsm.FSM // the state of who lags in nothing
 	history map[uint64]*store.Snapshot
+	begins  string // the server whose incarnation begins with the entry that is looked at; "" otherwise
 }
 
 // member is what a server is in a quorum.
@@ -263,6 +264,12 @@ func (q *quorum) append(p *proposal) (index uint64) {
 	s := q.head.Store().Snapshot()
 	q.history[index] = s
 	before := q.w.last.snap
+	q.begins = ""
+	if c, err := command.Decode(p.data); err == nil {
+		if b, ok := c.(*command.BeginIncarnation); ok {
+			q.begins = b.Server
+		}
+	}
 	q.w.checkEntry(s, index)
 	q.w.checkAgreed(before, s, p)
 	return index

@@ -67,6 +67,7 @@ func (n *node) take(a exchange.Assignment) {
 			n.w.breach("node %s is given allocation %s of node %s", n.spec.Name, alloc.ID, alloc.NodeID)
 		}
 		listed[alloc.ID] = true
+		n.said = max(n.said, alloc.Reported)
 		if l := n.stored[alloc.ID]; l != nil {
 			l.tell(alloc)
 		} else if !n.refused[alloc.ID] {
@@ -143,12 +144,13 @@ func (n *node) push(p *proc) {
 		ids := n.order
 		var updates []exchange.AllocUpdate
 		for _, id := range ids {
-			updates = append(updates, n.pending[id])
+			u := n.pending[id]
+			n.said++
+			u.Order = n.said
+			updates = append(updates, u)
 		}
 		n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
-		n.reports++
-		number := n.reports
-		_, err := ask(n, p, func(p *proc, s *server) (struct{}, error) { return struct{}{}, s.push(p, n, number, updates) })
+		_, err := ask(n, p, func(p *proc, s *server) (struct{}, error) { return struct{}{}, s.push(p, n, updates) })
 		if err == nil {
 			pause = 100 * time.Millisecond
 			p.sleep(5 * time.Millisecond)

@@ -162,14 +162,14 @@ func (r *runners) release(p *proc, runnerID string) (err error) {
 		allocID, err = c.Release(runnerID, drover.Errorf(drover.Gone, "%w", runner.ErrStopped))
 	})
 	if err == nil {
-		r.writeRelease(p, allocID)
+		r.writeRelease(p, allocID, true)
 	}
 	return err
 }
 
-// writeRelease writes a release to the journal and tells the core whether it is there.
-func (r *runners) writeRelease(p *proc, allocID string) {
-	err := r.write(p, runner.Line{Release: allocID})
+// writeRelease writes a release, which its claimer asked for or not, to the journal and tells the core whether it is there.
+func (r *runners) writeRelease(p *proc, allocID string, asked bool) {
+	err := r.write(p, runner.Line{Release: allocID, Asked: asked})
 	r.tell(func(c *runner.Core, _ time.Time) { c.Released(allocID, err == nil) })
 }
 
@@ -221,7 +221,7 @@ func (r *runners) endIdle(p *proc) {
 		wait := time.Hour
 		r.tell(func(c *runner.Core, now time.Time) { due = c.Expire(now.Add(r.s.w.broken.early())) })
 		for _, id := range due {
-			r.writeRelease(p, id)
+			r.writeRelease(p, id, false)
 		}
 		if next, ok := r.core.NextDeadline(); ok {
 			wait = r.s.host.lasts(next.Sub(r.s.now()) - r.s.w.broken.early())
@@ -299,7 +299,7 @@ func (r *runners) intake() runner.Intake { return poolIntake{r.s.intake, r.lease
 // failed on the core has them again.
 func (r *runners) recordReleases(all []runner.Releases) bool {
 	for i, of := range all {
-		if err := r.intake().ReleaseRunners(r.s.w.ctx, of.AllocIDs, of.Reason); err != nil {
+		if err := r.intake().ReleaseRunners(r.s.w.ctx, of); err != nil {
 			r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Releases: all[i:]}) })
 			return false
 		}

@@ -40,8 +40,7 @@ func (w *World) trouble(number int, d time.Duration) {
 
 // serverFault performs bad luck of several servers, and reports whether the verb names any.
 func (w *World) serverFault(s *server, verb string, d time.Duration, o scenario.Options) bool {
-	name, n := s.String(), w.net
-	hurts := []int{s.number}
+	name, hurts := s.String(), []int{s.number}
 	switch verb {
 	case "lose":
 		if l := w.quorum.leader; l != nil && l.accepts && l.running() {
@@ -60,22 +59,8 @@ func (w *World) serverFault(s *server, verb string, d time.Duration, o scenario.
 				s.host.goOn()
 			}
 		})
-	case "part": // from another server, in one direction or both
-		o2 := w.servers[(s.number+1+o["other"]%(len(w.servers)-1))%len(w.servers)].String()
-		if o["way"] != 1 {
-			n.shut(name, o2, d)
-		}
-		if o["way"] != 0 {
-			n.shut(o2, name, d)
-		}
-		hurts = append(hurts, numberOf(o2))
-	case "alone": // from everybody
-		if o["way"] != 1 {
-			n.shut(name, "*", d)
-		}
-		if o["way"] != 0 {
-			n.shut("*", name, d)
-		}
+	case "part", "alone":
+		hurts = append(hurts, w.part(s, verb, d, o)...)
 	case "lag":
 		w.lagging[s.number] = w.now.Add(d)
 	case "step":
@@ -98,6 +83,22 @@ func (w *World) serverFault(s *server, verb string, d time.Duration, o scenario.
 		w.trouble(i, d+20*time.Second)
 	}
 	return true
+}
+
+// part cuts a server from another, or alone from everybody, in one direction or both. It returns the other.
+func (w *World) part(s *server, verb string, d time.Duration, o scenario.Options) (other []int) {
+	name, from := s.String(), "*"
+	if verb == "part" {
+		i := (s.number + 1 + o["other"]%(len(w.servers)-1)) % len(w.servers)
+		other, from = []int{i}, w.servers[i].String()
+	}
+	if o["way"] != 1 {
+		w.net.shut(name, from, d)
+	}
+	if o["way"] != 0 {
+		w.net.shut(from, name, d)
+	}
+	return other
 }
 
 // netFault makes all of the network worse for a while.
@@ -165,7 +166,7 @@ func (w *World) checkLost(old, n *drover.Node, p *proposal) {
 	if led := p.at.Sub(m.began); !heard && led < failoverTTL*9/10 {
 		w.breach("node %s is %s, %s after %s began to lead", n.Name, n.Status, led, p.by)
 	}
-	if heard && p.at.Sub(at) < heartbeatTTL*9/10 {
+	if silent := p.at.Sub(at); heard && silent >= 0 && silent < heartbeatTTL*9/10 { // it may be heard while the entry is on its way
 		w.breach("node %s is %s, %s after %s heard of it", n.Name, n.Status, p.at.Sub(at), p.by)
 	}
 }
@@ -191,7 +192,7 @@ func (w *World) checkLeases(s *store.Snapshot) {
 }
 
 // checkTaken: a runner whose claim is recorded survives the end of its server, and so does one that was handed out by a server
-// that nothing was wrong with.
+// that nothing was wrong with, or that came back in time and read its journal.
 func (w *World) checkTaken(old, a *drover.Allocation) {
 	if old.ServerTerminal() || !takenAway(a) {
 		return
@@ -199,8 +200,15 @@ func (w *World) checkTaken(old, a *drover.Allocation) {
 	if old.Claim != nil {
 		w.breach("runner %s, whose claim is recorded, is stopped as its server ended", a.ID)
 	}
-	if h, ok := w.clients.handed[a.ID]; ok && w.troubled[h.by].Before(h.at.Add(-30*time.Second)) {
+	h, ok := w.clients.handed[a.ID]
+	if !ok {
+		return
+	}
+	if w.troubled[h.by].Before(h.at.Add(-30 * time.Second)) {
 		w.breach("runner %s, which server %d handed out, is stopped, and nothing was wrong with that", a.ID, h.by)
+	}
+	if w.quorum.begins == w.servers[h.by].String() {
+		w.breach("runner %s, which server %d handed out, is stopped as that came back, which did not record it before", a.ID, h.by)
 	}
 }
 

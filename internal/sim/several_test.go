@@ -37,7 +37,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 // Of several servers, too, the same seed gives the same.
 func TestTheSameSeedOfSeveralGivesTheSame(t *testing.T) {
 	t.Parallel()
-	for seed := uint64(1); seed <= 10; seed++ {
+	for seed := uint64(1); seed <= 4; seed++ {
 		s := scenario.Several(seed)
 		one, two := Run(t.Context(), s, nil), Run(t.Context(), s, nil)
 		require.Equal(t, one, two, "seed=%d", seed)

@@ -78,6 +78,35 @@ func (w *World) request(p *proc, s *server, verb, name string, o scenario.Option
 				return err
 			}
 		}
+	case "stopalloc":
+		for range o["times"] {
+			if id := w.anyAlloc(); id != "" {
+				out, err = in.StopAllocation(ctx, id, false, false)
+			}
+		}
+	case "gc":
+		err = in.CollectGarbage(ctx)
+	case "dispatch":
+		err = w.dispatch(p, s, name, o)
+	case "preempt":
+		_, out, err = in.SetSchedulerConfig(ctx, drover.SchedulerConfiguration{PreemptionConfig: drover.PreemptionConfig{
+			SystemSchedulerEnabled: true, ServiceSchedulerEnabled: w.chance(50), BatchSchedulerEnabled: w.chance(50),
+		}}, false)
+	case "env", "delenv", "claim", "release":
+		out, err = w.execute(p, s, verb, name, o)
+	default:
+		out, err = w.operate(s, verb, w.nodeNamed(name), o)
+	}
+	if err == nil {
+		w.clients.acked = max(w.clients.acked, out.Index)
+	}
+	return err
+}
+
+// execute is what clients ask of the execution service.
+func (w *World) execute(p *proc, s *server, verb, name string, o scenario.Options) (out drover.Outcome, err error) {
+	in, ctx := s.intake, w.ctx
+	switch verb {
 	case "env":
 		var j *drover.Job
 		if j, err = environment.ToJob(environment.Canonicalize(scenario.EnvOf(name, o)), environment.Options{}); err == nil {
@@ -101,27 +130,8 @@ func (w *World) request(p *proc, s *server, verb, name string, o scenario.Option
 			}
 			w.release(p, s, w.rng.IntN(len(w.clients.held)))
 		}
-	case "stopalloc":
-		for range o["times"] {
-			if id := w.anyAlloc(); id != "" {
-				out, err = in.StopAllocation(ctx, id, false, false)
-			}
-		}
-	case "gc":
-		err = in.CollectGarbage(ctx)
-	case "dispatch":
-		err = w.dispatch(p, s, name, o)
-	case "preempt":
-		_, out, err = in.SetSchedulerConfig(ctx, drover.SchedulerConfiguration{PreemptionConfig: drover.PreemptionConfig{
-			SystemSchedulerEnabled: true, ServiceSchedulerEnabled: w.chance(50), BatchSchedulerEnabled: w.chance(50),
-		}}, false)
-	default:
-		out, err = w.operate(s, verb, w.nodeNamed(name), o)
 	}
-	if err == nil {
-		w.clients.acked = max(w.clients.acked, out.Index)
-	}
-	return err
+	return out, err
 }
 
 // operate is what operators do to nodes.
