@@ -86,6 +86,7 @@ func (w *World) crash(s *server) {
 	before := s.fsm.Hash()
 	s.unlead()
 	if w.quorum != nil {
+		w.trouble(s.number, time.Minute) // a trap may have waited for long
 		w.quorum.lost(s)
 	} else {
 		for i, data := range s.lose() {
