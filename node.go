@@ -257,16 +257,6 @@ type NodePoolSchedulerConfiguration struct {
 	MemoryOversubscriptionEnabled *bool
 }
 
-// Namespace separates jobs.
-type Namespace struct {
-	Name        string
-	Description string
-	Quota       string
-	Meta        map[string]string
-	CreateIndex uint64
-	ModifyIndex uint64
-}
-
 // Scheduler algorithms.
 const (
 	SchedulerBinpack = "binpack"

@@ -30,7 +30,7 @@ var layers = []layer{ // a table
 		"foundation",
 		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights rotation " +
 			"servicecheck sysmon takeover " +
-			"taskenv telemetry unheeded version wake",
+			"taskenv telemetry tenant unheeded version wake",
 		"what everybody may use",
 	},
 	{

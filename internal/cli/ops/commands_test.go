@@ -111,31 +111,6 @@ func TestDeploymentsAreSteered(t *testing.T) {
 	api.Check(clitest.Case{Args: "deployment promote d1", Code: 2, Err: []string{"no canaries to promote"}})
 }
 
-func TestNamespaces(t *testing.T) {
-	t.Parallel()
-	api := clitest.Serve(t, map[string]string{
-		"GET /v1/namespaces": `[{"Name": "dev", "Description": "for tests", "Meta": {"b": "2", "a": "1"}}]`,
-		"PUT /v1/namespace":  `{}`, "DELETE /v1/namespace/dev": `{}`,
-	})
-	api.Check(
-		clitest.Case{Args: "namespace list", Out: []string{"dev for tests a=1, b=2\n"}},
-		clitest.Case{Args: "namespace list -json", Out: []string{`"Name": "dev"`}},
-		clitest.Case{
-			Args: "namespace apply -description x dev", Out: []string{"Namespace \"dev\" was applied.\n"},
-			Asks: []string{`"Description":"x"`},
-		},
-		clitest.Case{Args: "namespace delete dev", Out: []string{"Namespace \"dev\" was deleted.\n"}},
-		clitest.Case{Args: "namespace apply -meta dev dev", Code: 2, Err: []string{"want key=value"}},
-		clitest.Case{Args: "namespace delete", Code: 2},
-	)
-	api.Set("GET /v1/namespaces", "[]")
-	api.Set("DELETE /v1/namespace/dev", "! 409 it has jobs")
-	api.Check(
-		clitest.Case{Args: "namespace list", Out: []string{"There are no namespaces."}},
-		clitest.Case{Args: "namespace delete dev", Code: 1, Err: []string{"it has jobs"}, Not: []string{"was deleted"}},
-	)
-}
-
 func TestTheSchedulersConfiguration(t *testing.T) {
 	t.Parallel()
 	const path = "/v1/operator/scheduler/configuration"

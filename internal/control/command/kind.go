@@ -96,6 +96,12 @@ func Needs(c Command) int {
 		for _, one := range c.Commands {
 			need = max(need, Needs(one))
 		}
+	case *UpsertNamespaces:
+		for _, ns := range c.Namespaces {
+			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil {
+				return max(need, 3)
+			}
+		}
 	case *RaiseVersion:
 		need = 1 // it is how a version begins
 	}

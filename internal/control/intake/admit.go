@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/internal/tenant"
 	"github.com/drover-project/drover/internal/unheeded"
 )
 
@@ -31,6 +33,9 @@ func (in *Intake) canonical(given *drover.Job) *drover.Job {
 	j := deepcopy.Of(given)
 	if p := in.deps.ServiceProvider; p != "" {
 		provide(j, p)
+	}
+	if j.NodePool == "" {
+		j.NodePool = tenant.Pool(in.deps.Store.Snapshot().Namespace(cmp.Or(j.Namespace, drover.DefaultNamespace)))
 	}
 	j.Canonicalize()
 	servicecheck.Canonicalize(j)
@@ -75,7 +80,9 @@ func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 	if err := CheckPeriodic(j.Periodic); err != nil {
 		errs = append(errs, err)
 	}
-	if s.Namespace(j.Namespace) == nil {
+	ns := s.Namespace(j.Namespace)
+	errs = append(errs, tenant.Refused(ns, j)...)
+	if ns == nil {
 		errs = append(errs, fmt.Errorf("job.Namespace: job %q is in nonexistent namespace %q", j.ID, j.Namespace))
 	}
 	if s.NodePool(j.NodePool) == nil {
@@ -87,6 +94,14 @@ func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 		return nil
 	}
 	return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
+}
+
+// refused says what of a stored job its namespace does not allow by now: nothing new may begin with it. Errors: Invalid.
+func (in *Intake) refused(j *drover.Job) error {
+	if errs := tenant.Refused(in.deps.Store.Snapshot().Namespace(j.Namespace), j); len(errs) > 0 {
+		return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
+	}
+	return nil
 }
 
 // tooMany says that the job asks for more allocations than it may.

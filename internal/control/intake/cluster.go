@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/tenant"
 )
 
 var clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
@@ -21,6 +22,10 @@ func (in *Intake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (dro
 	}
 	if len(n.Description) > 256 {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "description longer than 256")
+	}
+	s := in.deps.Store.Snapshot()
+	if err := tenant.Check(n, func(pool string) bool { return s.NodePool(pool) != nil }); err != nil {
+		return drover.Outcome{}, err
 	}
 	return in.propose(ctx, &command.UpsertNamespaces{Namespaces: []*drover.Namespace{n}})
 }

@@ -30,6 +30,9 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 	if err := checkDispatch(parent, r); err != nil {
 		return drover.Outcome{}, err
 	}
+	if err := in.refused(parent); err != nil {
+		return drover.Outcome{}, err
+	}
 	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
 		return drover.Outcome{}, drover.Errorf(drover.Forbidden,
 			"job registration, dispatch, and scale are disabled by the scheduler configuration")
@@ -174,6 +177,9 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "can't force launch non-periodic job")
 	case parent.Stop:
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
+	}
+	if err := in.refused(parent); err != nil {
+		return drover.Outcome{}, err
 	}
 	child := deepcopy.Of(parent)
 	clearServerFields(child)

@@ -56,7 +56,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	if g.Pool != nil {
 		g.Pool.Size = *r.Count
 	}
-	if err := cmp.Or(j.Validate(), in.tooMany(j)); err != nil {
+	if err := cmp.Or(j.Validate(), in.tooMany(j), in.refused(j)); err != nil {
 		return drover.Outcome{}, err
 	}
 	j.SubmitTime = 0

@@ -25,6 +25,9 @@ func (in *Intake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover
 	if old == nil {
 		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d not found", r.ID, r.Namespace, r.Version)
 	}
+	if err := in.refused(old); err != nil && !old.Stop {
+		return drover.Outcome{}, err
+	}
 	spec := *old
 	// Register replaces 0 by the present time: the revert is a submission of its own.
 	spec.SubmitTime = 0

@@ -23,14 +23,16 @@ var updateShapes = flag.Bool("update", false, "write the shapes of the newest ve
 
 // gates says of each field that was added to an older version's what keeps it from being written before all servers know it.
 var gates = map[string]string{
-	"cluster.State.Ahead":        "only RestoreState sets it, which needs version 2",
-	"drover.Allocation.Lease":    "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
-	"drover.Allocation.Reported": "only the state machine sets it, to the order of a report, which needs version 2",
-	"fleet.Identity.Also":        "only NameFleet and RestoreState add to it, which need version 2",
-	"fleet.Identity.Former":      "only RestoreState adds to it, which needs version 2",
-	"fleet.Durable.Of":           "only RestoreState sets it, which needs version 2",
-	"execution.Execution.Taken":  "nodes say it to servers; nothing that is recorded has it",
-	"execution.Spec.Keep":        "servers say it to nodes; nothing that is recorded has it",
+	"cluster.State.Ahead":                    "only RestoreState sets it, which needs version 2",
+	"drover.Allocation.Lease":                "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
+	"drover.Allocation.Reported":             "only the state machine sets it, to the order of a report, which needs version 2",
+	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
+	"fleet.Identity.Also":                    "only NameFleet and RestoreState add to it, which need version 2",
+	"fleet.Identity.Former":                  "only RestoreState adds to it, which needs version 2",
+	"fleet.Durable.Of":                       "only RestoreState sets it, which needs version 2",
+	"execution.Execution.Taken":              "nodes say it to servers; nothing that is recorded has it",
+	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
 }
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.

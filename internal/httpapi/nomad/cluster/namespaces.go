@@ -41,14 +41,11 @@ func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 // namespaceBody is a namespace with what Nomad's has beside, which nobody here would heed.
 type namespaceBody struct {
 	drover.Namespace
-	Capabilities struct {
-		EnabledTaskDrivers, DisabledTaskDrivers, EnabledNetworkModes, DisabledNetworkModes []string
-	}
-	NodePoolConfiguration, VaultConfiguration, ConsulConfiguration choice
-	RequiredExtraClaims, OptionalExtraClaims                       map[string]string
+	VaultConfiguration, ConsulConfiguration  choice
+	RequiredExtraClaims, OptionalExtraClaims map[string]string
 }
 
-// choice is which of several things jobs of a namespace may use.
+// choice is which clusters of Vault or Consul jobs of a namespace may use.
 type choice struct {
 	Default         string
 	Allowed, Denied []string
@@ -56,19 +53,16 @@ type choice struct {
 
 // free reports whether everything may be used: Nomad's own answers carry such a choice.
 func (c choice) free() bool {
-	return (c.Default == "" || c.Default == drover.DefaultNodePool) && len(c.Allowed)+len(c.Denied) == 0
+	return (c.Default == "" || c.Default == "default") && len(c.Allowed)+len(c.Denied) == 0
 }
 
 // unheeded refuses what restricts a namespace in Nomad and would not here. Errors: NotImplemented, with the field.
 func (b *namespaceBody) unheeded() error {
-	c := b.Capabilities
 	for _, part := range []struct {
 		name  string
 		given bool
 	}{
 		{"Quota", b.Quota != ""},
-		{"Capabilities", len(c.EnabledTaskDrivers)+len(c.DisabledTaskDrivers)+len(c.EnabledNetworkModes)+len(c.DisabledNetworkModes) > 0},
-		{"NodePoolConfiguration", !b.NodePoolConfiguration.free()},
 		{"VaultConfiguration", !b.VaultConfiguration.free()},
 		{"ConsulConfiguration", !b.ConsulConfiguration.free()},
 		{"RequiredExtraClaims", len(b.RequiredExtraClaims) > 0},

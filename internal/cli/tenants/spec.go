@@ -1,0 +1,90 @@
+package tenants
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/drover-project/drover"
+)
+
+// isFile tells a file from a name: names have neither dots nor slashes.
+func isFile(arg string) bool { return arg == "-" || strings.ContainsAny(arg, "./\\") }
+
+// isJSON tells JSON from HCL, which never begins with a brace.
+func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
+// decode reads a specification in HCL, or in HCL's JSON, into tagged fields. Errors: Invalid, with line and column.
+func decode(text []byte, file string, into any) error {
+	parse := hclparse.NewParser().ParseHCL
+	if isJSON(text) {
+		parse = hclparse.NewParser().ParseJSON
+	}
+	f, diags := parse(text, file)
+	if !diags.HasErrors() {
+		diags = gohcl.DecodeBody(f.Body, nil, into)
+	}
+	return diagnosed(diags)
+}
+
+// diagnosed makes an error of all that is wrong.
+func diagnosed(diags hcl.Diagnostics) error {
+	var lines []string
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			lines = append(lines, d.Error())
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "%s", strings.Join(lines, "; "))
+}
+
+// ofAPI reports whether JSON is what the API answers, whose keys begin with capitals, rather than a specification's.
+func ofAPI(text []byte) bool {
+	var keys map[string]json.RawMessage
+	return isJSON(text) && json.Unmarshal(text, &keys) == nil && keys["Name"] != nil
+}
+
+// decodeAPI reads what the API answers. Errors: Invalid, also for keys that are unknown.
+func decodeAPI(text []byte, file string, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return drover.Errorf(drover.Invalid, "%s: %w", file, err)
+	}
+	return nil
+}
+
+// free is a block with free keys.
+type free struct {
+	Keys hcl.Body `hcl:",remain"`
+}
+
+// values are the block's keys with their texts; nil without a block. Errors: Invalid.
+func (f *free) values() (map[string]string, error) {
+	if f == nil {
+		return nil, nil
+	}
+	attrs, diags := f.Keys.JustAttributes()
+	out := map[string]string{}
+	for name, attr := range attrs {
+		v, more := attr.Expr.Value(nil)
+		if diags = append(diags, more...); more.HasErrors() {
+			continue
+		}
+		text, err := convert.Convert(v, cty.String)
+		if err != nil || text.IsNull() {
+			return nil, drover.Errorf(drover.Invalid, "%s: %s must be a text", attr.Range, name)
+		}
+		out[name] = text.AsString()
+	}
+	return out, diagnosed(diags)
+}

@@ -1,0 +1,61 @@
+package intake
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+)
+
+// TestANamespaceRestrictsItsJobs: at registration, plan and validation, and for jobs that were registered before, at all by which
+// something new of them would run.
+func TestANamespaceRestrictsItsJobs(t *testing.T) {
+	b := setup(t)
+	ctx := t.Context()
+	b.propose(&command.UpsertNodePools{Pools: []*drover.NodePool{{Name: "prod"}}})
+	restrict := func(ns drover.Namespace) {
+		t.Helper()
+		ns.Name = drover.DefaultNamespace
+		_, err := b.UpsertNamespace(ctx, &ns)
+		require.NoError(t, err)
+	}
+	j := job("j", drover.JobTypeService)
+	b.register(j)
+	scaled := 2
+	_, err := b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: &scaled})
+	require.NoError(t, err)
+	param := job("p", drover.JobTypeBatch)
+	param.ParameterizedJob = &drover.ParameterizedJobConfig{}
+	b.register(param)
+	periodic := job("per", drover.JobTypeBatch)
+	periodic.Periodic = &drover.PeriodicConfig{Spec: "@daily"}
+	b.register(periodic)
+
+	driver := j.TaskGroups[0].Tasks[0].Driver
+	restrict(drover.Namespace{Capabilities: &drover.NamespaceCapabilities{DisabledTaskDrivers: []string{driver}}})
+	refused := func(_ drover.Outcome, err error) {
+		t.Helper()
+		code(t, drover.Invalid, err, `used task driver "`+driver+`" is not allowed in namespace "default"`)
+	}
+	refused(b.RegisterJob(ctx, drover.RegisterRequest{Job: j}))
+	refused(drover.Outcome{}, b.ValidateJob(ctx, j))
+	_, err = b.PlanJob(ctx, j, false)
+	refused(drover.Outcome{}, err)
+	refused(b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 0}))
+	refused(b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: new(3)}))
+	refused(b.DispatchJob(ctx, drover.DispatchRequest{Namespace: "default", ID: "p"}))
+	refused(b.ForcePeriodic(ctx, "default", "per"))
+	_, err = b.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: "p"})
+	require.NoError(t, err, "what is refused can be stopped")
+
+	restrict(drover.Namespace{NodePoolConfiguration: &drover.NamespaceNodePoolConfig{Default: "prod", Allowed: []string{}}})
+	b.register(j)
+	require.Equal(t, "prod", b.job("j").NodePool, "the namespace's default pool")
+	j.NodePool = "default"
+	_, err = b.RegisterJob(ctx, drover.RegisterRequest{Job: j})
+	code(t, drover.Invalid, err, `namespace "default" does not allow jobs to use node pool "default"`)
+	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "n", NodePoolConfiguration: &drover.NamespaceNodePoolConfig{Default: "nowhere"}})
+	code(t, drover.Invalid, err, `nonexistent node pool "nowhere"`)
+}

@@ -1,0 +1,5 @@
+// Package tenant decides what the jobs of a namespace may use: task drivers, network modes and node pools. It is pure: who asks
+// brings the namespace and the job.
+//
+// Who may act in a namespace is package rights', how much may be used there package quota's.
+package tenant

@@ -1,0 +1,108 @@
+package tenant
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+// Pool is the node pool of the namespace's jobs that name none.
+func Pool(ns *drover.Namespace) string {
+	if ns == nil || ns.NodePoolConfiguration == nil {
+		return drover.DefaultNodePool
+	}
+	return cmp.Or(ns.NodePoolConfiguration.Default, drover.DefaultNodePool)
+}
+
+// Refused says what of a canonical job its namespace does not allow, in Nomad's words where it has some.
+func Refused(ns *drover.Namespace, j *drover.Job) (errs []error) {
+	if ns == nil {
+		return nil
+	}
+	if !AllowsPool(ns, j.NodePool) {
+		errs = append(errs, fmt.Errorf("job.NodePool: namespace %q does not allow jobs to use node pool %q", ns.Name, j.NodePool))
+	}
+	c := ns.Capabilities
+	if c == nil {
+		return errs
+	}
+	var drivers, modes []string
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for _, n := range g.Networks {
+			if n != nil {
+				modes = refuse(modes, cmp.Or(n.Mode, "host"), c.EnabledNetworkModes, c.DisabledNetworkModes)
+			}
+		}
+		for _, t := range g.Tasks {
+			if t == nil {
+				continue
+			}
+			drivers = refuse(drivers, t.Driver, c.EnabledTaskDrivers, c.DisabledTaskDrivers)
+			if mode, ok := t.Config["network_mode"].(string); ok && mode != "" { // docker's, which needs no network of the group
+				modes = refuse(modes, mode, c.EnabledNetworkModes, c.DisabledNetworkModes)
+			}
+		}
+	}
+	errs = say(errs, "used task driver", drivers, ns.Name)
+	return say(errs, "used group network mode", modes, ns.Name)
+}
+
+// AllowsPool reports whether the namespace's jobs may use the node pool.
+func AllowsPool(ns *drover.Namespace, pool string) bool {
+	c := ns.NodePoolConfiguration
+	switch {
+	case c == nil || pool == Pool(ns):
+		return true
+	case c.Allowed != nil:
+		return slices.ContainsFunc(c.Allowed, func(glob string) bool { return matches(glob, pool) })
+	}
+	return !slices.ContainsFunc(c.Denied, func(glob string) bool { return matches(glob, pool) })
+}
+
+// refuse appends what is not enabled, or disabled, to those that were refused before.
+func refuse(refused []string, what string, enabled, disabled []string) []string {
+	if (len(enabled) == 0 || slices.Contains(enabled, what)) && !slices.Contains(disabled, what) || slices.Contains(refused, what) {
+		return refused
+	}
+	return append(refused, what)
+}
+
+// say appends one error about all that is refused of a kind.
+func say(errs []error, kind string, refused []string, namespace string) []error {
+	switch len(refused) {
+	case 0:
+		return errs
+	case 1:
+		return append(errs, fmt.Errorf("%s %q is not allowed in namespace %q", kind, refused[0], namespace))
+	}
+	return append(errs, fmt.Errorf("%ss %q are not allowed in namespace %q", kind, refused, namespace))
+}
+
+// matches reports whether the text is the glob's, in which * stands for any text.
+func matches(glob, text string) bool {
+	first, rest, star := strings.Cut(glob, "*")
+	if !star {
+		return glob == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	if !ok {
+		return false
+	}
+	for {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(text, part)
+		}
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text, rest = text[i+len(part):], next
+	}
+}
