@@ -11,12 +11,12 @@ import (
 	"github.com/drover-project/drover/internal/validation"
 )
 
-// each calls f for each service of a job, with its path.
-func each(j *drover.Job, f func(at string, g *drover.TaskGroup, s *drover.Service)) {
-	list := func(at string, g *drover.TaskGroup, services []*drover.Service) {
+// each calls f for each service of a job, with its path; t is nil for those of a group.
+func each(j *drover.Job, f func(at string, g *drover.TaskGroup, t *drover.Task, s *drover.Service)) {
+	list := func(at string, g *drover.TaskGroup, t *drover.Task, services []*drover.Service) {
 		for _, s := range services {
 			if s != nil {
-				f(fmt.Sprintf("%s.service[%s]", at, s.Name), g, s)
+				f(fmt.Sprintf("%s.service[%s]", at, s.Name), g, t, s)
 			}
 		}
 	}
@@ -25,10 +25,10 @@ func each(j *drover.Job, f func(at string, g *drover.TaskGroup, s *drover.Servic
 			continue
 		}
 		at := fmt.Sprintf("job.group[%s]", g.Name)
-		list(at, g, g.Services)
+		list(at, g, nil, g.Services)
 		for _, t := range g.Tasks {
 			if t != nil {
-				list(fmt.Sprintf("%s.task[%s]", at, t.Name), g, t.Services)
+				list(fmt.Sprintf("%s.task[%s]", at, t.Name), g, t, t.Services)
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func each(j *drover.Job, f func(at string, g *drover.TaskGroup, s *drover.Servic
 // Canonicalize fills in the defaults of the checks of a job that is canonical otherwise, and stores each under the names of the
 // API. It is idempotent.
 func Canonicalize(j *drover.Job) {
-	each(j, func(_ string, _ *drover.TaskGroup, s *drover.Service) {
+	each(j, func(_ string, _ *drover.TaskGroup, _ *drover.Task, s *drover.Service) {
 		for i, m := range s.Checks {
 			if c, err := read(m); err == nil {
 				c.canonicalize(s)
@@ -68,13 +68,14 @@ func (c *Check) canonicalize(s *drover.Service) {
 // Faults returns what is wrong with the checks of a job, joined, each with its path; nil if nothing is.
 func Faults(j *drover.Job) error {
 	v := &validation.Report{}
-	each(j, func(at string, g *drover.TaskGroup, s *drover.Service) {
+	each(j, func(at string, g *drover.TaskGroup, t *drover.Task, s *drover.Service) {
 		for i, m := range s.Checks {
 			at := fmt.Sprintf("%s.Checks[%d]", at, i)
 			if c, err := read(m); err != nil {
 				v.Addf(at, "%v", err)
 			} else {
 				c.validate(v, at, g)
+				c.validateScript(v, at, t != nil || s.TaskName != "")
 			}
 		}
 	})
@@ -100,8 +101,20 @@ func (c *Check) validate(v *validation.Report, at string, g *drover.TaskGroup) {
 		c.TaskName)
 	v.Check(c.OnUpdate == "" || slices.Contains(onUpdates, c.OnUpdate), at+".OnUpdate", "must be %s, got %q",
 		strings.Join(onUpdates, ", "), c.OnUpdate)
+	v.Check(c.Type == "grpc" || c.GRPCService == "" && !c.GRPCUseTLS, at+".Type", "must be grpc with GRPCService or GRPCUseTLS, got %q",
+		c.Type)
 	if r := c.CheckRestart; r != nil {
 		v.Check(r.Limit >= 0, at+".CheckRestart.Limit", "must not be negative, got %d", r.Limit)
 		v.Check(r.Grace == nil || *r.Grace >= 0, at+".CheckRestart.Grace", "must not be negative")
 	}
+}
+
+// validateScript looks at what a script needs: a command, and a task to run in, which inTask says that its service has.
+func (c *Check) validateScript(v *validation.Report, at string, inTask bool) {
+	if c.Type != "script" {
+		v.Check(c.Command == "" && len(c.Args) == 0, at+".Type", "must be script with Command or Args, got %q", c.Type)
+		return
+	}
+	v.Check(c.Command != "", at+".Command", "must be set for script")
+	v.Check(inTask || c.TaskName != "", at+".TaskName", "must name the task that the script runs in: the service is the group's")
 }

@@ -82,6 +82,10 @@ func TestFaults(t *testing.T) {
 		"CheckRestart.Grace: must not be negative":           {"Type": "tcp", "check_restart": map[string]any{"grace": "-1s"}},
 		"OnUpdate: must be require_healthy":                  {"Type": "tcp", "OnUpdate": "panic"},
 		"cannot unmarshal string into Go struct field Check": {"Type": "tcp", "interval": "soon"},
+		"Command: must be set for script":                    {"Type": "script", "TaskName": "t"},
+		"TaskName: must name the task that the script":       {"Type": "script", "Command": "x"},
+		"Type: must be script with Command or Args":          {"Type": "tcp", "Args": []any{"x"}},
+		"Type: must be grpc with GRPCService or GRPCUseTLS":  {"Type": "tcp", "grpc_use_tls": true},
 		"Checks[0]: json: cannot unmarshal number into Go":   {"Type": 7},
 	} {
 		j, _ := with(m)

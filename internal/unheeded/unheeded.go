@@ -33,8 +33,6 @@ const (
 	noCSI     = "Drover has no CSI: use a host volume"
 	oldNomad  = "Nomad does not heed it any more either"
 	noMbits   = "networks are not scheduled by bandwidth"
-	noScripts = "checks of type script are not carried out"
-	noGRPC    = "checks of type grpc are not carried out"
 	oneResult = "the last result of a check decides"
 	noTokens  = "no tokens are made for workloads"
 )
@@ -116,13 +114,6 @@ var (
 		{"Kind", false, noConsul, func(s *drover.Service) bool { return s.Kind != "" }},
 	}
 	unheededOfCheck = []part[servicecheck.Check]{
-		{"Type", false, "checks of types grpc and script are not carried out", func(c *servicecheck.Check) bool {
-			return c.Type == "grpc" || c.Type == "script"
-		}},
-		{"Command", false, noScripts, func(c *servicecheck.Check) bool { return c.Command != "" }},
-		{"Args", false, noScripts, func(c *servicecheck.Check) bool { return len(c.Args) > 0 }},
-		{"GRPCService", false, noGRPC, func(c *servicecheck.Check) bool { return c.GRPCService != "" }},
-		{"GRPCUseTLS", false, noGRPC, func(c *servicecheck.Check) bool { return c.GRPCUseTLS }},
 		{"Expose", false, noMesh, func(c *servicecheck.Check) bool { return c.Expose }},
 		{"Advertise", false, noConsul, func(c *servicecheck.Check) bool { return c.Advertise != "" }},
 		{"InitialStatus", false, "a check is pending until it was carried out", func(c *servicecheck.Check) bool {

@@ -109,7 +109,7 @@ func give(t *testing.T, v reflect.Value, path []string) {
 		}
 		f := v.FieldByName(path[0])
 		require.True(t, f.IsValid(), path)
-		if only := map[string]string{"Provider": "consul", "Type": "grpc"}[path[0]]; only != "" {
+		if only := map[string]string{"Provider": "consul"}[path[0]]; only != "" {
 			f.SetString(only)
 			return
 		}

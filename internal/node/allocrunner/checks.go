@@ -2,6 +2,7 @@ package allocrunner
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/checks"
+	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/internal/taskenv"
 )
 
 // checking is what the runner knows of the checks of its services.
@@ -45,9 +48,27 @@ func (r *Runner) newChecking(p checks.Prober) {
 		p = &checks.Network{}
 	}
 	r.checks.failed = map[string]int{}
-	r.checks.set = checks.New(checks.Deps{Clock: r.clock, Prober: p, Changed: func(c *checks.Check, ok bool) {
-		r.send(func() { r.checked(c, ok) })
+	r.checks.set = checks.New(checks.Deps{Clock: r.clock, Prober: prober{p, r}, Changed: func(c *checks.Check, ok, warning bool) {
+		r.send(func() { r.checked(c, ok, warning) })
 	}})
+}
+
+// prober carries out scripts in the runner's tasks, and leaves other checks to another one.
+type prober struct {
+	checks.Prober
+	runner *Runner
+}
+
+// Probe carries out a check. Any goroutine may call it.
+func (p prober) Probe(ctx context.Context, c *checks.Check) (code int, output string, ok bool) {
+	if c.Type != "script" {
+		return p.Prober.Probe(ctx, c)
+	}
+	h, err := p.runner.Handle(c.Task)
+	if err != nil {
+		return 0, "nomad: " + err.Error(), false
+	}
+	return checks.Script(ctx, h, c)
 }
 
 // CheckStatuses returns what the checks found last. Any goroutine may call it.
@@ -102,12 +123,34 @@ func (r *Runner) dueChecks() (out []*checks.Check) {
 			continue
 		}
 		for _, c := range servicecheck.Of(s.Service) {
-			port := s.Env.Replace(cmp.Or(c.PortLabel, s.PortLabel))
-			host, number, known := registration.Address(cmp.Or(c.AddressMode, s.AddressMode), "", port, &alloc, node)
-			if !known || c.Type != "http" && c.Type != "tcp" {
+			if c.Type == "script" {
+				if one := r.script(s, c); slices.Contains(running, one.Task) {
+					out = append(out, one)
+				}
 				continue
 			}
-			out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
+			port := s.Env.Replace(cmp.Or(c.PortLabel, s.PortLabel))
+			host, number, known := registration.Address(cmp.Or(c.AddressMode, s.AddressMode), "", port, &alloc, node)
+			if known {
+				out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
+			}
+		}
+	}
+	return out
+}
+
+// script is a check in a task. Its command is interpolated as the task itself is.
+func (r *Runner) script(s registration.Service, c *servicecheck.Check) *checks.Check {
+	out := r.check(s, c, "")
+	for _, t := range r.group.Tasks {
+		if t.Name == out.Task {
+			env := taskenv.Build(taskenv.Input{
+				Node: r.cfg.Shared.Node(), Alloc: r.alloc, Group: r.group, Task: t, Dirs: hook.EnvDirs(r.dir.Task(t.Name)),
+			})
+			out.Command = env.Replace(c.Command)
+			for _, a := range c.Args {
+				out.Args = append(out.Args, env.Replace(a))
+			}
 		}
 	}
 	return out
@@ -124,7 +167,15 @@ func (r *Runner) check(s registration.Service, c *servicecheck.Check, address st
 	if c.CheckRestart != nil && c.CheckRestart.Limit > 0 {
 		out.Restart = c.CheckRestart
 	}
-	if c.Type == "http" {
+	switch c.Type {
+	case "grpc":
+		scheme := "http"
+		if c.GRPCUseTLS {
+			scheme = "https"
+		}
+		out.GRPCService = s.Env.Replace(c.GRPCService)
+		out.URL = checks.GRPCURL(scheme, address)
+	case "http":
 		u, err := url.Parse(s.Env.Replace(c.Path))
 		if err != nil { // the server answers that it has no such path
 			u = &url.URL{Path: c.Path}
@@ -141,14 +192,14 @@ func (r *Runner) check(s registration.Service, c *servicecheck.Check, address st
 }
 
 // checked takes note of a result.
-func (r *Runner) checked(c *checks.Check, ok bool) {
+func (r *Runner) checked(c *checks.Check, ok, warning bool) {
 	switch passing := r.checks.set.Passing(); {
 	case !passing:
 		r.checks.passing = time.Time{}
 	case r.checks.passing.IsZero():
 		r.checks.passing = r.clock.Now()
 	}
-	if ok {
+	if ok || warning && c.Restart != nil && c.Restart.IgnoreWarnings {
 		delete(r.checks.failed, c.ID())
 		return
 	}

@@ -125,3 +125,20 @@ func TestCheckRestart(t *testing.T) {
 		require.Equal(t, drover.AllocClientFailed, b.last().ClientStatus, "the policy allows one restart")
 	})
 }
+
+// A script runs in a task of its own driver, once that runs; what its driver says is what the check says.
+func TestScriptCheck(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b, p := checked(t, servicecheck.Check{Name: "s", Type: "script", Command: "true", Interval: time.Second, Timeout: time.Second}, "checks")
+		p.ok.Store(true)
+		b.start()
+		b.sleep(5 * time.Second)
+		require.Nil(t, p.last.Load(), "it is not carried out over the network")
+		require.Equal(t, "unknown", b.healthy())
+		for _, s := range b.runner.CheckStatuses() {
+			require.Equal(t, drover.CheckFailure, s.Status)
+			require.Equal(t, "nomad: the driver of task main cannot run commands in it", s.Output)
+		}
+		require.Len(t, b.runner.CheckStatuses(), 1)
+	})
+}

@@ -19,12 +19,16 @@ type Check struct {
 	Task    string // of the service, or that the check names; "" = the group's
 	Group   string
 	Name    string
-	Type    string // http or tcp
-	Address string // host:port
-	URL     string // of http
+	Type    string // http, tcp, grpc or script
+	Address string // host:port; "" of script
+	URL     string // of http and grpc
 	Method  string
 	Header  map[string][]string
 	Body    string
+
+	GRPCService string // "" = the whole server
+	Command     string // of script, in the task
+	Args        []string
 
 	TLSServerName string
 	TLSSkipVerify bool
@@ -37,12 +41,27 @@ type Check struct {
 
 // ID is the same for the same check of an allocation, over restarts of the agent.
 func (c *Check) ID() string {
-	sum := sha256.Sum256([]byte(c.Service + "\x00" + c.Task + "\x00" + c.Name + "\x00" + c.Type + "\x00" + c.Address + "\x00" + c.URL))
+	what := c.Service + "\x00" + c.Task + "\x00" + c.Name + "\x00" + c.Type + "\x00" + c.Address + "\x00" + c.URL
+	for _, more := range append([]string{c.GRPCService, c.Command}, c.Args...) {
+		if more != "" {
+			what += "\x00" + more
+		}
+	}
+	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:16])
 }
 
 // Decides reports whether a rollout waits for the check.
 func (c *Check) Decides() bool { return c.OnUpdate != drover.OnUpdateIgnore }
+
+// Warns reports whether a result that is not well is a warning, and not a failure.
+func (c *Check) Warns(code int) bool { return c.Type == "script" && code == Warning }
+
+// satisfies reports whether a rollout is content with the result.
+func (c *Check) satisfies(s drover.CheckStatus) bool {
+	return !c.Decides() || s.Status == drover.CheckSuccess ||
+		c.OnUpdate == drover.OnUpdateIgnoreWarnings && s.Status == drover.CheckFailure && c.Warns(s.StatusCode)
+}
 
 // Prober carries out one check. It returns an answer's status code if there is one, what it says, and whether all is well.
 type Prober interface {
@@ -54,7 +73,8 @@ type Deps struct {
 	Clock  clock.Clock
 	Prober Prober
 	// Changed is called by the checks' goroutines after each result. It must not wait for Update or Close.
-	Changed func(c *Check, ok bool)
+	// A result that is not well may only be a warning.
+	Changed func(c *Check, ok, warning bool)
 }
 
 // Set are the checks of one allocation.
@@ -129,12 +149,12 @@ func (s *Set) Statuses() map[string]drover.CheckStatus {
 	return maps.Clone(out)
 }
 
-// Passing reports whether all checks that a rollout waits for were successful last.
+// Passing reports whether a rollout is content with what all checks that it waits for found last.
 func (s *Set) Passing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.running {
-		if l.check.Decides() && l.status.Status != drover.CheckSuccess {
+		if !l.check.satisfies(l.status) {
 			return false
 		}
 	}
@@ -164,7 +184,7 @@ func (s *Set) run(ctx context.Context, l *loop) {
 			l.status.Status = drover.CheckSuccess
 		}
 		s.mu.Unlock()
-		s.deps.Changed(l.check, ok)
+		s.deps.Changed(l.check, ok, !ok && l.check.Warns(code))
 		timer.Reset(l.check.Interval)
 	}
 }

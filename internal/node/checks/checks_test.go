@@ -41,7 +41,7 @@ func TestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &scripted{}
 		var changed atomic.Int32
-		s := New(Deps{Clock: clock.Wall{}, Prober: p, Changed: func(*Check, bool) { changed.Add(1) }})
+		s := New(Deps{Clock: clock.Wall{}, Prober: p, Changed: func(*Check, bool, bool) { changed.Add(1) }})
 		one := &Check{Name: "one", Interval: 10 * time.Second, Timeout: time.Second}
 		two := &Check{Name: "two", Interval: time.Minute, Timeout: time.Second, OnUpdate: drover.OnUpdateIgnore}
 		require.True(t, s.Passing(), "there are none")

@@ -17,10 +17,14 @@ const maxOutput = 3 << 10
 // Network probes over the machine's network.
 type Network struct{ dialer net.Dialer }
 
-// Probe carries out a check of type http or tcp. An answer of 200 to 299 is well, and a connection that can be made.
+// Probe carries out a check of type http, grpc or tcp. An answer of 200 to 299 is well, a server of gRPC that says that it serves,
+// and a connection that can be made.
 func (n *Network) Probe(ctx context.Context, c *Check) (code int, output string, ok bool) {
-	if c.Type == "http" {
+	switch c.Type {
+	case "http":
 		return n.http(ctx, c)
+	case "grpc":
+		return n.grpc(ctx, c)
 	}
 	conn, err := n.dialer.DialContext(ctx, "tcp", c.Address)
 	if err != nil {
