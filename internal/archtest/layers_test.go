@@ -22,7 +22,7 @@ type layer struct {
 var layers = []layer{ // a table
 	{
 		"vocabulary",
-		"drover drover/acl drover/cluster drover/execution drover/fleet cron exchange lifecycle optional references tables " +
+		"drover drover/acl drover/cluster drover/execution drover/fleet drover/secrets cron exchange lifecycle optional references tables " +
 			"validation",
 		"nouns and the seam between node and control: no I/O",
 	},
@@ -46,7 +46,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"state",
-		"control/store control/snapshot control/fsm control/eventstream exec/environment node/localstate node/allocdir " +
+		"control/store control/sealed control/snapshot control/fsm control/eventstream exec/environment node/localstate node/allocdir " +
 			"node/rendering node/diskuse fleet/ledger",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
@@ -54,12 +54,12 @@ var layers = []layer{ // a table
 		"effects",
 		"control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats " +
 			"node/fingerprint node/machine node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook " +
-			"link peer peercall",
+			"link peer peercall control/keyring/transit",
 		"each with its SDK or its part of the kernel",
 	},
 	{
 		"loops",
-		"control/access control/archive control/intake control/planner control/assignment control/leader control/cluster control/federation " +
+		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader control/cluster control/federation " +
 			"node/agent node/allocrunner node/checks " +
 			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
 			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",

@@ -16,7 +16,7 @@ var accepted = map[string][]string{
 		"plugin_dir", "enable_syslog", "syslog_facility", "eventlog",
 		"log_include_location", "log_rotate_bytes", "log_rotate_duration", "log_rotate_max_files",
 		"disable_update_check", "disable_anonymous_signature",
-		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
+		"sentinel", "reporting", "rpc", "interfaces",
 	},
 	"server": {
 		"enable_event_broker", "event_buffer_size", "job_gc_interval",
@@ -24,8 +24,7 @@ var accepted = map[string][]string{
 		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "max_heartbeats_per_second",
 		"license_path", "license_env", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",
 		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
-		"raft_trailing_logs", "root_key_gc_interval", "root_key_gc_threshold",
-		"root_key_rotation_threshold", "upgrade_version",
+		"raft_trailing_logs", "upgrade_version",
 		"search", "job_max_priority", "job_default_priority",
 		"job_tracked_versions", "start_timeout", "client_introduction", "enabled_schedulers",
 	},

@@ -56,6 +56,7 @@ type Agent struct {
 	Vault     *Foreign   `hcl:"vault,block"`
 	Consul    *Foreign   `hcl:"consul,block"`
 	Plugins   []*Plugin  `hcl:"plugin,block"`
+	Keyrings  []*Keyring `hcl:"keyring,block"`
 
 	Dev     bool     // set by -dev: everything in one process, nothing kept
 	Ignored []string // Nomad's keys that were given and have no effect here
@@ -134,6 +135,12 @@ type Server struct {
 	JobMaxCount *int `hcl:"job_max_count,optional"`
 	// provider of services that name none: nomad, or consul, whose services are not registered; default nomad
 	DefaultServiceProvider string `hcl:"default_service_provider,optional"`
+	// how long a root key of the keyring encrypts and signs until another one does; duration; default 720h
+	RootKeyRotation string `hcl:"root_key_rotation_threshold,optional"`
+	// how long a root key that nothing needs is kept after it was retired; duration; default 1h
+	RootKeyGC string `hcl:"root_key_gc_threshold,optional"`
+	// time between two looks for such keys; duration; default 10m
+	RootKeyGCInterval string `hcl:"root_key_gc_interval,optional"`
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`

@@ -113,7 +113,7 @@ consul { address = "127.0.0.1:8500" }
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
 	require.Subset(t, m.Ignored, []string{
-		"client.reserved.cores", "client.template", "disable_update_check", "keyring",
+		"client.reserved.cores", "client.template", "disable_update_check",
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
 	require.Equal(t, &HostNetwork{Name: "public", CIDR: "10.0.0.0/8"}, m.Client.HostNetworks[0])

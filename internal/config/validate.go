@@ -107,6 +107,7 @@ func (a *Agent) serverProblems(p *problems) {
 	p.check(provider == drover.ServiceProviderNomad || provider == drover.ServiceProviderConsul, "server.default_service_provider",
 		"must be nomad or consul, got %q", provider)
 	a.clusterProblems(p)
+	a.keyringProblems(p)
 }
 
 func (a *Agent) clientProblems(p *problems) {
@@ -152,7 +153,9 @@ func (a *Agent) durations() map[string]string {
 		"acl.token_ttl": access.TokenTTL, "acl.policy_ttl": access.PolicyTTL, "acl.role_ttl": access.RoleTTL,
 		"acl.token_min_expiration_ttl": access.TokenMinTTL, "acl.token_max_expiration_ttl": access.TokenMaxTTL,
 		"server.heartbeat_grace": s.HeartbeatGrace, "server.min_heartbeat_ttl": s.MinHeartbeatTTL,
-		"server.job_gc_threshold": s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
+		"server.root_key_rotation_threshold": s.RootKeyRotation, "server.root_key_gc_threshold": s.RootKeyGC,
+		"server.root_key_gc_interval": s.RootKeyGCInterval,
+		"server.job_gc_threshold":     s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
 		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,
 		"client.gc_interval": c.GCInterval, "client.gc_min_age": c.GCMinAge, "client.gc_max_age": c.GCMaxAge,
 		"server.failover_heartbeat_ttl": s.FailoverHeartbeatTTL, "server.retry_interval": s.RetryInterval,

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/keyring"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
@@ -37,6 +38,7 @@ type control struct {
 	leader    *leader.Leader
 	intake    *intake.Intake
 	access    *access.Access
+	keyring   *keyring.Keyring
 	tokens    httpapi.Resolver // who has which, as the state says
 	front     *nodes.Front     // control as nodes see it
 	view      *demand.View
@@ -100,6 +102,9 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		ServiceProvider: cfg.DefaultServiceProvider,
 	})
 	a.openAccess(ctx, c)
+	if err := a.openKeyring(c); err != nil {
+		return nil, err
+	}
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
@@ -183,7 +188,7 @@ func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", 
 
 // parts are the loops of the control plane, without the log, which has to stop after everything else.
 func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
-	return []lifecycle.Part{
+	return append(c.keyringParts(), []lifecycle.Part{
 		{Name: "servers", Run: c.servers.Run},
 		{Name: "watch of servers", Run: c.front.Watch},
 		{Name: "first configuration", Run: func(ctx context.Context) error { return c.configureFirst(ctx, cfg) }},
@@ -199,7 +204,7 @@ func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 			<-ctx.Done()
 			return nil
 		}},
-	}
+	}...)
 }
 
 // configureFirst stores the scheduler's first configuration whenever this server begins to lead others.

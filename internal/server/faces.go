@@ -82,6 +82,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
+			Keys:     a.nomadKeyring(),
 			Agent:    a.info(),
 			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region,

@@ -24,6 +24,7 @@ const (
 	OneTimeTokens   = "one_time_tokens"
 	ACLBootstrap    = "acl_bootstrap"
 	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)
+	RootKeys        = "root_keys"
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -77,6 +77,9 @@ var kinds = [kindEnd]func() Command{
 	KindPutOneTimeToken:        func() Command { return new(PutOneTimeToken) },
 	KindExchangeOneTimeToken:   func() Command { return new(ExchangeOneTimeToken) },
 	KindExpireACLTokens:        func() Command { return new(ExpireACLTokens) },
+	KindPutRootKey:             func() Command { return new(PutRootKey) },
+	KindSetRootKeyState:        func() Command { return new(SetRootKeyState) },
+	KindDeleteRootKeys:         func() Command { return new(DeleteRootKeys) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

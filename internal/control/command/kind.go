@@ -65,6 +65,9 @@ const (
 	KindPutOneTimeToken
 	KindExchangeOneTimeToken
 	KindExpireACLTokens
+	KindPutRootKey
+	KindSetRootKeyState
+	KindDeleteRootKeys
 	kindEnd
 )
 
@@ -120,6 +123,7 @@ var kindNames = [...]string{
 	"NameFleet",
 	"BootstrapACL", "UpsertACLTokens", "DeleteACLTokens", "UpsertACLPolicies", "DeleteACLPolicies", "UpsertACLRoles",
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
+	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
 }
 
 // String returns the command's name.

@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/control/snapshot"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/secrets"
 )
 
 // draw makes a random command over a handful of ids, so that they meet often.
@@ -136,10 +137,53 @@ func (d draw) dispatch() command.Command {
 	return &command.DispatchJob{Register: command.RegisterJob{Job: j, EnforceIndex: true, Eval: eval("e-"+j.ID, j.ID, drover.EvalPending)}}
 }
 
-// servers draws what several servers are together, or access control.
+// rootKeys draws what the keyring does.
+func (d draw) rootKeys() command.Command {
+	id := d.id("k", 4)
+	switch rapid.IntRange(0, 3).Draw(d.t, "of root keys") {
+	case 0:
+		return &command.DeleteRootKeys{KeyIDs: []string{id}, Force: rapid.Bool().Draw(d.t, "force")}
+	case 1:
+		return &command.SetRootKeyState{
+			KeyID: id, Time: d.time(), From: secrets.RootKeyState(d.pick("from", "prepublished", "rekeying", "active", "inactive")),
+			To: secrets.RootKeyState(d.pick("to", "active", "deprecated")),
+		}
+	}
+	return &command.PutRootKey{
+		Key: &secrets.RootKey{
+			RootKeyMeta: secrets.RootKeyMeta{KeyID: id, State: secrets.RootKeyState(d.pick("state", "active", "prepublished"))},
+			Wrapped:     []secrets.Wrapped{{Provider: "aead", KeyID: "kek", Ciphertext: []byte{1, 2}}},
+		},
+		Time: d.time(), Full: rapid.Bool().Draw(d.t, "full"), First: rapid.Bool().Draw(d.t, "first"),
+	}
+}
+
+// checkRootKeys: one key is active, unless there was none yet.
+func checkRootKeys(t testing.TB, s *store.Snapshot) {
+	active, retired := 0, 0
+	for k := range s.RootKeys() {
+		switch k.State {
+		case secrets.Active:
+			active++
+			require.Zero(t, k.RetiredIndex)
+		case secrets.Prepublished:
+			require.Zero(t, k.RetiredIndex)
+		default:
+			retired++
+			require.NotZero(t, k.RetiredIndex)
+		}
+	}
+	require.LessOrEqual(t, active, 1)
+	require.True(t, active == 1 || retired == 0, "a key is retired by another one")
+}
+
+// servers draws what several servers are together, access control, or the keyring.
 func (d draw) servers() command.Command {
-	if rapid.Bool().Draw(d.t, "acl") {
+	switch rapid.IntRange(0, 3).Draw(d.t, "secret") {
+	case 0:
 		return d.acl()
+	case 1:
+		return d.rootKeys()
 	}
 	if rapid.Bool().Draw(d.t, "init") {
 		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
@@ -256,6 +300,7 @@ func TestSameLogSameState(t *testing.T) {
 		require.Equal(t, b.f.Hash(), replayed.Hash(), "after replaying the log")
 		checkDerived(t, b.now())
 		checkDispatches(t, b.now())
+		checkRootKeys(t, b.now())
 		checkExecutions(t, b.now())
 		checkEvents(t, b.told.events)
 	})

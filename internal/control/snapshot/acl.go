@@ -1,7 +1,5 @@
 package snapshot
 
-import "github.com/drover-project/drover"
-
 // acl writes the records of access control.
 func (x *imageWriter) acl() error {
 	if b := x.s.ACLBootstrap(); b != nil {
@@ -21,7 +19,7 @@ func (x *imageWriter) acl() error {
 	return writeAll(x, recOneTimeToken, x.s.OneTimeTokens())
 }
 
-// acl restores the records of access control, and refuses every kind that no reader knows.
+// acl restores the records of access control.
 func (x *imageReader) acl(kind recordKind, payload []byte) error {
 	switch kind {
 	case recACLBootstrap:
@@ -35,6 +33,6 @@ func (x *imageReader) acl(kind recordKind, payload []byte) error {
 	case recOneTimeToken:
 		return read(payload, x.t.RestoreOneTimeToken)
 	default:
-		return drover.Errorf(drover.Invalid, "unknown kind")
+		return x.secrets(kind, payload)
 	}
 }

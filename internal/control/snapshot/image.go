@@ -43,7 +43,7 @@ func (i *Image) Write(w io.Writer) error {
 		recordWriter: recordWriter{w: buf}, s: i.s, known: map[jobRef]int{}, numbers: map[*drover.Job]int{},
 		resources: newSharing[drover.AllocatedResources](), metrics: newSharing[drover.AllocationMetric](),
 	}
-	for _, step := range []func() error{x.meta, x.cluster, x.jobs, x.evals, x.allocs, x.fleet, x.acl} {
+	for _, step := range []func() error{x.meta, x.cluster, x.jobs, x.evals, x.allocs, x.fleet, x.acl, x.secrets} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -60,6 +60,7 @@ const (
 	recACLRole
 	recACLToken
 	recOneTimeToken
+	recRootKey
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/shapetest"
+	"github.com/drover-project/drover/secrets"
 )
 
 var updateShapes = flag.Bool("update", false, "write the shapes of the newest version; those of older ones never change")
@@ -46,7 +47,7 @@ var records = map[recordKind]any{
 	recPlaced: "", recJobSubmission: drover.JobSubmission{}, recFleetMemory: fleet.Memory{}, recCluster: cluster.State{},
 	recExecution: execution.Record{}, recLessee: cluster.Lessee{}, recAutopilot: cluster.Autopilot{},
 	recACLBootstrap: acl.Bootstrap{}, recACLPolicy: acl.Policy{}, recACLRole: acl.Role{}, recACLToken: acl.Token{},
-	recOneTimeToken: acl.OneTimeToken{},
+	recOneTimeToken: acl.OneTimeToken{}, recRootKey: secrets.RootKey{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/go-memdb"
 
@@ -95,7 +96,7 @@ func schema() *memdb.DBSchema {
 	} {
 		s.Tables[t.Name] = t
 	}
-	for _, t := range append(fleetTables(), aclTables()...) {
+	for _, t := range slices.Concat(fleetTables(), aclTables(), secretTables()) {
 		s.Tables[t.Name] = t
 	}
 	return s

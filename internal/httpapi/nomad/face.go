@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
+	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/id"
 )
@@ -32,6 +33,8 @@ type Config struct {
 	Archives cluster.Archives
 	// ACL is access control.
 	ACL acl.Config
+	// Keys are the root keys.
+	Keys keys.Config
 	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)

@@ -52,7 +52,6 @@ func Refusals() []Refusal {
 		{"variables are not implemented yet", []string{"/v1/vars", "/v1/var/"}},
 		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
-		{"there is no keyring", []string{"/v1/operator/keyring/"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
 		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},

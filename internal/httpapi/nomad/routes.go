@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
+	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/httpapi/nomad/services"
 )
@@ -30,6 +31,7 @@ func (f *Face) Routes() []httpapi.Route {
 		services.Routes(c),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
 		acl.Routes(c, f.ACL),
+		keys.Routes(c, f.Keys),
 		agent.Routes(c, agent.Config{
 			Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Operator: f.Agent, Keyring: f.Agent, Pprof: f.Pprof,
 		}),

@@ -75,7 +75,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	var missing []string
 	for _, r := range nomad.New(nomad.Config{Pprof: true}).Routes() {
-		if !hit[r.Pattern] && r.Pattern != "GET /.well-known/jwks.json" { // its key is another each time
+		if !hit[r.Pattern] {
 			missing = append(missing, r.Pattern)
 		}
 	}

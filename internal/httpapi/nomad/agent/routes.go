@@ -25,12 +25,11 @@ type Config struct {
 type face struct {
 	*answer.Cluster
 	Config
-	key publicKey
 }
 
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
-	f := &face{c, cfg, newPublicKey()}
+	f := &face{c, cfg}
 	reads, writes := httpapi.Level(policy.Agent, policy.Read), httpapi.Level(policy.Agent, policy.Write)
 	sees, operates := httpapi.Level(policy.Operator, policy.Read), httpapi.Level(policy.Operator, policy.Write)
 	routes := []httpapi.Route{
@@ -46,7 +45,6 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "GET /v1/metrics", Where: httpapi.Member, Need: reads.OpenAs(acl.OpenMetrics), Handle: f.metrics},
 		{Pattern: "GET /v1/status/leader", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.leader},
 		{Pattern: "GET /v1/status/peers", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.peers},
-		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenKeys), Handle: f.jwks},
 		{Pattern: "GET /v1/regions", Where: httpapi.Any, Need: reads.OpenAs(acl.OpenStatus), Handle: f.regions},
 		{Pattern: "GET /v1/agent/schedulers", Where: httpapi.Member, Need: reads, Handle: f.schedulers},
 		{Pattern: "GET /v1/agent/schedulers/config", Where: httpapi.Member, Need: reads, Handle: f.schedulersConfig},

@@ -1,0 +1,36 @@
+package command
+
+import "github.com/drover-project/drover/secrets"
+
+// PutRootKey stores a new root key, active or prepublished. Where it is active, the one that was is retired: it is inactive, or with Full
+// it and all inactive ones are rekeying. Result: *secrets.RootKeyMeta. Errors: Conflict if First is set and there is a key; Invalid.
+type PutRootKey struct {
+	Key   *secrets.RootKey
+	Full  bool
+	First bool
+	Time  int64 // Unix nanoseconds
+}
+
+// SetRootKeyState moves a root key from one state to another. A key that becomes active retires the one that was. Result: nil. Errors:
+// NotFound; Conflict if it is in another state than From.
+type SetRootKeyState struct {
+	KeyID    string
+	From, To secrets.RootKeyState
+	Time     int64 // Unix nanoseconds
+}
+
+// DeleteRootKeys removes root keys, all or none. Result: nil. Errors: NotFound; Invalid for the active one; Conflict for one that is in use,
+// unless Force is set: then what it encrypted is lost.
+type DeleteRootKeys struct {
+	KeyIDs []string
+	Force  bool
+}
+
+// Kind implements Command.
+func (*PutRootKey) Kind() Kind { return KindPutRootKey }
+
+// Kind implements Command.
+func (*SetRootKeyState) Kind() Kind { return KindSetRootKeyState }
+
+// Kind implements Command.
+func (*DeleteRootKeys) Kind() Kind { return KindDeleteRootKeys }

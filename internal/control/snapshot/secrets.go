@@ -1,0 +1,18 @@
+package snapshot
+
+import "github.com/drover-project/drover"
+
+// secrets writes the records of what is kept encrypted: root keys are wrapped.
+func (x *imageWriter) secrets() error {
+	return writeAll(x, recRootKey, x.s.RootKeys())
+}
+
+// secrets restores the records of what is kept encrypted, and refuses every kind that no reader knows.
+func (x *imageReader) secrets(kind recordKind, payload []byte) error {
+	switch kind {
+	case recRootKey:
+		return read(payload, x.t.RestoreRootKey)
+	default:
+		return drover.Errorf(drover.Invalid, "unknown kind")
+	}
+}
