@@ -39,7 +39,7 @@ var otherCodes = map[string]struct {
 var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
-	"operator metrics", "operator api", "operator root",
+	"operator metrics", "operator api",
 	"var", "service", "volume", "plugin", "system reconcile", "ui", "quota", "license", "setup",
 	"node pool apply pool.hcl", // a file: refused
 }
@@ -93,7 +93,7 @@ func cluster(t *testing.T) *clitest.API {
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
-		"GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc, "GET /v1/evaluation/" + evaluation + "/allocations",
+		"GET /v1/operator/keyring/keys", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc, "GET /v1/evaluation/" + evaluation + "/allocations",
 	} {
 		answers[path] = "[]"
 	}

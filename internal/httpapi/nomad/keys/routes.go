@@ -89,7 +89,9 @@ func (f *face) rotate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.Written(w, r, drover.Outcome{Index: index}, struct{ Key *secrets.RootKeyMeta }{made})
+	told := *made
+	told.CreateIndex, told.ModifyIndex = 0, 0 // as Nomad's: who waits for a later index than the key's would wait for the next change
+	return f.Written(w, r, drover.Outcome{Index: index}, struct{ Key *secrets.RootKeyMeta }{&told})
 }
 
 // remove answers DELETE /v1/operator/keyring/key/ID?force.
