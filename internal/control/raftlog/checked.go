@@ -40,29 +40,30 @@ func (c *checkedLog) StoreLogs(logs []*raft.Log) error {
 	return err
 }
 
-// verify reads the whole log and checks that nothing is missing or changed.
-func verify(s raft.LogStore) error {
+// verify reads the whole log and checks that nothing is missing or changed. It returns how many bytes the entries have.
+func verify(s raft.LogStore) (size int64, err error) {
 	first, err := s.FirstIndex()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	last, err := s.LastIndex()
 	if err != nil || first == 0 {
-		return err
+		return 0, err
 	}
 	for i := first; i <= last; i++ {
 		var l raft.Log
 		if err := s.GetLog(i, &l); err != nil {
-			return fmt.Errorf("entry %d of %d to %d: %w", i, first, last, err)
+			return 0, fmt.Errorf("entry %d of %d to %d: %w", i, first, last, err)
 		}
 		if l.Index != i {
-			return fmt.Errorf("entry %d of %d to %d calls itself %d", i, first, last, l.Index)
+			return 0, fmt.Errorf("entry %d of %d to %d calls itself %d", i, first, last, l.Index)
 		}
 		if l.Type == raft.LogCommand && !intact(&l) {
-			return fmt.Errorf("entry %d of %d to %d has a wrong checksum", i, first, last)
+			return 0, fmt.Errorf("entry %d of %d to %d has a wrong checksum", i, first, last)
 		}
+		size += int64(len(l.Data))
 	}
-	return nil
+	return size, nil
 }
 
 func intact(l *raft.Log) bool {

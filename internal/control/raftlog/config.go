@@ -17,11 +17,12 @@ type Config struct {
 	Join      bool    // wait to be added instead of beginning a cluster of one
 	Peers     []Peer  // all first voters, this one too, to begin a cluster of several; default: this one
 
-	SnapshotInterval  time.Duration // how often to look; default 2m
+	SnapshotInterval  time.Duration // how often to look; default 15s, so that who is restarted again and again writes some, too
 	SnapshotThreshold uint64        // entries since the last snapshot that make a new one worth it; default 16384
-	SnapshotBytes     int64         // bytes of entries since the last one that make a new one worth it at once; default 256 MiB
-	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
-	Retain            int           // snapshots kept; default 2
+	// SnapshotBytes of entries since the last one make a new one worth it at once; default 256 MiB, or an eighth of a small disk.
+	SnapshotBytes int64
+	TrailingLogs  uint64 // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
+	Retain        int    // snapshots kept; default 2
 	// MinFree is how many bytes must be free on the disk for a write to be taken; default 32 MiB, or an eighth of a small disk.
 	MinFree uint64
 }
@@ -57,13 +58,10 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("either join a cluster or begin one with peers"))
 	}
 	if c.SnapshotInterval == 0 {
-		c.SnapshotInterval = 2 * time.Minute
+		c.SnapshotInterval = 15 * time.Second
 	}
 	if c.SnapshotThreshold == 0 {
 		c.SnapshotThreshold = 16384
-	}
-	if c.SnapshotBytes == 0 {
-		c.SnapshotBytes = 256 << 20
 	}
 	if c.TrailingLogs == 0 {
 		c.TrailingLogs = 4096

@@ -124,6 +124,11 @@ func (l *Log) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-l.health.tooLarge.C():
+			for l.behind() && clock.Sleep(ctx, l.clock, time.Second) { // it has just begun, and nothing of the log is applied yet
+			}
+			if ctx.Err() != nil {
+				break
+			}
 			if err := l.Snapshot(); err != nil {
 				l.log.Warn("the log is large", "error", err)
 			}
@@ -131,6 +136,9 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 	return l.Close()
 }
+
+// behind reports whether the state has nothing that the newest snapshot lacks.
+func (l *Log) behind() bool { s := l.Stats(); return s.AppliedIndex <= s.SnapshotIndex }
 
 // Close stops raft and closes the files. Proposals under way are answered before, if that takes no more than a moment, or
 // fail with Unavailable; new ones fail with it at once. It may be called twice.

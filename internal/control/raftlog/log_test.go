@@ -308,6 +308,28 @@ func TestALargeLogIsPutIntoASnapshot(t *testing.T) {
 	require.NoError(t, <-ran)
 }
 
+// Who is killed before its log has grown by much cuts it when it comes back. The log of a server that was restarted again and again grew
+// until it filled its disk, and then there was no room for a snapshot.
+func TestALogThatWasLargeBeforeIsPutIntoASnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := start(t, Config{DataDir: dir, SnapshotInterval: time.Hour})
+	for i := range 50 {
+		_, _, err := l.Propose(t.Context(), register(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	require.Zero(t, l.Stats().SnapshotIndex)
+	require.NoError(t, l.Close())
+
+	l, _ = start(t, Config{DataDir: dir, SnapshotBytes: 1000, SnapshotInterval: time.Hour})
+	ran := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ran <- l.Run(ctx) }() // ends with ctx
+	require.Eventually(t, func() bool { return l.Stats().SnapshotIndex > 0 }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, <-ran)
+}
+
 func TestAnAnswerBeforeItsWriteIsReported(t *testing.T) {
 	t.Parallel()
 	checkStored(register("j"), 7, 7)

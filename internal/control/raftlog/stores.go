@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -38,14 +37,17 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the raft directory: %w", err)
 	}
-	if err := removeTorn(filepath.Join(dir, "snapshots")); err != nil {
+	folder := filepath.Join(dir, "snapshots")
+	if err := removeTorn(folder, nil); err != nil {
 		return nil, err
 	}
-	h.dir, h.minFree, h.maxBytes = dir, minFree(cfg, dir), cfg.SnapshotBytes
+	h.dir, h.minFree, h.maxBytes = dir, minFree(cfg, dir), snapshotBytes(cfg, dir)
 	path := filepath.Join(dir, "raft.db")
-	if err := verifyFile(path); err != nil {
+	size, err := verifyFile(path)
+	if err != nil {
 		return nil, err
 	}
+	h.grew(size)
 	bolt, err := openBolt(path, false)
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 			return fail(err)
 		}
 	}
-	return &stores{log, &patientStable{bolt, h, c}, snapshots, bolt.Close}, nil
+	return &stores{log, &patientStable{bolt, h, c}, &tidySnapshots{SnapshotStore: snapshots, dir: folder}, bolt.Close}, nil
 }
 
 // minFree is the configured space that must be free, or the default.
@@ -77,20 +79,35 @@ func minFree(cfg *Config, dir string) uint64 {
 	return min(usual, s.Blocks*uint64(s.Bsize)/share)
 }
 
-// verifyFile reads the whole file before it is opened for writing. bbolt reads it in a goroutine of its own then, where the
-// fault that a damaged page causes would end the process.
-func verifyFile(path string) error {
+// snapshotBytes is the configured size from which the log is cut, or the default. A log that fills its disk cannot be cut any more:
+// the snapshot has no room.
+func snapshotBytes(cfg *Config, dir string) int64 {
+	const usual, share = 256 << 20, 8
+	var s unix.Statfs_t
+	switch {
+	case cfg.SnapshotBytes > 0:
+		return cfg.SnapshotBytes
+	case unix.Statfs(dir, &s) != nil:
+		return usual
+	}
+	return min(usual, int64(s.Blocks)*s.Bsize/share)
+}
+
+// verifyFile reads the whole file before it is opened for writing, and returns how many bytes its entries have. bbolt reads it in a
+// goroutine of its own then, where the fault that a damaged page causes would end the process.
+func verifyFile(path string) (size int64, err error) {
 	if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil
+		return 0, nil
 	}
 	bolt, err := openBolt(path, true)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := errors.Join(guarded(func() error { return verify(bolt) }), bolt.Close()); err != nil {
-		return drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
+	err = guarded(func() (err error) { size, err = verify(bolt); return err })
+	if err = errors.Join(err, bolt.Close()); err != nil {
+		return 0, drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
 	}
-	return nil
+	return size, nil
 }
 
 func openBolt(path string, readOnly bool) (store *raftboltdb.BoltStore, err error) {
@@ -127,20 +144,4 @@ func guarded(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// removeTorn removes what snapshots that never ended left behind.
-func removeTorn(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("listing the raft snapshots: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".tmp") {
-			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return fmt.Errorf("removing a torn raft snapshot: %w", err)
-			}
-		}
-	}
-	return nil
 }
