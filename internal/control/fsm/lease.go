@@ -42,7 +42,7 @@ func (e *entry) beginIncarnation(c *command.BeginIncarnation) command.Begun {
 	}
 	e.txn.PutLessee(&cluster.Lessee{Server: c.Server, Incarnation: e.index, ModifyIndex: e.index})
 	short := e.endLeases([]uint64{0, begun.Former}, e.index, false, c.Time)
-	e.sumDemands()
+	short = append(short, e.sumDemands()...)
 	e.putEvals(c.Evals)
 	e.refill(short, c.Evals, c.Time)
 	return begun
@@ -58,7 +58,7 @@ func (e *entry) endIncarnation(c *command.EndIncarnation) {
 		e.txn.DeleteLessee(l)
 	}
 	short := e.endLeases([]uint64{c.Incarnation}, e.heir(c.Heir, c.Incarnation), c.Returned, c.Time)
-	e.sumDemands()
+	short = append(short, e.sumDemands()...)
 	e.putEvals(c.Evals)
 	e.refill(short, c.Evals, c.Time)
 }
@@ -80,10 +80,14 @@ func (e *entry) heir(incarnation, former uint64) uint64 {
 	return oldest
 }
 
-// refill has the scheduler look at jobs whose runners were stopped, if the command has no evaluation of them: a server that just
-// came back does not know all of them when it proposes it. The id is made of the entry's, so that all servers have the same.
-func (e *entry) refill(short []drover.NamespacedID, evals []*drover.Evaluation, now int64) {
-	for _, key := range short {
+// refill has the scheduler look at jobs whose runners were stopped, or whose demand changed, if the command has no evaluation of them:
+// a server that just came back does not know all of them when it proposes it. The id is made of the entry's, so that all servers have
+// the same.
+func (e *entry) refill(jobs []drover.NamespacedID, evals []*drover.Evaluation, now int64) {
+	for i, key := range jobs {
+		if slices.Contains(jobs[:i], key) {
+			continue
+		}
 		covered := slices.ContainsFunc(evals, func(ev *drover.Evaluation) bool { return ev != nil && ev.Job() == key })
 		if j := e.txn.Job(key.Namespace, key.ID); j != nil && !covered {
 			maker := trigger.Maker{IDs: derived(fmt.Sprintf("refill %d %s/%s", e.index, key.Namespace, key.ID)), Now: now}
@@ -281,17 +285,26 @@ func (e *entry) forgetDemand(job drover.NamespacedID) {
 	}
 }
 
-// sumDemands brings the demands of all pools up to date, after a server went.
-func (e *entry) sumDemands() {
+// looksAtDemand is the cluster version from which on pools whose demand went with a server are looked at: what the state machine does
+// must be the same at all servers.
+const looksAtDemand = 3
+
+// sumDemands brings the demands of all pools up to date, after a server went. It returns the jobs of those whose demand changed.
+func (e *entry) sumDemands() (changed []drover.NamespacedID) {
 	var keys []drover.NamespacedID
 	for j := range e.txn.Jobs("*", "") {
 		if hasPool(j) {
 			keys = append(keys, j.Key())
 		}
 	}
+	looks := cluster.VersionOf(e.txn.Cluster()) >= looksAtDemand
 	for _, key := range keys {
-		e.sumDemand(key)
+		before := e.txn.Job(key.Namespace, key.ID)
+		if e.sumDemand(key); looks && e.txn.Job(key.Namespace, key.ID) != before {
+			changed = append(changed, key)
+		}
 	}
+	return changed
 }
 
 // sumDemand sets a pool's demand to what the claims at all servers need beside its size. What one server holds is of no use to

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -184,6 +185,29 @@ func TestStoppedRunnersAreReplacedWhoeverProposesIt(t *testing.T) {
 	b.begin("one")
 	require.Len(t, evals(), 1, "nothing was stopped")
 	restore(t, b.f)
+}
+
+// A server that comes back ends the claims that waited at it in its former life, before its state knows the environment. What was made
+// for them is looked at, or it would be warm for nobody for ever. (simulation, seed 7880 of several servers)
+func TestADemandThatEndsIsLookedAtWhoeverProposesIt(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]int{2: 0, 3: 1} {
+		b := setup(t)
+		b.do(&command.InitCluster{ID: "c", Epoch: "1"})
+		b.do(&command.RaiseVersion{Version: version})
+		one := b.begin("one")
+		j := job("env", "service", 1)
+		j.TaskGroups[0].Pool = &drover.WarmPool{}
+		b.do(register(j))
+		b.do(&command.RecordRunners{Incarnation: one, Demands: []command.PoolDemand{{Namespace: "default", JobID: "env", Demand: 2}}})
+		before := len(slices.Collect(b.now().EvaluationsByJob("default", "env")))
+		b.begin("one")
+		require.Zero(t, b.now().Job("default", "env").TaskGroups[0].Pool.Demand)
+		require.Equal(t, before+want, len(slices.Collect(b.now().EvaluationsByJob("default", "env"))), "version %d", version)
+		b.begin("one")
+		require.Equal(t, before+want, len(slices.Collect(b.now().EvaluationsByJob("default", "env"))), "nothing changed")
+		restore(t, b.f)
+	}
 }
 
 // Two servers believed to lead, and each handed a runner out for one Idempotency-Key. The first in the log has it.
