@@ -22,15 +22,14 @@ type layer struct {
 var layers = []layer{ // a table
 	{
 		"vocabulary",
-		"drover drover/acl drover/cluster drover/execution drover/fleet drover/secrets cron exchange lifecycle optional references tables " +
-			"validation",
+		"drover drover/acl drover/cluster drover/execution drover/fleet drover/secrets cron exchange lifecycle optional " +
+			"references tables validation",
 		"nouns and the seam between node and control: no I/O",
 	},
 	{
 		"foundation",
-		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights rotation " +
-			"servicecheck sysmon takeover " +
-			"taskenv telemetry tenant unheeded version wake",
+		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights " +
+			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake",
 		"what everybody may use",
 	},
 	{
@@ -40,14 +39,14 @@ var layers = []layer{ // a table
 	},
 	{
 		"deciders",
-		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases node/taskmachine exec/pool fleet/learned " +
-			"fleet/scaler",
+		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases node/taskmachine exec/pool " +
+			"fleet/learned fleet/scaler",
 		"values: no store, context, goroutine or I/O",
 	},
 	{
 		"state",
-		"control/store control/sealed control/snapshot control/fsm control/eventstream exec/environment node/localstate node/allocdir " +
-			"node/rendering node/diskuse fleet/ledger",
+		"control/store control/sealed control/snapshot control/fsm control/eventstream exec/environment node/localstate " +
+			"node/allocdir node/rendering node/diskuse fleet/ledger",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{
@@ -59,10 +58,10 @@ var layers = []layer{ // a table
 	},
 	{
 		"loops",
-		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader control/cluster control/federation " +
-			"node/agent node/allocrunner node/checks " +
-			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
-			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",
+		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
+			"control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner node/hook node/trial " +
+			"node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate fleet/keeper " +
+			"fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
 	{

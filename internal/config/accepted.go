@@ -72,7 +72,6 @@ var accepted = map[string][]string{
 // refused are Nomad's keys that restrict or record something there. A start without them would be less safe than who wrote
 // them believes, so there is none.
 var refused = map[string]map[string]string{
-	"": {"audit": "requests are not recorded: put a proxy in front that does"},
 	"plugin.config": {
 		"denied_host_uids": "tasks of raw_exec could run as these users all the same: leave raw_exec off, and use sandbox",
 		"denied_host_gids": "tasks of raw_exec could run in these groups all the same: leave raw_exec off, and use sandbox",

@@ -52,6 +52,7 @@ type Agent struct {
 	Limits    *Limits    `hcl:"limits,block"`
 	TLS       *TLS       `hcl:"tls,block"`
 	ACL       *ACL       `hcl:"acl,block"`
+	Audit     *Audit     `hcl:"audit,block"`
 	UI        *Switch    `hcl:"ui,block"`
 	Vault     *Foreign   `hcl:"vault,block"`
 	Consul    *Foreign   `hcl:"consul,block"`

@@ -35,7 +35,6 @@ func TestRestrict(t *testing.T) {
 func TestKeysThatRestrictAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`audit { enabled = true }`: "Unsupported key audit",
 		"plugin \"raw_exec\" {\nconfig {\ndenied_host_uids = \"0-99\"\n}\n}":              "plugin.config.denied_host_uids",
 		"plugin \"raw_exec\" {\nconfig {\ndenied_envvars = [\"AWS_*\"]\n}\n}":             "tasks get no variables of the agent's",
 		"plugin \"raw_exec\" {\nconfig {\ndenied_host_gids = \"0\"\nenabled = true\n}\n}": "plugin.config.denied_host_gids",

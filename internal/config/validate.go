@@ -95,6 +95,7 @@ func (a *Agent) agentProblems(p *problems) {
 	p.check(a.Vault == nil || !optional.Value(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
 	p.check(a.Consul == nil || !optional.Value(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
 	a.accessProblems(p)
+	a.auditProblems(p)
 }
 
 func (a *Agent) serverProblems(p *problems) {

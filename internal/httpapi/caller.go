@@ -39,11 +39,13 @@ type visit struct {
 	resolver Resolver // nil: who calls stays who it is
 	need     *Need
 	request  *http.Request
+	record   *recording
 	secret   acl.Secret // set by who resolves it first
 	caller   atomic.Pointer[rights.Caller]
 
-	mu      sync.Mutex
-	allowed []allowed // guarded by mu: what handlers of streams asked for
+	mu           sync.Mutex
+	allowed      []allowed // guarded by mu: what handlers of streams asked for
+	asked, about string    // guarded by mu: the object's namespace and name, as the handler knows them
 }
 
 // allowed is a capability in a namespace.
@@ -73,10 +75,16 @@ func CallerOf(ctx context.Context) *rights.Caller {
 // Allow decides what OfObject leaves to the handler: whether the request's caller has the capability in the namespace. A stream ends when
 // that is no longer so. Errors: ErrDenied.
 func Allow(ctx context.Context, namespace string, c policy.Capability) error {
+	v := visitOf(ctx)
+	if v != nil && v.record != nil {
+		v.mu.Lock()
+		v.asked = namespace
+		v.mu.Unlock()
+	}
 	if !CallerOf(ctx).Namespace(namespace, c) {
 		return ErrDenied
 	}
-	if v := visitOf(ctx); v.resolver != nil {
+	if v.resolver != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.allowed = append(v.allowed, allowed{namespace, c})
@@ -91,7 +99,11 @@ func Identify(ctx context.Context, secret string) error {
 	if v == nil {
 		return ErrDenied
 	}
-	return v.identify(acl.Secret(secret))
+	if err := v.identify(acl.Secret(secret)); err != nil {
+		v.record.failed(err)
+		return err
+	}
+	return unrecorded(v.record.begin())
 }
 
 // identify resolves the secret and decides.
@@ -103,6 +115,7 @@ func (v *visit) identify(secret acl.Secret) error {
 			return err
 		}
 	}
+	v.record.known(caller)
 	if !v.need.met(caller, v.request) {
 		return ErrDenied
 	}
@@ -137,14 +150,26 @@ func Again(ctx context.Context) error {
 }
 
 // decide finds out who sent the request, and refuses it if the route needs more than they may do. The request that it returns knows its
-// caller, where a handler may ask for them.
-func (e *endpoint) decide(r *http.Request) (*http.Request, error) {
+// caller, where a handler may ask for them. What is let in is recorded before it is carried out.
+func (e *endpoint) decide(rec *recording, r *http.Request) (*http.Request, error) {
 	need := e.need(r)
-	if need.kind == needNothing {
+	if rec == nil {
+		return e.admit(need, nil, r)
+	}
+	r, err := e.admit(need, rec, r)
+	if err == nil && !need.late {
+		err = unrecorded(rec.begin())
+	}
+	return r, err
+}
+
+// admit is decide without the record.
+func (e *endpoint) admit(need *Need, rec *recording, r *http.Request) (*http.Request, error) {
+	if need.kind == needNothing && (rec == nil || !rec.logged) {
 		return r, nil
 	}
 	resolver := e.resolverFor(r)
-	if need.fixed() && !e.route.Stream {
+	if need.fixed() && !e.route.Stream && rec == nil {
 		caller := everybody
 		if resolver != nil {
 			var err error
@@ -157,10 +182,13 @@ func (e *endpoint) decide(r *http.Request) (*http.Request, error) {
 		}
 		return r, nil
 	}
-	v := &visit{resolver: resolver, need: need}
+	v := &visit{resolver: resolver, need: need, record: rec}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	v.request = r
-	if need.late {
+	if rec != nil {
+		rec.visit = v
+	}
+	if need.late || need.kind == needNothing {
 		return r, nil
 	}
 	return r, v.identify(acl.Secret(e.token(r)))

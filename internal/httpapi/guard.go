@@ -131,6 +131,11 @@ func hostName(hostport string) string {
 
 // Handler puts the guard before next.
 func (g *Guard) Handler(next http.Handler, log *slog.Logger, c clock.Clock) http.Handler {
+	return g.handler(next, log, c, func(*http.Request, error) {})
+}
+
+// handler is Handler that tells of what is refused.
+func (g *Guard) handler(next http.Handler, log *slog.Logger, c clock.Clock, refused func(*http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, relayed := HopOf(r.Context()); relayed { // the agent that was called has checked it
 			next.ServeHTTP(w, r)
@@ -139,6 +144,7 @@ func (g *Guard) Handler(next http.Handler, log *slog.Logger, c clock.Clock) http
 		if err := g.Check(r); err != nil {
 			g.refused.Warn(log, c.Now(), "refused what a web page may have sent", "method", r.Method, "path", r.URL.Path, "host", r.Host,
 				"origin", r.Header.Get("Origin"), "site", r.Header.Get("Sec-Fetch-Site"), "from", r.RemoteAddr, "error", err)
+			refused(r, err)
 			http.Error(w, Message(err), Status(err))
 			return
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/audit"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/lifecycle"
 )
@@ -40,6 +42,8 @@ type Config struct {
 	StreamCheck time.Duration
 	// Relay answers what is for other agents; nil means that all is answered here.
 	Relay Relay
+	// Audit records decisions; nil: nobody does.
+	Audit *audit.Log
 	// Observe, if set, is told of each finished request: route pattern, status, duration.
 	Observe func(pattern string, status int, took time.Duration)
 }
@@ -91,7 +95,7 @@ func Handler(cfg Config, faces ...Face) http.Handler {
 	for pattern, p := range paths {
 		mux.Handle(pattern, p)
 	}
-	return cfg.Guard.Handler(mux, cfg.Logger, cfg.Clock)
+	return cfg.Guard.handler(mux, cfg.Logger, cfg.Clock, cfg.guarded)
 }
 
 // shared is the state of all routes of one handler.
@@ -164,13 +168,14 @@ type endpoint struct {
 	http.Handler // serve, with compression around it where the answer may be compressed
 	face         Face
 	route        Route
+	names        []string // of the parts of the path
 	compressed   bool
 }
 
 // newEndpoint surrounds a route with the shared checks. Streams and raw handlers are never compressed: a compressor
 // would hold their bytes back.
 func newEndpoint(s *shared, face Face, route Route, compress func(http.Handler) http.HandlerFunc) *endpoint {
-	e := &endpoint{shared: s, face: face, route: route, compressed: !route.Stream && route.Raw == nil}
+	e := &endpoint{shared: s, face: face, route: route, names: pathNames(route.Pattern), compressed: !route.Stream && route.Raw == nil}
 	e.Handler = http.HandlerFunc(e.serve)
 	if e.compressed {
 		e.Handler = compress(e.Handler)
@@ -182,6 +187,12 @@ func newEndpoint(s *shared, face Face, route Route, compress func(http.Handler) 
 func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	start := e.Clock.Now()
 	w := &response{ResponseWriter: rw}
+	if w.record = e.recording(w, r); w.record != nil {
+		w.record.event.Time = start
+		if !e.route.Stream {
+			w.begins = func(status int) { w.record.end(e, status) }
+		}
+	}
 	if e.route.Stream && r.Method == http.MethodHead { // it would not end: nobody is told that the client has all it wants
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -191,6 +202,7 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 		w.bound = func() { _ = http.NewResponseController(rw).SetWriteDeadline(e.Clock.Now().Add(e.WriteTimeout)) }
 	}
 	defer func() { //nolint:contextcheck // it has the request's
+		w.record.end(e, cmp.Or(w.status, http.StatusOK))
 		took := e.Clock.Now().Sub(start)
 		if e.Observe != nil {
 			e.Observe(e.route.Pattern, w.status, took)
@@ -212,7 +224,7 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 func (e *endpoint) run(w *response, r *http.Request) (err error) {
 	here := e.Relay == nil || e.route.Where.Place == AtHere
 	if here {
-		r, err = e.decide(r)
+		r, err = e.decide(w.record, r)
 	} else {
 		err = e.refuseEarly(r)
 	}
@@ -235,10 +247,12 @@ func (e *endpoint) run(w *response, r *http.Request) (err error) {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	if !here {
+		w.record.elsewhere(w, true)
 		if done, err := e.Relay.Elsewhere(w, r, e.route.Where); done || err != nil {
 			return err
 		}
-		if r, err = e.decide(r); err != nil {
+		w.record.elsewhere(w, false)
+		if r, err = e.decide(w.record, r); err != nil {
 			return err
 		}
 	}
@@ -266,6 +280,7 @@ func (e *endpoint) bodyLimit() int64 {
 func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	if w.begun() {
 		e.Logger.Debug("answer cut short", "path", r.URL.Path, "error", err)
+		w.record.failed(err)
 		panic(http.ErrAbortHandler)
 	}
 	if drover.CodeOf(err) == drover.Canceled && errors.Is(context.Cause(r.Context()), lifecycle.ErrShutdown) {
@@ -280,6 +295,9 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	}
 	if errors.Is(err, ErrDenied) {
 		w.Header().Set(NeedsHeader, e.need(r).words())
+	}
+	if w.record.failed(err); w.record != nil {
+		w.Header().Set(RequestIDHeader, w.record.event.RequestID)
 	}
 	e.refuse(w, r, err)
 }

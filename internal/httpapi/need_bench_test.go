@@ -37,7 +37,7 @@ func TestDecidingAboutAClaimAllocatesNothing(t *testing.T) {
 	for _, need := range []Need{claim, run, Level(policy.Fleet, policy.None)} {
 		e, r := deciding(t, need)
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			if _, err := e.decide(r); err != nil {
+			if _, err := e.decide(nil, r); err != nil {
 				panic(err)
 			}
 		}), need)
@@ -51,7 +51,7 @@ func BenchmarkDecide(b *testing.B) {
 			e, r := deciding(b, need)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.decide(r); err != nil {
+				if _, err := e.decide(nil, r); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -62,7 +62,7 @@ func BenchmarkDecide(b *testing.B) {
 		e.Resolver = OneToken("s3cret")
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := e.decide(r); err == nil {
+			if _, err := e.decide(nil, r); err == nil {
 				b.Fatal("let in")
 			}
 		}

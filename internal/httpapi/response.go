@@ -13,7 +13,9 @@ type response struct {
 	status   int
 	hijacked bool
 	bound    func() // gives the next write its deadline; nil = none
-	finish   func() // ends the request when the head was written, which is all that is wanted; nil = the body is, too
+	record   *recording
+	begins   func(status int) // is told before the head goes; nil = nobody is
+	finish   func()           // ends the request when the head was written, which is all that is wanted; nil = the body is, too
 }
 
 func (w *response) begun() bool { return w.hijacked || w.status != 0 }
@@ -30,6 +32,9 @@ func (w *response) reset() {
 // begin notes the answer's status.
 func (w *response) begin(status int) {
 	w.status = status
+	if w.begins != nil {
+		w.begins(status)
+	}
 	if w.finish != nil {
 		w.finish()
 	}

@@ -34,7 +34,7 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return SyncFolder(folder)
 }
 
 // unfinished is the end of the names of files that are being written.
@@ -94,8 +94,8 @@ func (s Series) prune() error {
 	return nil
 }
 
-// syncFolder makes a new name last.
-func syncFolder(path string) error {
+// SyncFolder makes a new name in the folder outlive a loss of power. Errors: those of the disk.
+func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" { // folders cannot be synced there
 		return nil
 	}

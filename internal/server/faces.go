@@ -62,7 +62,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	}
 	shared := httpapi.Config{
 		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Observe: a.metrics.Requests(),
-		Guard: guard,
+		Guard: guard, Audit: a.audit,
 	}
 	shared.Open = a.cfg.OpenRoutes
 	if l := a.cfg.Limits; l != nil {

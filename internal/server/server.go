@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/drover-project/drover/internal/audit"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
@@ -51,6 +52,7 @@ type Agent struct {
 	fleet   *fleetplane.Plane // nil without server
 	texts   texts.Evaluators
 	live    *live.Settings
+	audit   *audit.Log // nil: requests are not recorded
 	remote  *link.Nodes
 
 	http    net.Listener
@@ -86,6 +88,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		return a, err
 	}
 	a.dataDir = a.folder.Path()
+	if a.audit, err = a.openAudit(ctx); err != nil {
+		return a, err
+	}
 	if a.http, err = takeover.Listen(ctx, cfg.HTTPAddress(), "ports.http", deps.Clock); err != nil {
 		return a, err
 	}
@@ -166,6 +171,9 @@ func (a *Agent) DataDir() string { return a.dataDir }
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.close()
 	var g lifecycle.Group
+	if a.audit != nil { // it ends last: what others still answer is recorded
+		g.Ring(lifecycle.Part{Name: "audit", Run: a.audit.Run})
+	}
 	g.Ring(lifecycle.Part{Name: "evaluators", Run: func(ctx context.Context) error {
 		return a.texts.Run(ctx, a.node != nil, a.control != nil)
 	}})
@@ -210,6 +218,9 @@ func (a *Agent) close() {
 	}
 	if a.control != nil {
 		a.control.close()
+	}
+	if a.audit != nil {
+		a.audit.Close()
 	}
 	if a.folder != nil {
 		if err := a.folder.Close(); err != nil {

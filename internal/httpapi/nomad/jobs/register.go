@@ -55,6 +55,7 @@ func (f *face) decodeJob(r *http.Request, need policy.Capability) (jobBody, erro
 	if b.Job.Namespace == "*" {
 		return b, drover.Errorf(drover.Invalid, "Job.Namespace: \"*\" is not the name of one namespace")
 	}
+	httpapi.About(r.Context(), b.Job.ID)
 	if err := httpapi.Allow(r.Context(), b.Job.Namespace, need); err != nil {
 		return b, err
 	}
