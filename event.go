@@ -14,6 +14,8 @@ const (
 	TopicACLToken    = "ACLToken"
 	TopicACLPolicy   = "ACLPolicy"
 	TopicACLRole     = "ACLRole"
+	TopicAuthMethod  = "ACLAuthMethod"
+	TopicBindingRule = "ACLBindingRule"
 	TopicEnvironment = "Environment" // ours
 	TopicRunner      = "Runner"      // ours
 	TopicExecution   = "Execution"   // ours

@@ -13,6 +13,9 @@ const (
 	BindManagement = "management"
 )
 
+// MaxSelector bounds the selector of a binding rule, in bytes.
+const MaxSelector = 4096
+
 // BindingRule gives those who log in with an auth method, and whom its selector takes, a role, a policy or everything.
 type BindingRule struct {
 	ID          string // a UUID, made by the server
@@ -47,6 +50,8 @@ func (b *BindingRule) Stub() *BindingRuleStub {
 func (b *BindingRule) Validate() error {
 	v := &validation.Report{}
 	text(v, "Description", b.Description, MaxDescription)
+	text(v, "Selector", b.Selector, MaxSelector)
+	text(v, "BindName", b.BindName, MaxDescription)
 	v.Check(b.AuthMethod != "", "AuthMethod", "name the auth method whose logins the rule is for")
 	switch b.BindType {
 	case BindRole, BindPolicy:

@@ -22,7 +22,7 @@ type AuthMethod struct {
 	TokenLocality   string // LocalTokens or GlobalTokens
 	TokenNameFormat string // "" = ${auth_method_type}-${auth_method_name}
 	MaxTokenTTL     TTL    // of the tokens it gives
-	Default         bool   // used by a login that names none; one method at most
+	Default         bool   // used by a login that names none; one method of each type at most
 	Config          *AuthMethodConfig
 	CreateTime      time.Time
 	ModifyTime      time.Time
@@ -97,43 +97,13 @@ func (m *AuthMethod) Validate(bounds TTLBounds) error {
 		"must be %q or %q, got %q", LocalTokens, GlobalTokens, m.TokenLocality)
 	life := time.Duration(m.MaxTokenTTL)
 	v.Check(life >= bounds.Min && life <= bounds.Max, "MaxTokenTTL", "must be %s to %s, got %s", bounds.Min, bounds.Max, life)
+	text(v, "TokenNameFormat", m.TokenNameFormat, MaxTokenName)
 	if m.Config == nil {
 		v.Addf("Config", "say how the identity provider is asked")
 	} else {
 		m.Config.validate(v, m.Type)
 	}
 	return invalid("auth method", v)
-}
-
-// validate checks what each type needs.
-func (c *AuthMethodConfig) validate(v *validation.Report, kind string) {
-	sources := 0
-	for _, given := range []bool{len(c.JWTValidationPubKeys) > 0, c.JWKSURL != "", c.OIDCDiscoveryURL != ""} {
-		if given {
-			sources++
-		}
-	}
-	switch kind {
-	case MethodOIDC:
-		v.Check(c.OIDCDiscoveryURL != "", "Config.OIDCDiscoveryURL", "an OIDC method needs its provider's address, without /.well-known")
-		v.Check(c.OIDCClientID != "", "Config.OIDCClientID", "an OIDC method needs the id that the provider knows it by")
-	case MethodJWT:
-		v.Check(sources == 1, "Config", "a JWT method needs exactly one of JWTValidationPubKeys, JWKSURL and OIDCDiscoveryURL, got %d", sources)
-	}
-	for _, l := range []struct {
-		path string
-		of   TTL
-	}{
-		{"Config.ExpirationLeeway", c.ExpirationLeeway},
-		{"Config.NotBeforeLeeway", c.NotBeforeLeeway},
-		{"Config.ClockSkewLeeway", c.ClockSkewLeeway},
-	} {
-		v.Check(time.Duration(l.of) <= MaxLeeway, l.path, "is at most %s, got %s: set the clocks instead", MaxLeeway, l.of)
-	}
-	if a := c.OIDCClientAssertion; a != nil && a.PrivateKey != nil {
-		key := a.PrivateKey
-		v.Check((key.PemKey == "") != (key.PemKeyFile == ""), "Config.OIDCClientAssertion.PrivateKey", "needs one of PemKey and PemKeyFile")
-	}
 }
 
 // MaxLeeway bounds how far clocks of an identity provider and of a server may be apart by configuration.

@@ -157,8 +157,31 @@ func TestValidateMethodsAndRules(t *testing.T) {
 		"exactly one of JWTValidationPubKeys, JWKSURL and":     func(m *AuthMethod) { m.Type, m.Config = MethodJWT, &AuthMethodConfig{} },
 		"Config.ClockSkewLeeway: is at most 10m0s, got 1h0m0s": func(m *AuthMethod) { m.Config.ClockSkewLeeway = TTL(time.Hour) },
 		"needs one of PemKey and PemKeyFile": func(m *AuthMethod) {
-			m.Config.OIDCClientAssertion = &ClientAssertion{PrivateKey: &ClientAssertionKey{}}
+			m.Config.OIDCClientAssertion = &ClientAssertion{KeySource: KeyOfMethod, PrivateKey: &ClientAssertionKey{}}
 		},
+		`KeySource: "nomad" is not supported`: func(m *AuthMethod) {
+			m.Config.OIDCClientAssertion = &ClientAssertion{KeySource: KeyOfKeyring}
+		},
+		"OIDCClientSecret: is the key of": func(m *AuthMethod) {
+			m.Config.OIDCClientAssertion = &ClientAssertion{KeySource: KeyOfSecret}
+		},
+		"PrivateKey.PemKeyFile: must be an absolute path": func(m *AuthMethod) {
+			m.Config.OIDCClientAssertion = &ClientAssertion{
+				KeySource: KeyOfMethod, PrivateKey: &ClientAssertionKey{PemKeyFile: "key", KeyID: "k"},
+			}
+		},
+		`Config.SigningAlgs: "HS256" is none of RS256`: func(m *AuthMethod) { m.Config.SigningAlgs = []string{"HS256"} },
+		`Config.SigningAlgs: "none" is none of`:        func(m *AuthMethod) { m.Config.SigningAlgs = []string{"none"} },
+		"without credentials":                          func(m *AuthMethod) { m.Config.OIDCDiscoveryURL = "https://u:p@x" },
+		"OIDCDiscoveryURL: must be an address":         func(m *AuthMethod) { m.Config.OIDCDiscoveryURL = "file:///etc/passwd" },
+		"DiscoveryCaPem: one is no certificate":        func(m *AuthMethod) { m.Config.DiscoveryCaPem = []string{"x"} },
+		"are for JWT methods":                          func(m *AuthMethod) { m.Config.JWKSURL = "https://x" },
+		"one is no public key": func(m *AuthMethod) {
+			m.Type, m.Config = MethodJWT, &AuthMethodConfig{JWTValidationPubKeys: []string{"x"}}
+		},
+		`claim "a" is mapped to "x y"`: func(m *AuthMethod) { m.Config.ClaimMappings = map[string]string{"a": "x y"} },
+		`two claims are mapped to "x"`: func(m *AuthMethod) { m.Config.ListClaimMappings = map[string]string{"a": "x", "b": "x"} },
+		`"here" is no address`:         func(m *AuthMethod) { m.Config.AllowedRedirectURIs = []string{"here"} },
 	} {
 		refused(t, method(change), "invalid ACL auth method: ", want)
 	}
@@ -169,8 +192,41 @@ func TestValidateMethodsAndRules(t *testing.T) {
 		"BindName: name the policy that the rule gives": {AuthMethod: "ci", BindType: BindPolicy},
 		"BindName: must be empty where BindType is":     {AuthMethod: "ci", BindType: BindManagement, BindName: "x"},
 		`BindType: must be "role", "policy" or "manage`: {AuthMethod: "ci"},
+		"Selector: is longer than 4096 bytes":           {AuthMethod: "ci", BindType: BindManagement, Selector: strings.Repeat("x", 4097)},
 		"Description: is longer than 256 bytes":         {AuthMethod: "ci", BindType: BindManagement, Description: strings.Repeat("x", 257)},
 	} {
 		refused(t, b.Validate(), "invalid ACL binding rule: ", want)
 	}
+}
+
+// TestMerge: what a change does not say stays; what stands in another one's place does not.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	old := &AuthMethod{
+		Name: "ci", Type: MethodJWT, TokenLocality: LocalTokens, MaxTokenTTL: TTL(time.Hour), Default: true, CreateTime: time.Unix(1, 0),
+		Config: &AuthMethodConfig{
+			JWKSURL: "https://x", BoundAudiences: []string{"a"}, ClaimMappings: map[string]string{"a": "b"}, OIDCClientSecret: "s",
+		},
+	}
+	next := &AuthMethod{Name: "ci", TokenLocality: GlobalTokens}
+	next.Merge(old)
+	next.Canonicalize(time.Unix(2, 0))
+	want := old.Copy()
+	want.TokenLocality, want.Default, want.TokenNameFormat, want.ModifyTime = GlobalTokens, false, DefaultTokenName, time.Unix(2, 0)
+	require.Equal(t, want, next)
+	next.Config.BoundAudiences[0] = "changed"
+	next.Config.ClaimMappings["a"] = "changed"
+	require.Equal(t, "a", old.Config.BoundAudiences[0], "a copy")
+	require.Equal(t, "b", old.Config.ClaimMappings["a"], "a copy")
+
+	next = &AuthMethod{Name: "ci", Config: &AuthMethodConfig{OIDCDiscoveryURL: "https://y", BoundAudiences: []string{}}}
+	next.Merge(old)
+	require.Empty(t, next.Config.JWKSURL, "another source")
+	require.Empty(t, next.Config.BoundAudiences, "said to be none")
+	require.Equal(t, Secret("redacted"), next.WithoutSecrets().Config.OIDCClientSecret)
+	require.Equal(t, Secret("s"), next.Config.OIDCClientSecret)
+
+	rule := &BindingRule{BindType: BindManagement}
+	rule.Merge(&BindingRule{AuthMethod: "ci", Selector: "value.a == b", BindType: BindRole, BindName: "r", CreateTime: time.Unix(1, 0)})
+	require.Equal(t, &BindingRule{AuthMethod: "ci", Selector: "value.a == b", BindType: BindManagement, CreateTime: time.Unix(1, 0)}, rule)
 }

@@ -29,7 +29,7 @@ var layers = []layer{ // a table
 	{
 		"foundation",
 		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights " +
-			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake",
+			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake binding",
 		"what everybody may use",
 	},
 	{
@@ -46,14 +46,14 @@ var layers = []layer{ // a table
 	{
 		"state",
 		"control/store control/sealed control/snapshot control/fsm control/eventstream exec/environment node/localstate " +
-			"node/allocdir node/rendering node/diskuse fleet/ledger",
+			"node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{
 		"effects",
-		"control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats " +
-			"node/fingerprint node/machine node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook " +
-			"link peer peercall control/keyring/transit",
+		"control/raftlog control/autopilot control/idp control/members node/supervisor node/supervisor/* node/cgroup node/image " +
+			"node/stats node/fingerprint node/machine node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap " +
+			"exec/webhook link peer peercall control/keyring/transit",
 		"each with its SDK or its part of the kernel",
 	},
 	{

@@ -2,11 +2,13 @@ package config
 
 import (
 	"cmp"
+	"net/netip"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -21,8 +23,11 @@ type ACL struct {
 	// shortest life that a token with an end may be given; duration; default 1m
 	TokenMinTTL string `hcl:"token_min_expiration_ttl,optional"`
 	// longest life that a token with an end may be given; duration; default 24h
-	TokenMaxTTL string   `hcl:"token_max_expiration_ttl,optional"`
-	Rest        hcl.Body `hcl:",remain" json:"-"`
+	TokenMaxTTL string `hcl:"token_max_expiration_ttl,optional"`
+	// special networks and addresses where identity providers of auth methods may be: loopback, link-local, the machine's own;
+	// CIDR; default: the Internet and private networks
+	LoginAllow []string `hcl:"login_allow,optional"`
+	Rest       hcl.Body `hcl:",remain" json:"-"`
 }
 
 // rememberTokens is how long a token is remembered where nobody says otherwise.
@@ -40,6 +45,12 @@ func (a *Agent) TokenTTLs() acl.TTLBounds {
 	return acl.TTLBounds{
 		Min: Duration(c.TokenMinTTL, acl.DefaultTTLBounds.Min), Max: Duration(c.TokenMaxTTL, acl.DefaultTTLBounds.Max),
 	}
+}
+
+// LoginAllow are the special networks where identity providers may be.
+func (a *Agent) LoginAllow() []netip.Prefix {
+	list, _ := netguard.Networks(a.access().LoginAllow) // Validate told of it
+	return list
 }
 
 // RememberTokens is how long an agent without server goes on with what a server told it of a token.
@@ -61,6 +72,8 @@ func (a *Agent) shownACL() map[string]any {
 
 // accessProblems are those of access control.
 func (a *Agent) accessProblems(p *problems) {
+	_, err := netguard.Networks(a.access().LoginAllow)
+	p.check(err == nil, "acl.login_allow", "%v", err)
 	ttls := a.TokenTTLs()
 	p.check(ttls.Min <= ttls.Max, "acl.token_min_expiration_ttl",
 		"must not be above token_max_expiration_ttl, got %s and %s", ttls.Min, ttls.Max)

@@ -2,6 +2,7 @@ package netguard
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -126,11 +127,14 @@ const maxRedirects = 10
 // Client returns one that follows redirects, but takes none of a request's headers, which may be credentials, along to
 // another host. Proxies that the environment names are the operator's way out: they are dialled wherever they are, and
 // resolve names themselves; addresses in URLs are judged all the same.
-func (g *Guard) Client(timeout time.Duration) *http.Client {
+func (g *Guard) Client(timeout time.Duration) *http.Client { return g.ClientWith(timeout, nil) }
+
+// ClientWith is Client with a configuration of TLS; nil is Go's own.
+func (g *Guard) ClientWith(timeout time.Duration, c *tls.Config) *http.Client {
 	return &http.Client{
 		Timeout: timeout, CheckRedirect: withoutCredentials,
 		Transport: guarded{g, &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: g.dial, DisableKeepAlives: true, TLSHandshakeTimeout: time.Minute,
+			Proxy: http.ProxyFromEnvironment, DialContext: g.dial, DisableKeepAlives: true, TLSHandshakeTimeout: time.Minute, TLSClientConfig: c,
 		}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/control/access"
+	"github.com/drover-project/drover/internal/control/idp"
 	"github.com/drover-project/drover/internal/httpapi"
 	nomadacl "github.com/drover-project/drover/internal/httpapi/nomad/acl"
 )
@@ -18,6 +19,7 @@ const resetFile = "acl-bootstrap-reset"
 func (a *Agent) openAccess(ctx context.Context, c *control) {
 	deps := access.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
+		Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
 	}
 	if !a.forgetful() {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))

@@ -21,6 +21,8 @@ const (
 	ACLTokens       = "acl_tokens"
 	ACLPolicies     = "acl_policies"
 	ACLRoles        = "acl_roles"
+	AuthMethods     = "acl_auth_methods"
+	BindingRules    = "acl_binding_rules"
 	OneTimeTokens   = "one_time_tokens"
 	ACLBootstrap    = "acl_bootstrap"
 	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)

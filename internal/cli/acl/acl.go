@@ -15,7 +15,7 @@ import (
 
 // Command is "drover acl".
 func Command(app *term.App) *cobra.Command {
-	return term.Group("acl", "Say who may do what: tokens, policies, roles",
+	return term.Group("acl", "Say who may do what: tokens, policies, roles, logins",
 		bootstrapCommand(app),
 		term.Group("policy", "Name rules", policyApplyCommand(app), policyListCommand(app), policyInfoCommand(app), policySelfCommand(app),
 			policyDeleteCommand(app)),
@@ -23,6 +23,7 @@ func Command(app *term.App) *cobra.Command {
 			tokenInfoCommand(app), tokenSelfCommand(app), tokenDeleteCommand(app)),
 		term.Group("role", "Name lists of policies, which tokens are linked to", roleCreateCommand(app), roleUpdateCommand(app),
 			roleListCommand(app), roleInfoCommand(app), roleDeleteCommand(app)),
+		methodCommands(app), ruleCommands(app),
 	)
 }
 

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -37,17 +38,23 @@ type Deps struct {
 	TTL   acl.TTLBounds // the zero value = acl.DefaultTTLBounds
 	// Follows is the region whose policies, roles and global tokens this one has: here they are not written. "" = this one's are its own.
 	Follows string
+	// Providers are asked who logs in; nil: nobody can.
+	Providers Providers
+	Logger    *slog.Logger // nil: nothing is logged
 }
 
 // Access has the use cases. Each asks what its caller may do, so that no face can forget it. It is for any number of goroutines.
-type Access struct{ deps Deps }
+type Access struct {
+	deps   Deps
+	logins chan struct{} // has one entry for each login that is under way
+}
 
 // New returns an Access.
 func New(deps Deps) *Access {
 	if deps.TTL == (acl.TTLBounds{}) {
 		deps.TTL = acl.DefaultTTLBounds
 	}
-	return &Access{deps: deps}
+	return &Access{deps: deps, logins: make(chan struct{}, maxLogins)}
 }
 
 func (a *Access) now() time.Time { return a.deps.Clock.Now().UTC() }

@@ -80,6 +80,10 @@ var kinds = [kindEnd]func() Command{
 	KindPutRootKey:             func() Command { return new(PutRootKey) },
 	KindSetRootKeyState:        func() Command { return new(SetRootKeyState) },
 	KindDeleteRootKeys:         func() Command { return new(DeleteRootKeys) },
+	KindUpsertAuthMethods:      func() Command { return new(UpsertAuthMethods) },
+	KindDeleteAuthMethods:      func() Command { return new(DeleteAuthMethods) },
+	KindUpsertBindingRules:     func() Command { return new(UpsertBindingRules) },
+	KindDeleteBindingRules:     func() Command { return new(DeleteBindingRules) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -68,6 +68,10 @@ const (
 	KindPutRootKey
 	KindSetRootKeyState
 	KindDeleteRootKeys
+	KindUpsertAuthMethods
+	KindDeleteAuthMethods
+	KindUpsertBindingRules
+	KindDeleteBindingRules
 	kindEnd
 )
 
@@ -124,6 +128,7 @@ var kindNames = [...]string{
 	"BootstrapACL", "UpsertACLTokens", "DeleteACLTokens", "UpsertACLPolicies", "DeleteACLPolicies", "UpsertACLRoles",
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
+	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules",
 }
 
 // String returns the command's name.

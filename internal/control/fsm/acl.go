@@ -34,7 +34,7 @@ func (e *entry) applyACL(c command.Command) (any, error) {
 	case *command.ExpireACLTokens:
 		return e.expireACLTokens(c), nil
 	}
-	return e.applySecrets(c)
+	return e.applyLogins(c)
 }
 
 // tellACL tells that something of access control was stored or deleted. The payload has no secret.

@@ -16,7 +16,13 @@ func (x *imageWriter) acl() error {
 	if err := writeAll(x, recACLToken, x.s.ACLTokens("")); err != nil {
 		return err
 	}
-	return writeAll(x, recOneTimeToken, x.s.OneTimeTokens())
+	if err := writeAll(x, recOneTimeToken, x.s.OneTimeTokens()); err != nil {
+		return err
+	}
+	if err := writeAll(x, recAuthMethod, x.s.AuthMethods("")); err != nil {
+		return err
+	}
+	return writeAll(x, recBindingRule, x.s.BindingRules(""))
 }
 
 // acl restores the records of access control.
@@ -32,6 +38,10 @@ func (x *imageReader) acl(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreACLToken)
 	case recOneTimeToken:
 		return read(payload, x.t.RestoreOneTimeToken)
+	case recAuthMethod:
+		return read(payload, x.t.RestoreAuthMethod)
+	case recBindingRule:
+		return read(payload, x.t.RestoreBindingRule)
 	default:
 		return x.secrets(kind, payload)
 	}

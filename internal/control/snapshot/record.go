@@ -61,6 +61,8 @@ const (
 	recACLToken
 	recOneTimeToken
 	recRootKey
+	recAuthMethod
+	recBindingRule
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

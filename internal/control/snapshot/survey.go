@@ -29,7 +29,8 @@ var shareNames = map[recordKind]string{
 	recPlaced: "allocations", recJobSubmission: "job submissions", recFleetMemory: "fleet memory", recCluster: "cluster",
 	recExecution: "executions", recLessee: "lessees", recAutopilot: "autopilot", recACLBootstrap: "bootstrap of access control",
 	recACLPolicy: "ACL policies", recACLRole: "ACL roles", recACLToken: "ACL tokens", recOneTimeToken: "one-time tokens",
-	recRootKey: "root keys",
+	recRootKey:    "root keys",
+	recAuthMethod: "auth methods", recBindingRule: "binding rules",
 }
 
 // Survey reads a snapshot to its end mark and says what it consists of, in the order of the snapshot. It does not decode what the

@@ -12,11 +12,13 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
-// The indexes of tokens by secret and by end, and of roles by name. Policies that are bound to jobs have indexJob.
+// The indexes of tokens by secret and by end, of roles by name, and of binding rules by auth method. Policies that are bound to jobs
+// have indexJob.
 const (
 	indexSecret = "secret"
 	indexEnd    = "end"
 	indexName   = "name"
+	indexMethod = "method"
 )
 
 // secretKey is what an index has of a secret: its digest, so that how long a lookup takes says nothing of the secrets that are there.
@@ -53,6 +55,9 @@ func aclTables() []*memdb.TableSchema {
 			})),
 		table(tables.ACLRoles, func(r *acl.Role) string { return term(r.ID) },
 			index(indexName, func(r *acl.Role) string { return term(r.Name) })),
+		table(tables.AuthMethods, func(m *acl.AuthMethod) string { return term(m.Name) }),
+		table(tables.BindingRules, func(b *acl.BindingRule) string { return term(b.ID) },
+			index(indexMethod, func(b *acl.BindingRule) string { return term(b.AuthMethod) + term(b.ID) })),
 		table(tables.OneTimeTokens, func(t *acl.OneTimeToken) string { return term(t.AccessorID) },
 			index(indexSecret, func(t *acl.OneTimeToken) string { return secretKey(t.OneTimeSecretID) }),
 			index(indexEnd, func(t *acl.OneTimeToken) string { return endKey(t.ExpiresAt, t.AccessorID) })),

@@ -234,13 +234,16 @@ func TestWhereTokensAreWritten(t *testing.T) {
 	t.Parallel()
 	global := map[string]bool{"g": true}
 	places := map[string]func(*http.Request) (string, error){}
-	for _, r := range aclgroup.Routes(nil, aclgroup.Config{Authority: "far", IsGlobal: func(a string) bool { return global[a] }}) {
+	for _, r := range aclgroup.Routes(nil, aclgroup.Config{
+		Access: globalMethods{}, Authority: "far", IsGlobal: func(a string) bool { return global[a] },
+	}) {
 		if r.Where.Region != nil {
 			places[r.Pattern] = r.Where.Region
 		}
 	}
 	const create, write, remove = "PUT,POST /v1/acl/token", "PUT,POST /v1/acl/token/{accessor}", "DELETE /v1/acl/token/{accessor}"
-	require.Len(t, places, 3)
+	const login, begin, complete = "PUT,POST /v1/acl/login", "PUT,POST /v1/acl/oidc/auth-url", "PUT,POST /v1/acl/oidc/complete-auth"
+	require.Len(t, places, 6)
 	for _, c := range []struct{ pattern, accessor, body, want string }{
 		{create, "", `{"Type": "client", "Global": true}`, "far"},
 		{create, "", `{"Type": "client"}`, ""},
@@ -250,6 +253,11 @@ func TestWhereTokensAreWritten(t *testing.T) {
 		{write, "g", `{}`, "far"},
 		{remove, "g", ``, "far"},
 		{remove, "l", ``, ""},
+		{login, "", `{"AuthMethodName": "everywhere", "LoginToken": "x"}`, "far"},
+		{login, "", `{"LoginToken": "x", "AuthMethodName": "here"}`, ""},
+		{login, "", ``, ""},
+		{begin, "", `{"AuthMethodName": "everywhere"}`, "far"},
+		{complete, "", `{"AuthMethodName": "everywhere"}`, "far"},
 	} {
 		method, _, _ := strings.Cut(strings.SplitN(c.pattern, " ", 2)[0], ",")
 		r := httptest.NewRequestWithContext(t.Context(), method, "/", strings.NewReader(c.body))
@@ -258,4 +266,96 @@ func TestWhereTokensAreWritten(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, "%s %s %s", c.pattern, c.accessor, c.body)
 	}
+}
+
+// globalMethods knows of one auth method whose tokens all regions know.
+type globalMethods struct{ aclgroup.Access }
+
+func (globalMethods) IsGlobalMethod(name string) bool { return name == "everywhere" }
+
+// Auth methods and binding rules: who logs in may know which methods there are, and nobody but management more.
+func TestAuthMethodsAndBindingRules(t *testing.T) {
+	t.Parallel()
+	w, secret := guarded(t)
+	root, stranger := w.holding(secret), w.holding("")
+	m := &api.ACLAuthMethod{
+		Name: "ci", Type: "JWT", TokenLocality: "local", MaxTokenTTL: time.Hour, Default: true,
+		Config: &api.ACLAuthMethodConfig{
+			JWKSURL: "https://ci.example/keys", ClaimMappings: map[string]string{"a": "b"}, ClockSkewLeeway: time.Second,
+		},
+	}
+	made, _, err := root.ACLAuthMethods().Create(m, nil)
+	require.NoError(t, err)
+	require.Equal(t, fixed.UTC(), made.CreateTime)
+	list, meta, err := stranger.ACLAuthMethods().List(nil)
+	require.NoError(t, err)
+	require.Equal(t, []*api.ACLAuthMethodListStub{
+		{Name: "ci", Type: "JWT", Default: true, CreateIndex: meta.LastIndex, ModifyIndex: meta.LastIndex},
+	}, list)
+	got, _, err := root.ACLAuthMethods().Get("ci", nil)
+	require.NoError(t, err)
+	require.Equal(t, made, got)
+	require.Equal(t, time.Second, got.Config.ClockSkewLeeway)
+
+	waited := make(chan uint64, 1)
+	go func() { // ends with the answer
+		_, meta, err := stranger.ACLAuthMethods().List(&api.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: time.Minute})
+		if err == nil {
+			waited <- meta.LastIndex
+		}
+		close(waited)
+	}()
+	m.TokenLocality = "global"
+	m.Config = nil
+	changed, _, err := root.ACLAuthMethods().Update(m, nil)
+	require.NoError(t, err)
+	require.Equal(t, "https://ci.example/keys", changed.Config.JWKSURL, "what is not said stays")
+	require.Equal(t, meta.LastIndex+1, <-waited, "who waits for a change is told")
+
+	b, _, err := root.ACLBindingRules().Create(&api.ACLBindingRule{
+		AuthMethod: "ci", Selector: "value.b == c", BindType: "policy", BindName: "p-${value.b}",
+	}, nil)
+	require.NoError(t, err)
+	read, _, err := root.ACLBindingRules().Get(b.ID, nil)
+	require.NoError(t, err)
+	require.Equal(t, b, read)
+	for what, use := range map[string]func(c *api.Client) error{
+		"method":        func(c *api.Client) error { _, _, err := c.ACLAuthMethods().Get("ci", nil); return err },
+		"no method":     func(c *api.Client) error { _, _, err := c.ACLAuthMethods().Get("none", nil); return err },
+		"write method":  func(c *api.Client) error { _, _, err := c.ACLAuthMethods().Create(m, nil); return err },
+		"delete method": func(c *api.Client) error { _, err := c.ACLAuthMethods().Delete("ci", nil); return err },
+		"rules":         func(c *api.Client) error { _, _, err := c.ACLBindingRules().List(nil); return err },
+		"rule":          func(c *api.Client) error { _, _, err := c.ACLBindingRules().Get(b.ID, nil); return err },
+		"write rule":    func(c *api.Client) error { _, _, err := c.ACLBindingRules().Update(b, nil); return err },
+		"delete rule":   func(c *api.Client) error { _, err := c.ACLBindingRules().Delete(b.ID, nil); return err },
+	} {
+		require.ErrorContains(t, use(stranger), "403 (Permission denied)", what)
+	}
+	for want, use := range map[string]func() error{
+		"404 (ACL auth method not found)":        func() error { _, _, err := root.ACLAuthMethods().Get("none", nil); return err },
+		"404 (ACL auth method not found: none)":  func() error { _, err := root.ACLAuthMethods().Delete("none", nil); return err },
+		"404 (ACL binding rule not found)":       func() error { _, _, err := root.ACLBindingRules().Get("none", nil); return err },
+		"404 (ACL binding rule not found: none)": func() error { _, err := root.ACLBindingRules().Delete("none", nil); return err },
+		"400 (default ACL auth method for type JWT already exists: ci)": func() error {
+			_, _, err := root.ACLAuthMethods().Create(&api.ACLAuthMethod{
+				Name: "more", Type: "JWT", TokenLocality: "local", MaxTokenTTL: time.Hour, Default: true, Config: changed.Config,
+			}, nil)
+			return err
+		},
+		"400 (ACL auth method none not found)": func() error {
+			_, _, err := root.ACLBindingRules().Create(&api.ACLBindingRule{AuthMethod: "none", BindType: "management"}, nil)
+			return err
+		},
+		"Selector: ": func() error {
+			_, _, err := root.ACLBindingRules().Create(&api.ACLBindingRule{AuthMethod: "ci", Selector: "a ==", BindType: "management"}, nil)
+			return err
+		},
+		"400 (missing auth method name)": func() error { _, _, err := stranger.ACLAuth().Login(&api.ACLLoginRequest{}, nil); return err },
+	} {
+		require.ErrorContains(t, use(), want)
+	}
+	_, err = root.ACLBindingRules().Delete(b.ID, nil)
+	require.NoError(t, err)
+	_, err = root.ACLAuthMethods().Delete("ci", nil)
+	require.NoError(t, err)
 }

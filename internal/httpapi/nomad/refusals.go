@@ -39,10 +39,6 @@ type Refusal struct {
 // Refusals lists Nomad's endpoints that are known and not here.
 func Refusals() []Refusal {
 	return []Refusal{
-		{"auth methods, binding rules and logins are not implemented yet: make tokens", []string{
-			"/v1/acl/auth-methods", "/v1/acl/auth-method", "/v1/acl/auth-method/", "/v1/acl/binding-rules", "/v1/acl/binding-rule",
-			"/v1/acl/binding-rule/", "/v1/acl/login", "/v1/acl/oidc/",
-		}},
 		{"introduction tokens of nodes are not implemented", []string{"/v1/acl/identity/"}},
 		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
 		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},

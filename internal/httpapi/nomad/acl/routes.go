@@ -48,12 +48,41 @@ type Roles interface {
 	Roles(who *rights.Caller, prefix string) []*acl.RoleStub
 }
 
+// AuthMethods writes, reads and deletes ways to log in.
+type AuthMethods interface {
+	PutAuthMethod(ctx context.Context, who *rights.Caller, m *acl.AuthMethod) (*acl.AuthMethod, uint64, error)
+	DeleteAuthMethods(ctx context.Context, who *rights.Caller, names ...string) (uint64, error)
+	AuthMethod(who *rights.Caller, name string) (*acl.AuthMethod, error)
+	// AuthMethods are for everybody.
+	AuthMethods(prefix string) []*acl.AuthMethodStub
+}
+
+// BindingRules writes, reads and deletes what logins give.
+type BindingRules interface {
+	PutBindingRule(ctx context.Context, who *rights.Caller, b *acl.BindingRule) (*acl.BindingRule, uint64, error)
+	DeleteBindingRules(ctx context.Context, who *rights.Caller, ids ...string) (uint64, error)
+	BindingRule(who *rights.Caller, ruleID string) (*acl.BindingRule, error)
+	BindingRules(who *rights.Caller, prefix string) []*acl.BindingRuleStub
+}
+
+// Logins gives tokens to who proves to an identity provider who they are.
+type Logins interface {
+	Login(ctx context.Context, r acl.LoginRequest) (*acl.Token, uint64, error)
+	AuthURL(ctx context.Context, r acl.AuthURLRequest) (string, error)
+	CompleteAuth(ctx context.Context, r acl.CompleteAuthRequest) (*acl.Token, uint64, error)
+	// IsGlobalMethod reports whether logins with the method give tokens that all regions know.
+	IsGlobalMethod(name string) bool
+}
+
 // Access has every use case; control/access implements it. Errors carry drover codes and Nomad's texts ("ACL token not found").
 type Access interface {
 	Tokens
 	OneTimeTokens
 	Policies
 	Roles
+	AuthMethods
+	BindingRules
+	Logins
 }
 
 // Config is what the group needs beside the cluster.
@@ -109,6 +138,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "DELETE /v1/acl/role/{id}", Where: httpapi.Authority, Need: httpapi.Management, Handle: f.deleteRole},
 		{Pattern: "GET /v1/acl/role/name/{name}", Where: httpapi.Reads, Need: mine, Handle: f.readRoleByName},
 	}
+	routes = append(routes, f.loginRoutes()...)
 	if !cfg.Enabled {
 		for i := range routes {
 			routes[i].Handle = disabled
