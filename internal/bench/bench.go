@@ -40,6 +40,7 @@ type bench struct {
 	client   *client.Client
 	api      *api.Client
 	agent    *exec.Cmd
+	addr     string      // of the agent: its URL
 	others   []*exec.Cmd // of the same cluster: what they spend counts too
 	now      func() time.Time
 	figures  []figure
@@ -81,7 +82,7 @@ func benchCommand(app *term.App) *cobra.Command {
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, "+
-		"crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet, cluster")
+		"crowd, sandbox, checks, state, sessions, docker-env, docker-exec, stats, fleet, cluster")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(runnersCommand(app), clusterCommand(app))
 	return c
@@ -123,6 +124,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"idle", b.idle, false},
 		{"crowd", b.crowd, false},
 		{"sandbox", b.sandbox, false},
+		{"checks", b.checks, false},
 		{"state", b.state, true},
 		{"sessions", b.sessions, false},
 		{"docker-env", b.dockerEnv, true},
@@ -198,7 +200,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	if b.client, err = client.New(addr, client.WithHTTPClient(&http.Client{Transport: fastpath.New(nil)})); err != nil {
 		return err
 	}
-	b.api = newAPI(addr)
+	b.api, b.addr = newAPI(addr), addr
 	return part(ctx)
 }
 

@@ -91,6 +91,14 @@ func TestNetwork(t *testing.T) {
 			if r.Method != "PUT" || r.Host != "example.com" || r.Header.Get("X") != "y" || r.ContentLength != 2 {
 				w.WriteHeader(http.StatusTeapot)
 			}
+		case "/early":
+			w.WriteHeader(http.StatusEarlyHints)
+			_, _ = w.Write([]byte("now"))
+		case "/cut":
+			w.Header().Set("Content-Length", "10")
+			_, _ = w.Write([]byte("five?"))
+		case "/heads":
+			w.Header().Set("X", strings.Repeat("x", maxAnswer))
 		default:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte("not \xff yet" + strings.Repeat("x", 10_000)))
@@ -114,10 +122,18 @@ func TestNetwork(t *testing.T) {
 		"http": {Check{Type: "http", URL: server.URL + "/ok", Method: "PUT", Body: "ab", Header: map[string][]string{
 			"Host": {"example.com"}, "X": {"y"},
 		}}, 200, "http ok", true},
-		"http, refused":    {Check{Type: "http", URL: "http://" + gone}, 0, "refused", false},
-		"http, 503":        {Check{Type: "http", URL: server.URL + "/no"}, 503, "http status 503: not \uFFFD yet", false},
-		"http, away":       {Check{Type: "http", URL: server.URL + "/away"}, 302, "http status 302", false},
-		"http, slow":       {Check{Type: "http", URL: server.URL + "/slow"}, 0, "deadline", false},
+		"http, refused":   {Check{Type: "http", URL: "http://" + gone}, 0, "refused", false},
+		"http, 503":       {Check{Type: "http", URL: server.URL + "/no"}, 503, "http status 503: not \uFFFD yet", false},
+		"http, away":      {Check{Type: "http", URL: server.URL + "/away"}, 302, "http status 302", false},
+		"http, slow":      {Check{Type: "http", URL: server.URL + "/slow"}, 0, "deadline", false},
+		"http, early":     {Check{Type: "http", URL: server.URL + "/early"}, 200, "http ok", true},
+		"http, cut":       {Check{Type: "http", URL: server.URL + "/cut"}, 200, "unexpected EOF", false},
+		"http, heads":     {Check{Type: "http", URL: server.URL + "/heads"}, 0, "unexpected EOF", false},
+		"http, no scheme": {Check{Type: "http", URL: "//" + gone}, 0, "unsupported protocol scheme", false},
+		"http, bad header": {
+			Check{Type: "http", URL: server.URL, Header: map[string][]string{"X": {"a\r\nY: b"}}},
+			0, `invalid header "X"`, false,
+		},
 		"https, unknown":   {Check{Type: "http", URL: tls.URL}, 0, "certificate", false},
 		"https, unchecked": {Check{Type: "http", URL: tls.URL, TLSSkipVerify: true}, 200, "http ok", true},
 	} {

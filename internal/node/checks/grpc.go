@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -56,7 +57,8 @@ func (n *Network) askHealth(ctx context.Context, c *Check) (code int, status uin
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
-		DialContext: n.dialer.DialContext, Protocols: protocols,
+		DialContext:     func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) },
+		Protocols:       protocols,
 		TLSClientConfig: &tls.Config{ServerName: c.TLSServerName, InsecureSkipVerify: c.TLSSkipVerify},
 	}
 	defer t.CloseIdleConnections()
