@@ -312,16 +312,6 @@ type Telemetry struct {
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
-// Limits bound clients.
-type Limits struct {
-	// connections of one client address; 0 is no limit; default: no limit for connections at work, 100 for those that
-	// wait
-	HTTPMaxConns *int `hcl:"http_max_conns_per_client,optional"`
-	// largest body of a request, but where files are taken; bytes; default 10485760
-	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"`
-	Rest         hcl.Body `hcl:",remain" json:"-"`
-}
-
 // Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
 type Plugin struct {
 	Name   string        `hcl:"name,label"`

@@ -91,6 +91,7 @@ func (a *Agent) agentProblems(p *problems) {
 	}
 	if l := a.Limits; l != nil {
 		p.check(l.MaxBodyBytes >= 0, "limits.max_body_bytes", "must not be negative, got %d", l.MaxBodyBytes)
+		l.rateProblems(p)
 	}
 	p.check(a.Vault == nil || !optional.Value(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
 	p.check(a.Consul == nil || !optional.Value(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")

@@ -40,6 +40,7 @@ type visit struct {
 	need     *Need
 	request  *http.Request
 	record   *recording
+	limit    func(*rights.Caller) error
 	secret   acl.Secret // set by who resolves it first
 	caller   atomic.Pointer[rights.Caller]
 
@@ -116,6 +117,9 @@ func (v *visit) identify(secret acl.Secret) error {
 		}
 	}
 	v.record.known(caller)
+	if err := v.limit(caller); err != nil {
+		return err
+	}
 	if !v.need.met(caller, v.request) {
 		return ErrDenied
 	}
@@ -177,12 +181,15 @@ func (e *endpoint) admit(need *Need, rec *recording, r *http.Request) (*http.Req
 				return r, err
 			}
 		}
+		if err := e.limitCaller(caller); err != nil {
+			return r, err
+		}
 		if !need.met(caller, r) {
 			return r, ErrDenied
 		}
 		return r, nil
 	}
-	v := &visit{resolver: resolver, need: need, record: rec}
+	v := &visit{resolver: resolver, need: need, limit: e.limitCaller, record: rec}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	v.request = r
 	if rec != nil {

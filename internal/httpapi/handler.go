@@ -44,6 +44,8 @@ type Config struct {
 	Relay Relay
 	// Audit records decisions; nil: nobody does.
 	Audit *audit.Log
+	// Limits bound how many requests a token and an address may send; nil: nothing bounds them.
+	Limits *Limits
 	// Observe, if set, is told of each finished request: route pattern, status, duration.
 	Observe func(pattern string, status int, took time.Duration)
 }
@@ -84,11 +86,14 @@ func Handler(cfg Config, faces ...Face) http.Handler {
 	for _, face := range faces {
 		for _, route := range face.Routes() {
 			methods, pattern := splitPattern(route.Pattern)
+			exempt := route.Need.Group() == acl.OpenHealth
 			route.Need = route.Need.where(cfg.Open)
 			if paths[pattern] == nil {
 				paths[pattern] = newPath(shared, face, compress)
 			}
-			paths[pattern].add(methods, newEndpoint(shared, face, route, compress))
+			ep := newEndpoint(shared, face, route, compress)
+			ep.exempt = exempt
+			paths[pattern].add(methods, ep)
 		}
 	}
 	mux := http.NewServeMux()
@@ -170,6 +175,7 @@ type endpoint struct {
 	route        Route
 	names        []string // of the parts of the path
 	compressed   bool
+	exempt       bool // Limits do not bound it: who looks whether the agent is well must not be kept out
 }
 
 // newEndpoint surrounds a route with the shared checks. Streams and raw handlers are never compressed: a compressor
@@ -222,6 +228,9 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 // stream takes one of MaxStreams places for as long as it lasts; none left is RateLimited. A body that is announced as too large is refused
 // before it is read.
 func (e *endpoint) run(w *response, r *http.Request) (err error) {
+	if err := e.limitAddress(r); err != nil {
+		return err
+	}
 	here := e.Relay == nil || e.route.Where.Place == AtHere
 	if here {
 		r, err = e.decide(w.record, r)
@@ -292,6 +301,9 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	switch drover.CodeOf(err) {
 	case drover.Exhausted, drover.RateLimited, drover.Unavailable, drover.NotLeader:
 		w.Header().Set("Retry-After", "1") // seconds
+	}
+	if often := (*tooOften)(nil); errors.As(err, &often) {
+		w.Header().Set("Retry-After", retryAfter(often.wait))
 	}
 	if errors.Is(err, ErrDenied) {
 		w.Header().Set(NeedsHeader, e.need(r).words())

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -17,6 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/native"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/httpapi/throttle"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
@@ -67,6 +69,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	shared.Open = a.cfg.OpenRoutes
 	if l := a.cfg.Limits; l != nil {
 		shared.MaxBody = l.MaxBodyBytes
+		shared.Limits = a.requestLimits(l)
 	}
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
@@ -105,6 +108,22 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}
 	return httpapi.Handler(shared, faces...), nil
+}
+
+// requestLimits are those of the configuration; nil if it has none.
+func (a *Agent) requestLimits(l *config.Limits) *httpapi.Limits {
+	if l.TokenRate == 0 && l.AddressRate == 0 {
+		return nil
+	}
+	refused := a.metrics.Counter("drover.http.refused_by_limits", "requests that came too often, by what is bounded", "by")
+	out := &httpapi.Limits{Refused: func(by string) { refused.WithLabelValues(by).Inc() }}
+	if l.TokenRate > 0 {
+		out.Tokens = throttle.New[string](l.TokenRate, l.TokenBurst)
+	}
+	if l.AddressRate > 0 {
+		out.Addresses = throttle.New[netip.Addr](l.AddressRate, l.AddressBurst)
+	}
+	return out
 }
 
 // profiled reports whether profiles are served: where nobody else comes, where somebody asked for it, and where they need a right.
