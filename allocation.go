@@ -66,6 +66,8 @@ type Allocation struct {
 	Lease uint64 `json:",omitempty"`
 	// Reported is the order of the newest report of its node that was taken; older ones come too late. Ours.
 	Reported uint64 `json:"-"`
+	// FailingServices are those of its services with a check that does not pass now, as its node says: OWNER/NAME/PORT, in order. Ours.
+	FailingServices []string `json:",omitempty"`
 }
 
 // Claim records that a warm runner was handed out. It is never taken back: a claimed runner only ends.

@@ -84,6 +84,7 @@ type ServiceRegistration struct {
 	Port        int
 	CreateIndex uint64 // the allocation's
 	ModifyIndex uint64 // the allocation's AllocModifyIndex
+	Unhealthy   bool   `json:",omitempty"` // one of its checks does not pass now, or has not been carried out yet. Ours
 }
 
 // canonicalizeServices fills in the defaults. task is "" for services of the group. A name may be made of ${JOB},

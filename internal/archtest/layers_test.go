@@ -66,7 +66,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"surfaces",
-		"httpapi httpapi/* cli cli/* config drover/jobspec drover/client drover/client/*",
+		"httpapi httpapi/* nameserver cli cli/* config drover/jobspec drover/client drover/client/*",
 		"they translate: of the planes they see interfaces that they declare",
 	},
 	{

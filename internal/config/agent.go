@@ -53,6 +53,7 @@ type Agent struct {
 	TLS       *TLS       `hcl:"tls,block"`
 	ACL       *ACL       `hcl:"acl,block"`
 	Audit     *Audit     `hcl:"audit,block"`
+	DNS       *DNS       `hcl:"dns,block"`
 	UI        *Switch    `hcl:"ui,block"`
 	Vault     *Foreign   `hcl:"vault,block"`
 	Consul    *Foreign   `hcl:"consul,block"`

@@ -97,6 +97,7 @@ func (a *Agent) agentProblems(p *problems) {
 	p.check(a.Consul == nil || !optional.Value(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
 	a.accessProblems(p)
 	a.auditProblems(p)
+	a.dnsProblems(p)
 }
 
 func (a *Agent) serverProblems(p *problems) {

@@ -74,6 +74,8 @@ type AllocUpdate struct {
 	// Order is larger than that of all that the node reported before, also before it restarted: servers may still be about to pass
 	// an older report on. 0: the node is of an older program, and its reports count as they come.
 	Order uint64
+	// FailingServices are those of which a check does not pass now: OWNER/NAME/PORT, in order.
+	FailingServices []string
 }
 
 // Workloads is a node as control, the execution service and the HTTP faces see it: what can be asked about running

@@ -17,6 +17,9 @@ type Service struct {
 	Env             *taskenv.Env
 }
 
+// Key names a service among those of its allocation: OWNER/NAME/PORT, where the owner is its task, "" of the group.
+func (s *Service) Key() string { return s.Task + "/" + s.Name + "/" + s.PortLabel }
+
 // Any reports whether the allocation has services that are registered here.
 func Any(a *drover.Allocation) bool {
 	g := groupOf(a)
@@ -49,6 +52,7 @@ func Of(a *drover.Allocation, n *drover.Node) (out []*drover.ServiceRegistration
 		r := &drover.ServiceRegistration{
 			ID: id(a, s), ServiceName: s.Name, Namespace: a.Namespace, NodeID: a.NodeID, JobID: a.JobID, AllocID: a.ID, Tags: s.Tags,
 			Address: address, Port: port, CreateIndex: a.CreateIndex, ModifyIndex: a.AllocModifyIndex,
+			Unhealthy: slices.Contains(a.FailingServices, s.Key()),
 		}
 		if n != nil {
 			r.Datacenter = n.Datacenter

@@ -93,6 +93,9 @@ func TestRegistrations(t *testing.T) {
 			AllocID: "a1", Tags: []string{"blue"}, Address: "192.0.2.1", CreateIndex: 7, ModifyIndex: 9,
 		},
 	}, Of(a, n)))
+	a.FailingServices = []string{"/g-gold/http"}
+	require.True(t, Of(a, n)[0].Unhealthy)
+	require.False(t, Of(a, n)[1].Unhealthy)
 	a.DeploymentStatus = &drover.AllocDeploymentStatus{Canary: true}
 	require.Equal(t, []string{"canary"}, Of(a, n)[0].Tags)
 	require.Equal(t, []string{"blue"}, Of(a, n)[1].Tags, "it has no tags for canaries")

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/nameserver"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/fleetplane"
@@ -52,7 +53,8 @@ type Agent struct {
 	fleet   *fleetplane.Plane // nil without server
 	texts   texts.Evaluators
 	live    *live.Settings
-	audit   *audit.Log // nil: requests are not recorded
+	audit   *audit.Log         // nil: requests are not recorded
+	dns     *nameserver.Server // nil without dns
 	remote  *link.Nodes
 
 	http    net.Listener
@@ -127,7 +129,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			return a, err
 		}
 	}
-	return a, nil
+	return a, a.openNames(ctx)
 }
 
 // openRegions makes what carries over what regions share.
@@ -200,6 +202,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Ring(lifecycle.Part{Name: "fleet", Run: a.fleet.Run})
 	}
 	g.Ring(a.httpPart())
+	if a.dns != nil {
+		g.Ring(a.namesPart())
+	}
 	ctx, stop := a.leaving(ctx)
 	defer stop()
 	return g.Run(ctx)
@@ -213,6 +218,7 @@ func (a *Agent) close() {
 			_ = l.Close()
 		}
 	}
+	a.dns.Close()
 	if a.relay != nil {
 		a.relay.Close()
 	}

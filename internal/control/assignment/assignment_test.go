@@ -393,3 +393,22 @@ func TestOrdersNeedTheirVersion(t *testing.T) {
 	require.Equal(t, uint64(5), b.store.Snapshot().Allocation("a").Reported)
 	require.Equal(t, drover.AllocClientRunning, b.store.Snapshot().Allocation("a").ClientStatus)
 }
+
+// TestFailingServicesNeedTheirVersion: servers of an older program would not know them, and their state would be another one.
+func TestFailingServicesNeedTheirVersion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, "service", "n1", "a")
+	push := func(failing ...string) []string {
+		t.Helper()
+		require.NoError(t, b.Push(t.Context(), "n1", []exchange.AllocUpdate{{
+			ID: "a", ClientStatus: drover.AllocClientRunning, TaskStates: map[string]*drover.TaskState{}, FailingServices: failing,
+		}}))
+		return b.store.Snapshot().Allocation("a").FailingServices
+	}
+	require.Empty(t, push("t/web/http"))
+	_, _, err := b.log.Propose(t.Context(), &command.RaiseVersion{Version: servicesSince})
+	require.NoError(t, err)
+	require.Equal(t, []string{"t/web/http"}, push("t/web/http"))
+	require.Empty(t, push())
+}

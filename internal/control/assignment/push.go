@@ -177,18 +177,24 @@ func (c *Controller) flush(ctx context.Context, b *batch, before <-chan struct{}
 // at all servers.
 const orderedSince = 2
 
+// servicesSince is the cluster version from which on they say which services fail their checks.
+const servicesSince = 3
+
 // Entry makes the command for what nodes report, with an evaluation for each job that the scheduler has to look at. It
 // is pure.
 func Entry(s *store.Snapshot, m trigger.Maker, nodes []command.NodeUpdates) *command.UpdateAllocs {
 	cmd := &command.UpdateAllocs{Time: m.Now}
-	ordered := cluster.VersionOf(s.Cluster()) >= orderedSince
+	version := cluster.VersionOf(s.Cluster())
 	seen, rolls := map[drover.NamespacedID]bool{}, rollouts{}
 	for _, n := range nodes {
 		n.Updates = slices.Clone(n.Updates) // the caller's may be changed once it does not wait any more
 		cmd.Nodes = append(cmd.Nodes, n)
 		for i := range n.Updates {
-			if !ordered {
+			if version < orderedSince {
 				n.Updates[i].Order = 0
+			}
+			if version < servicesSince {
+				n.Updates[i].FailingServices = nil
 			}
 			a := s.Allocation(n.Updates[i].ID)
 			if a == nil || a.NodeID != n.NodeID {

@@ -26,6 +26,8 @@ var gates = map[string]string{
 	"fleet.Identity.Also":                    "only NameFleet and RestoreState add to it, which need version 2",
 	"fleet.Identity.Former":                  "only RestoreState adds to it, which needs version 2",
 	"fleet.Durable.Of":                       "only RestoreState sets it, which needs version 2",
+	"drover.Allocation.FailingServices":      "only the state machine sets it, to what a report says, which needs version 3",
+	"exchange.AllocUpdate.FailingServices":   "control/assignment leaves it out before version 3",
 }
 
 // TestShapes fails when what is written to the log changes without a cluster version. It says what to do then.

@@ -40,6 +40,9 @@ func AppendAllocation(dst []byte, a *drover.Allocation) ([]byte, error) {
 	w.int(32, a.UnknownSince)
 	w.uint(33, a.Lease)
 	w.uint(34, a.Reported)
+	for _, s := range a.FailingServices {
+		w.element(35, s)
+	}
 	if err := w.rareAlloc(a); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding allocation %s: %w", a.ID, err)
 	}
@@ -195,6 +198,8 @@ func (r *reader) rare(a *drover.Allocation) {
 		a.PreemptedByAllocation = r.string()
 	case 29:
 		r.msgpack(&a.Claim)
+	case 35:
+		a.FailingServices = append(a.FailingServices, r.shared())
 	}
 }
 

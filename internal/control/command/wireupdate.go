@@ -35,6 +35,9 @@ func (w *writer) update(u *exchange.AllocUpdate) {
 	w.int(7, u.Time)
 	w.string(8, u.DeploymentID)
 	w.uint(9, u.Order)
+	for _, s := range u.FailingServices {
+		w.element(10, s)
+	}
 }
 
 func decodeUpdates(data []byte, in *Interner) (*UpdateAllocs, error) {
@@ -92,6 +95,8 @@ func (r *reader) update() (u exchange.AllocUpdate) {
 			u.DeploymentID = r.shared()
 		case 9:
 			u.Order = r.value
+		case 10:
+			u.FailingServices = append(u.FailingServices, r.shared())
 		}
 	}
 	return u

@@ -41,7 +41,7 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 		a.ClientStatus, a.ClientDescription, a.UnknownSince = u.ClientStatus, u.ClientDescription, 0
 	}
 	if u.TaskStates != nil {
-		a.TaskStates = u.TaskStates
+		a.TaskStates, a.FailingServices = u.TaskStates, u.FailingServices
 	}
 	if u.NetworkStatus != nil {
 		a.NetworkStatus = u.NetworkStatus

@@ -113,7 +113,7 @@ func keepObserved(a, old *drover.Allocation) {
 	a.CreateIndex, a.CreateTime = old.CreateIndex, old.CreateTime
 	a.ClientStatus, a.ClientDescription, a.TaskStates = old.ClientStatus, old.ClientDescription, old.TaskStates
 	a.UnknownSince = old.UnknownSince
-	a.NetworkStatus, a.NextAllocation = old.NetworkStatus, old.NextAllocation
+	a.NetworkStatus, a.NextAllocation, a.FailingServices = old.NetworkStatus, old.NextAllocation, old.FailingServices
 	a.Claim, a.Lease = old.Claim, old.Lease
 	a.DesiredTransition = old.DesiredTransition
 	if unknown {

@@ -34,6 +34,7 @@ var gates = map[string]string{
 	"fleet.Durable.Of":                       "only RestoreState sets it, which needs version 2",
 	"execution.Execution.Taken":              "nodes say it to servers; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
+	"drover.Allocation.FailingServices":      "only the state machine sets it, to what a report says, which needs version 3",
 }
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type pusher struct {
 	pools   map[string]bool      // allocations that claims may wait for
 	moving  map[string]bool      // those that control has as pending, or wants to stop
 	status  map[string]string    // client status that control knows
+	failing map[string][]string  // services that fail their checks, as was added last
 	heard   map[string]time.Time // when control acknowledged an end
 	order   uint64               // of the newest update that was sent: see exchange.AllocUpdate
 }
@@ -47,7 +49,7 @@ func newPusher(control exchange.Controller, nodeID string, order uint64, c clock
 	return &pusher{
 		control: control, nodeID: nodeID, order: order, clock: c, log: log, wake: wake.NewSignal(),
 		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
-		pools: map[string]bool{}, moving: map[string]bool{},
+		pools: map[string]bool{}, moving: map[string]bool{}, failing: map[string][]string{},
 	}
 }
 
@@ -91,6 +93,7 @@ func (p *pusher) forget(id string) {
 	delete(p.heard, id)
 	delete(p.pools, id)
 	delete(p.moving, id)
+	delete(p.failing, id)
 	p.mu.Unlock()
 }
 
@@ -101,7 +104,7 @@ func (p *pusher) heardEnd(id string) time.Time {
 	return p.heard[id]
 }
 
-// add replaces what is pending of the allocation. A changed client status is urgent.
+// add replaces what is pending of the allocation. A changed client status is urgent, and what clients of its services are to know.
 func (p *pusher) add(u exchange.AllocUpdate) {
 	p.mu.Lock()
 	now := p.clock.Now()
@@ -112,6 +115,12 @@ func (p *pusher) add(u exchange.AllocUpdate) {
 	p.pending[u.ID] = u
 	changed := p.status[u.ID] != u.ClientStatus
 	awaited := changed && p.pools[u.ID] && !p.awaited
+	if !slices.Equal(p.failing[u.ID], u.FailingServices) {
+		changed = true
+	}
+	if p.failing[u.ID] = u.FailingServices; len(u.FailingServices) == 0 || u.ClientStatus != drover.AllocClientRunning {
+		delete(p.failing, u.ID) // of one that is forgotten, too
+	}
 	urgent := changed && !p.urgent
 	if changed {
 		p.newest = now

@@ -26,6 +26,7 @@ type checking struct {
 	of      checkedState
 	decides bool           // there is a check that a rollout waits for
 	passing time.Time      // since when all of those pass; zero = they do not
+	wanted  map[string]int // checks of each service that is registered now, by its key
 	failed  map[string]int // failures in a row that count for check_restart, by the check's id
 }
 
@@ -86,8 +87,15 @@ func (r *Runner) updateChecks() {
 	if now == r.checks.of {
 		return
 	}
-	r.checks.of = now
+	r.checks.of, r.checks.wanted = now, map[string]int{}
 	list := r.dueChecks()
+	ids := map[string]bool{}
+	for _, c := range list {
+		if !ids[c.ID()] {
+			r.checks.wanted[c.Of]++
+		}
+		ids[c.ID()] = true
+	}
 	r.checks.decides = slices.ContainsFunc(list, (*checks.Check).Decides)
 	r.checks.set.Update(r.life, list)
 	if !r.checks.set.Passing() {
@@ -109,12 +117,9 @@ func (r *Runner) runningTasks() string {
 	return strings.Join(names, "/")
 }
 
-// dueChecks resolves the checks of the services that run.
+// dueChecks resolves the checks of the services that run. One that cannot be carried out now is wanted all the same.
 func (r *Runner) dueChecks() (out []*checks.Check) {
 	running := strings.Split(r.checks.of.running, "/")
-	if r.checks.of.running == "" {
-		return nil
-	}
 	alloc := *r.alloc
 	alloc.NetworkStatus = r.observedNetwork()
 	node := r.cfg.Shared.Node()
@@ -123,17 +128,25 @@ func (r *Runner) dueChecks() (out []*checks.Check) {
 			continue
 		}
 		for _, c := range servicecheck.Of(s.Service) {
+			if r.checks.of.running == "" { // nothing is there to be checked
+				r.checks.wanted[s.Key()]++
+				continue
+			}
 			if c.Type == "script" {
 				if one := r.script(s, c); slices.Contains(running, one.Task) {
 					out = append(out, one)
+				} else {
+					r.checks.wanted[s.Key()]++
 				}
 				continue
 			}
 			port := s.Env.Replace(cmp.Or(c.PortLabel, s.PortLabel))
 			host, number, known := registration.Address(cmp.Or(c.AddressMode, s.AddressMode), "", port, &alloc, node)
-			if known {
-				out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
+			if !known {
+				r.checks.wanted[s.Key()]++
+				continue
 			}
+			out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
 		}
 	}
 	return out
@@ -159,7 +172,7 @@ func (r *Runner) script(s registration.Service, c *servicecheck.Check) *checks.C
 // check is a check of a service at an address.
 func (r *Runner) check(s registration.Service, c *servicecheck.Check, address string) *checks.Check {
 	out := &checks.Check{
-		Service: s.Name, Task: cmp.Or(c.TaskName, s.Task, s.TaskName), Group: r.alloc.Name, Type: c.Type, Address: address,
+		Of: s.Key(), Service: s.Name, Task: cmp.Or(c.TaskName, s.Task, s.TaskName), Group: r.alloc.Name, Type: c.Type, Address: address,
 		Name:   cmp.Or(s.Env.Replace(c.Name), fmt.Sprintf("service: %q check", s.Name)),
 		Method: cmp.Or(c.Method, "GET"), Body: s.Env.Replace(c.Body), TLSServerName: c.TLSServerName, TLSSkipVerify: c.TLSSkipVerify,
 		Interval: cmp.Or(c.Interval, checkInterval), Timeout: cmp.Or(c.Timeout, checkTimeout), OnUpdate: c.OnUpdate,
@@ -189,6 +202,21 @@ func (r *Runner) check(s registration.Service, c *servicecheck.Check, address st
 		}
 	}
 	return out
+}
+
+// failingServices names the services of which not all checks pass, in order.
+func (r *Runner) failingServices() (failing []string) {
+	if len(r.checks.wanted) == 0 {
+		return nil
+	}
+	passed := r.checks.set.Passed()
+	for key, n := range r.checks.wanted {
+		if passed[key] < n {
+			failing = append(failing, key)
+		}
+	}
+	slices.Sort(failing)
+	return failing
 }
 
 // checked takes note of a result.

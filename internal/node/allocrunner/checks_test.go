@@ -126,6 +126,31 @@ func TestCheckRestart(t *testing.T) {
 	})
 }
 
+// The node tells which services have a check that does not pass, from before the first result on.
+func TestFailingServicesAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		check := servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, Timeout: time.Second, OnUpdate: drover.OnUpdateIgnore}
+		b, p := checked(t, check, "checks")
+		b.start()
+		b.sleep(6 * time.Second)
+		require.Equal(t, []string{"main/web/8080"}, b.last().FailingServices)
+		for _, u := range b.updates {
+			if u.TaskStates["main"].State == drover.TaskStateRunning {
+				require.Equal(t, []string{"main/web/8080"}, u.FailingServices, "it is never well before it was checked")
+			}
+		}
+		p.ok.Store(true)
+		b.sleep(5 * time.Second)
+		require.Empty(t, b.last().FailingServices)
+		told := len(b.updates)
+		b.sleep(time.Minute)
+		require.Len(t, b.updates, told, "what stays is not told again")
+		p.ok.Store(false)
+		b.sleep(5 * time.Second)
+		require.Equal(t, []string{"main/web/8080"}, b.last().FailingServices)
+	})
+}
+
 // A script runs in a task of its own driver, once that runs; what its driver says is what the check says.
 func TestScriptCheck(t *testing.T) {
 	bubble(t, func(t *testing.T) {

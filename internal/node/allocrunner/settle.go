@@ -3,6 +3,7 @@ package allocrunner
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -130,7 +131,7 @@ func (r *Runner) observe() exchange.AllocUpdate {
 	for name, t := range r.tasks {
 		u.TaskStates[name] = t.Status().State
 	}
-	u.NetworkStatus = r.observedNetwork()
+	u.NetworkStatus, u.FailingServices = r.observedNetwork(), r.failingServices()
 	u.ClientStatus, u.ClientDescription = ClientStatus(u.TaskStates)
 	switch {
 	case r.reviving:
@@ -170,7 +171,7 @@ func (r *Runner) report() {
 	last := r.reported
 	if u.ClientStatus == last.ClientStatus && u.ClientDescription == last.ClientDescription &&
 		maps.Equal(u.TaskStates, last.TaskStates) && u.DeploymentStatus == last.DeploymentStatus &&
-		reflect.DeepEqual(u.NetworkStatus, last.NetworkStatus) {
+		reflect.DeepEqual(u.NetworkStatus, last.NetworkStatus) && slices.Equal(u.FailingServices, last.FailingServices) {
 		return
 	}
 	u.Time = r.clock.Now().UnixNano()

@@ -15,6 +15,7 @@ import (
 
 // Check is a check of a running service, with everything resolved.
 type Check struct {
+	Of      string // the service's key among those of its allocation
 	Service string
 	Task    string // of the service, or that the check names; "" = the group's
 	Group   string
@@ -147,6 +148,19 @@ func (s *Set) Statuses() map[string]drover.CheckStatus {
 		out[id] = l.status
 	}
 	return maps.Clone(out)
+}
+
+// Passed returns how many checks of each service pass or only warn, by the services' keys.
+func (s *Set) Passed() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int{}
+	for _, l := range s.running {
+		if l.status.Status == drover.CheckSuccess || l.status.Status == drover.CheckFailure && l.check.Warns(l.status.StatusCode) {
+			out[l.check.Of]++
+		}
+	}
+	return out
 }
 
 // Passing reports whether a rollout is content with what all checks that it waits for found last.
