@@ -98,6 +98,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	httpapi.About(r.Context(), body.Environment+" "+runner.ID)
 	if len(body.Files) > 0 {
 		if err := f.fill(r.Context(), runner.ID, body.Files); err != nil {
 			if gone := f.Runners.Release(context.WithoutCancel(r.Context()), runner.ID); gone != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // RunnerRequest has Poseidon's name: it stands in the texts of decoding errors.
@@ -53,6 +54,7 @@ func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	httpapi.About(r.Context(), strconv.Itoa(req.ExecutionEnvironmentID)+" "+claimed.ID)
 	return writeJSON(w, runnerResponse{claimed.ID, mapPorts(claimed.Ports)})
 }
 
