@@ -27,11 +27,15 @@ type Client struct {
 
 // New returns the client of the Nomad API at the target. Errors: Invalid for settings that cannot be used.
 func New(t Target) (*Client, error) {
+	token, err := t.Secret()
+	if err != nil {
+		return nil, err
+	}
 	h, err := t.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	return &Client{HTTP: h, Address: t.Address, Token: t.Token, Namespace: t.Namespace, Region: t.Region}, nil
+	return &Client{HTTP: h, Address: t.Address, Token: token, Namespace: t.Namespace, Region: t.Region}, nil
 }
 
 // statusCodes turn a status back into a code; the face's body is the message. A status that is not here gives

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -20,7 +22,7 @@ const DefaultAddress = "http://127.0.0.1:4646"
 // Target says which agent commands talk to, and how. Empty fields are filled by Resolved. Certificates are paths of
 // files.
 type Target struct {
-	Address, Token, Namespace, Region                    string
+	Address, Token, TokenFile, Namespace, Region         string
 	CACert, CAPath, ClientCert, ClientKey, TLSServerName string
 	SkipVerify                                           bool
 }
@@ -28,7 +30,8 @@ type Target struct {
 // Bind adds the flags that all commands have which ask an agent.
 func (t *Target) Bind(f *pflag.FlagSet) {
 	f.StringVar(&t.Address, "address", "", "the agent's address (DROVER_ADDR, NOMAD_ADDR; default "+DefaultAddress+")")
-	f.StringVar(&t.Token, "token", "", "the token (DROVER_TOKEN, NOMAD_TOKEN)")
+	f.StringVar(&t.Token, "token", "", "the token (DROVER_TOKEN, NOMAD_TOKEN); others on this machine see it in the list of processes")
+	f.StringVar(&t.TokenFile, "token-file", "", "file that holds the token (DROVER_TOKEN_FILE)")
 	f.StringVar(&t.Namespace, "namespace", "", `the namespace, "*" for all where lists are read (DROVER_NAMESPACE, NOMAD_NAMESPACE)`)
 	f.StringVar(&t.Region, "region", "", "the region (DROVER_REGION, NOMAD_REGION)")
 	f.StringVar(&t.CACert, "ca-cert", "", "file of the CA that signed the agent's certificate (DROVER_CACERT, NOMAD_CACERT)")
@@ -46,7 +49,12 @@ func (t Target) Resolved(getenv func(string) string) Target {
 		*to = cmp.Or(*to, getenv("DROVER_"+name), getenv("NOMAD_"+name))
 	}
 	fill(&t.Address, "ADDR")
-	fill(&t.Token, "TOKEN")
+	if t.TokenFile == "" { // the flag comes before the environment's token
+		fill(&t.Token, "TOKEN")
+	}
+	if t.Token == "" {
+		t.TokenFile = cmp.Or(t.TokenFile, getenv("DROVER_TOKEN_FILE"))
+	}
 	fill(&t.Namespace, "NAMESPACE")
 	fill(&t.Region, "REGION")
 	fill(&t.CACert, "CACERT")
@@ -63,11 +71,43 @@ func (t Target) Resolved(getenv func(string) string) Target {
 
 // NewNative returns the client of Drover's own API at the target. Errors: Invalid for settings that cannot be used.
 func NewNative(t Target) (*client.Client, error) {
+	token, err := t.Secret()
+	if err != nil {
+		return nil, err
+	}
 	h, err := t.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	return client.New(t.Address, client.WithHTTPClient(h), client.WithToken(t.Token))
+	return client.New(t.Address, client.WithHTTPClient(h), client.WithToken(token))
+}
+
+// maxToken bounds a token in a file, in bytes.
+const maxToken = 16 << 10
+
+// Secret returns the token, read from its file if there is one; "" if there is none. Errors: Invalid if both are given, or for a file
+// that cannot be read or has no token.
+func (t Target) Secret() (string, error) {
+	if t.TokenFile == "" {
+		return t.Token, nil
+	}
+	if t.Token != "" {
+		return "", drover.Errorf(drover.Invalid, "-token-file: and -token are given: one of them, please")
+	}
+	f, err := os.Open(t.TokenFile)
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "-token-file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(text) > maxToken || strings.ContainsAny(token, "\n\r\x00") {
+		return "", drover.Errorf(drover.Invalid, "-token-file: %s must have a token alone, on one line", t.TokenFile)
+	}
+	return token, nil
 }
 
 // HTTPClient returns a client with the target's certificates, whose errors say why an agent cannot be reached. Errors:

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +27,46 @@ func TestSettings(t *testing.T) {
 	require.ErrorContains(t, err, "-ca-path")
 	_, err = New(Target{ClientKey: "/no/such"})
 	require.ErrorContains(t, err, "-client-cert and -client-key")
+}
+
+func TestATokenFromAFile(t *testing.T) {
+	t.Parallel()
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	good := write("good", "  secret\n")
+	env := func(values map[string]string) func(string) string { return func(k string) string { return values[k] } }
+	for name, c := range map[string]struct {
+		given Target
+		env   map[string]string
+		want  string
+	}{
+		"flag":                       {Target{TokenFile: good}, nil, "secret"},
+		"flag before environment":    {Target{TokenFile: good}, map[string]string{"NOMAD_TOKEN": "n"}, "secret"},
+		"environment":                {Target{}, map[string]string{"DROVER_TOKEN_FILE": good}, "secret"},
+		"token before file, in both": {Target{}, map[string]string{"DROVER_TOKEN_FILE": "/no/such", "DROVER_TOKEN": "d"}, "d"},
+		"token flag before all":      {Target{Token: "t"}, map[string]string{"DROVER_TOKEN_FILE": "/no/such"}, "t"},
+		"nothing":                    {Target{}, nil, ""},
+	} {
+		got, err := c.given.Resolved(env(c.env)).Secret()
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
+	client, err := New(Target{TokenFile: good})
+	require.NoError(t, err)
+	require.Equal(t, "secret", client.Token)
+	for want, bad := range map[string]Target{
+		"one of them, please":       {TokenFile: good, Token: "x"},
+		"no such file":              {TokenFile: good + "x"},
+		"must have a token alone":   {TokenFile: write("two", "a\nb\n")},
+		"a token alone, on one":     {TokenFile: write("empty", "\n")},
+		"have a token alone, on on": {TokenFile: write("long", strings.Repeat("x", maxToken+1))},
+	} {
+		_, err := New(bad)
+		require.ErrorContains(t, err, want)
+		_, err = NewNative(bad)
+		require.ErrorContains(t, err, want)
+	}
 }
