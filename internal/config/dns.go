@@ -25,7 +25,7 @@ type DNS struct {
 	Domain string   `hcl:"domain,optional"` // what names end with; default drover
 	// name servers for all other names, IP or IP:port; [] refuses those names; default: those that the machine asks
 	Recursors *[]string `hcl:"recursors,optional"`
-	TTL       string    `hcl:"ttl,optional"`   // how long clients may keep what they were told of services; duration, whole seconds; default 0s
+	TTL       string    `hcl:"ttl,optional"`   // how long clients may keep answers about services; duration, whole seconds; default 0s
 	Token     string    `hcl:"token,optional"` // token by which services are read where access control is on; default: what anybody may read
 	Rest      hcl.Body  `hcl:",remain" json:"-"`
 }

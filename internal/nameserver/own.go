@@ -103,8 +103,8 @@ func parse(labels []string) (a asked, ok bool) {
 	return a, true
 }
 
-// healthy returns what is healthy of what was asked for. Names have no case in DNS: they are looked for as they were asked for, and in small
-// letters.
+// healthy returns what is healthy of what was asked for. Names have no case in DNS: they are looked for as they were asked for, and in
+// small letters.
 func (s *Server) healthy(ctx context.Context, a asked) (found []*drover.ServiceRegistration, err error) {
 	for _, name := range [][2]string{{a.namespace, a.service}, {strings.ToLower(a.namespace), strings.ToLower(a.service)}} {
 		if found, err = s.find(ctx, name[0], name[1]); err != nil || len(found) > 0 {

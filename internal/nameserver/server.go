@@ -129,7 +129,7 @@ func (s *Server) serve(ctx context.Context, w dns.ResponseWriter, q *dns.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer := s.answer(ctx, q)
-	size := dns.MaxMsgSize
+	size := dns.MinMsgSize
 	if opt := q.IsEdns0(); opt != nil {
 		if answer.IsEdns0() == nil {
 			answer.SetEdns0(maxUDP, false)
@@ -137,7 +137,6 @@ func (s *Server) serve(ctx context.Context, w dns.ResponseWriter, q *dns.Msg) {
 		size = max(int(opt.UDPSize()), dns.MinMsgSize)
 	} else {
 		answer.Extra = slices.DeleteFunc(answer.Extra, func(r dns.RR) bool { return r.Header().Rrtype == dns.TypeOPT })
-		size = dns.MinMsgSize
 	}
 	if size = min(size, maxUDP); !udp {
 		size = dns.MaxMsgSize

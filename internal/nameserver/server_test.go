@@ -105,16 +105,18 @@ func TestServices(t *testing.T) {
 		code  int
 		found []string
 	}{
-		"web.service.drover.":                           {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
-		"WEB.Service.dROVER.":                           {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
-		"green.web.service.drover.":                     {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
-		"blue.web.service.drover.":                      {dns.TypeA, 0, []string{"192.0.2.1"}},
-		"red.web.service.drover.":                       {dns.TypeA, dns.RcodeNameError, nil},
-		"web.service.default.ns.drover.":                {dns.TypeAAAA, 0, []string{"2001:db8::1"}},
-		"web.service.prod.ns.drover.":                   {dns.TypeA, 0, []string{"192.0.2.77"}},
-		"Web.service.prod.NS.drover.":                   {dns.TypeAAAA, 0, nil},
-		"blue.web.service.prod.ns.drover.":              {dns.TypeA, dns.RcodeNameError, nil},
-		"_web._green.service.drover.":                   {dns.TypeSRV, 0, []string{"1 1 81 c0000201.addr.drover.", "1 1 80 c0000202.addr.drover."}},
+		"web.service.drover.":              {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
+		"WEB.Service.dROVER.":              {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
+		"green.web.service.drover.":        {dns.TypeA, 0, []string{"192.0.2.1", "192.0.2.2"}},
+		"blue.web.service.drover.":         {dns.TypeA, 0, []string{"192.0.2.1"}},
+		"red.web.service.drover.":          {dns.TypeA, dns.RcodeNameError, nil},
+		"web.service.default.ns.drover.":   {dns.TypeAAAA, 0, []string{"2001:db8::1"}},
+		"web.service.prod.ns.drover.":      {dns.TypeA, 0, []string{"192.0.2.77"}},
+		"Web.service.prod.NS.drover.":      {dns.TypeAAAA, 0, nil},
+		"blue.web.service.prod.ns.drover.": {dns.TypeA, dns.RcodeNameError, nil},
+		"_web._green.service.drover.": {
+			dns.TypeSRV, 0, []string{"1 1 81 c0000201.addr.drover.", "1 1 80 c0000202.addr.drover."},
+		},
 		"_web._tcp.service.prod.ns.drover.":             {dns.TypeSRV, 0, []string{"1 1 7 c000024d.addr.drover."}},
 		"sick.service.drover.":                          {dns.TypeA, dns.RcodeNameError, nil},
 		"none.service.drover.":                          {dns.TypeA, dns.RcodeNameError, nil},
