@@ -227,8 +227,11 @@ func TestPublishedKeys(t *testing.T) {
 	}
 	require.EqualValues(t, 2, s.asked.Load(), "asked seldom")
 	c.add(fetchEvery)
-	_, err = p.VerifyJWT(t.Context(), m, signed(t, jose.ES256, second, "2", claimsAt(c, ours)))
-	require.NoError(t, err, "keys were changed")
+	later := signed(t, jose.ES256, second, "2", claimsAt(c, ours))
+	require.Eventually(t, func() bool { // go-oidc hands a fetch's result on to who comes before its goroutine has ended
+		_, err = p.VerifyJWT(t.Context(), m, later)
+		return err == nil
+	}, 10*time.Second, time.Millisecond, "keys were changed")
 
 	stranger := &acl.AuthMethod{Name: "stranger", Config: &acl.AuthMethodConfig{JWKSURL: s.URL + "/keys"}}
 	_, err = p.VerifyJWT(t.Context(), stranger, next)
