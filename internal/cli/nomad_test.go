@@ -40,7 +40,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
 	"operator metrics", "operator api",
-	"var", "service", "volume", "plugin", "system reconcile", "ui", "quota", "license", "setup",
+	"var put -in", "service", "volume", "plugin", "system reconcile", "ui", "quota", "license", "setup",
 	"node pool apply pool.hcl", // a file: refused
 }
 
@@ -88,12 +88,13 @@ func cluster(t *testing.T) *clitest.API {
 		"GET /v1/client/fs/stat/" + alloc:          `{"IsDir": true}`,
 		"GET /v1/operator/scheduler/configuration": `{"SchedulerConfig": {}}`, "PUT /v1/operator/scheduler/configuration": `{"Updated": true}`,
 		"GET /v1/operator/autopilot/configuration": `{}`, "GET /v1/operator/autopilot/health": `{"Healthy": true}`,
+		"PUT /v1/var/a/b": `! 409 {"Path": "a/b"}`, "GET /v1/var/a/b": `{"Path": "a/b"}`,
 		"GET /v1/agent/keyring/list": "! 500 1/1 nodes reported failure",
 		"GET /v1/status/leader":      `""`, "GET /v1/agent/monitor": "", "GET /v1/client/fs/logs/" + alloc: "hi",
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
-		"GET /v1/operator/keyring/keys", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc, "GET /v1/evaluation/" + evaluation + "/allocations",
+		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc, "GET /v1/evaluation/" + evaluation + "/allocations",
 	} {
 		answers[path] = "[]"
 	}
@@ -103,7 +104,7 @@ func cluster(t *testing.T) *clitest.API {
 		"PUT /v1/deployment/pause/" + deployment, "PUT /v1/job/web/revert", "PUT /v1/job/web/evaluate", "PUT /v1/job/par/dispatch",
 		"PUT /v1/job/per/periodic/force", "PUT /v1/node/" + node + "/eligibility", "PUT /v1/node/" + node + "/drain",
 		"DELETE /v1/node/pool/gpu", "DELETE /v1/namespace/team", "DELETE /v1/job/web", "DELETE /v1/job/par", "DELETE /v1/job/per",
-		"PUT /v1/validate/job", "GET /v1/agent/members", "GET /v1/operator/raft/configuration", "PUT /v1/system/gc",
+		"PUT /v1/validate/job", "DELETE /v1/var/a/b", "GET /v1/agent/members", "GET /v1/operator/raft/configuration", "PUT /v1/system/gc",
 	} {
 		answers[path] = "{}"
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/ops"
 	"github.com/drover-project/drover/internal/cli/tenants"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/vars"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -102,7 +103,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), tenants.NamespaceCommand(app),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
-		acl.Command(app), acl.LoginCommand(app), ops.AgentInfoCommand(app),
+		acl.Command(app), acl.LoginCommand(app), vars.Command(app), ops.AgentInfoCommand(app),
 		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
 	} {
 		root.AddCommand(term.Remote(app, c))

@@ -15,7 +15,7 @@ type Keyring struct {
 	// tells several blocks of one provider apart; default: none
 	Name   string `hcl:"name,optional"`
 	Active *bool  `hcl:"active,optional"` // wrap new keys with it; default true if it is the only block, else false
-	// aead: file with the key-encryption key, 32 bytes in base64, the same on all servers; path; default: each server has its own copy in its data folder
+	// aead: file with the key-encryption key, 32 bytes in base64, the same on all servers; path; default: a copy in each data folder
 	KeyFile string `hcl:"key_file,optional"`
 	KeyEnv  string `hcl:"key_env,optional"` // aead: variable of the agent's environment with that key, in place of a file
 

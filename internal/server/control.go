@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/variables"
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -39,6 +40,7 @@ type control struct {
 	intake    *intake.Intake
 	access    *access.Access
 	keyring   *keyring.Keyring
+	variables *variables.Variables
 	tokens    httpapi.Resolver // who has which, as the state says
 	front     *nodes.Front     // control as nodes see it
 	view      *demand.View

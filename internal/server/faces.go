@@ -17,6 +17,7 @@ import (
 	fleetface "github.com/drover-project/drover/internal/httpapi/fleet"
 	"github.com/drover-project/drover/internal/httpapi/native"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
 	"github.com/drover-project/drover/internal/httpapi/throttle"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -86,6 +87,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
 			Keys:     a.nomadKeyring(),
+			Vars:     vars.Config{Variables: a.control.variables},
 			Agent:    a.info(),
 			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region,

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/keyring"
 	"github.com/drover-project/drover/internal/control/keyring/transit"
+	"github.com/drover-project/drover/internal/control/variables"
 	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/peercall"
@@ -52,6 +53,9 @@ func (a *Agent) openKeyring(c *control) error {
 	c.keyring = keyring.New(keyring.Config{RotateAfter: rotate, KeepFor: keep, CollectEach: collect}, keyring.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, Wrappers: wrappers, Wraps: active,
 		Logger: a.deps.Log.With("part", "keyring"),
+	})
+	c.variables = variables.New(variables.Deps{
+		Log: c.log, Store: c.store, Keyring: c.keyring, Clock: a.deps.Clock, IDs: a.deps.IDs, Logger: a.deps.Log.With("part", "variables"),
 	})
 	return nil
 }
@@ -158,6 +162,10 @@ func (c *control) keyringParts() []lifecycle.Part {
 		{Name: "keyring", Run: c.keyring.Run},
 		{Name: "keyring's keeper", Run: func(ctx context.Context) error {
 			c.log.Follow(ctx, c.keyring.Lead)
+			return nil
+		}},
+		{Name: "locks of variables", Run: func(ctx context.Context) error {
+			c.log.Follow(ctx, c.variables.Lead)
 			return nil
 		}},
 	}

@@ -27,6 +27,7 @@ const (
 	ACLBootstrap    = "acl_bootstrap"
 	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)
 	RootKeys        = "root_keys"
+	Variables       = "variables" // the key of one is JobKey(namespace, path)
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

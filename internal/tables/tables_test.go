@@ -16,7 +16,7 @@ func TestNamesAreDistinct(t *testing.T) {
 	for _, name := range []string{
 		tables.Jobs, tables.JobVersions, tables.JobSummaries, tables.Nodes, tables.Allocs, tables.Evals, tables.Deployments,
 		tables.Namespaces, tables.NodePools, tables.SchedulerConfig, tables.Cluster, tables.Lessees,
-		tables.Autopilot, tables.ScalingEvents, tables.JobSubmissions, tables.Services, tables.RootKeys,
+		tables.Autopilot, tables.ScalingEvents, tables.JobSubmissions, tables.Services, tables.RootKeys, tables.Variables,
 		tables.FleetPools, tables.FleetInstances, tables.FleetCosts, tables.NodeAllocs, tables.JobAllocs, tables.JobEvals,
 	} {
 		require.NotEmpty(t, name)

@@ -106,8 +106,9 @@ func rootRemoveCommand(app *term.App) *cobra.Command {
 			_, err := fmt.Fprintf(app.Out, "Removed encryption key %s\n", args[0])
 			return err
 		})
-	term.Describe(c, `Removes a root key by its whole id. The active one cannot be removed. With -force a key is removed although something needs it:
-what it encrypted is lost, and what it signed cannot be verified.`, "drover operator root keyring remove 0c2d41cb-8f6a-4a72-9f7d-5b7e3f3a2b11")
+	term.Describe(c, `Removes a root key by its whole id. The active one cannot be removed. With -force a key is removed although something
+needs it: what it encrypted is lost, and what it signed cannot be verified.`,
+		"drover operator root keyring remove 0c2d41cb-8f6a-4a72-9f7d-5b7e3f3a2b11")
 	c.Flags().BoolVar(&force, "force", false, "remove it although it is in use")
 	return c
 }

@@ -84,6 +84,7 @@ var kinds = [kindEnd]func() Command{
 	KindDeleteAuthMethods:      func() Command { return new(DeleteAuthMethods) },
 	KindUpsertBindingRules:     func() Command { return new(UpsertBindingRules) },
 	KindDeleteBindingRules:     func() Command { return new(DeleteBindingRules) },
+	KindChangeVariable:         func() Command { return new(ChangeVariable) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -72,6 +72,7 @@ const (
 	KindDeleteAuthMethods
 	KindUpsertBindingRules
 	KindDeleteBindingRules
+	KindChangeVariable
 	kindEnd
 )
 
@@ -129,6 +130,7 @@ var kindNames = [...]string{
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules",
+	"PutRootKey", "SetRootKeyState", "DeleteRootKeys", "ChangeVariable",
 }
 
 // String returns the command's name.

@@ -34,3 +34,37 @@ func (*SetRootKeyState) Kind() Kind { return KindSetRootKeyState }
 
 // Kind implements Command.
 func (*DeleteRootKeys) Kind() Kind { return KindDeleteRootKeys }
+
+// VariableOp is what a ChangeVariable does.
+type VariableOp uint8
+
+// The operations. Append only: the numbers are in logs on disk.
+const (
+	_              VariableOp = iota
+	PutVariable               // stores the items
+	DeleteVariable            // removes the variable
+	LockVariable              // locks it with LockID, Var.Lock's times, and stores the items if Var.Data is not empty
+	UnlockVariable            // ends the lock LockID
+	RekeyVariable             // stores the same items, encrypted with another key, at the same index
+)
+
+// ChangeVariable changes one variable. With Check it is done only at the modify index CheckIndex; 0 = only if there is none. Who changes
+// a locked one shows the lock's id. Result: *VariableChange.
+type ChangeVariable struct {
+	Op         VariableOp
+	Var        *secrets.SealedVariable
+	Check      bool
+	CheckIndex uint64
+	LockID     string
+	Time       int64 // Unix nanoseconds
+}
+
+// VariableChange is how a change ended: with the variable as it is now, or, where Conflict is set, as it is in the way of the change.
+// Var is nil if there is none.
+type VariableChange struct {
+	Var      *secrets.SealedVariable
+	Conflict bool
+}
+
+// Kind implements Command.
+func (*ChangeVariable) Kind() Kind { return KindChangeVariable }

@@ -158,6 +158,22 @@ func (d draw) rootKeys() command.Command {
 	}
 }
 
+// variables draws a change of a variable.
+func (d draw) variables() command.Command {
+	c := &command.ChangeVariable{
+		Op: command.VariableOp(rapid.IntRange(0, 6).Draw(d.t, "op")), Time: d.time(), Check: rapid.Bool().Draw(d.t, "check"),
+		CheckIndex: uint64(rapid.IntRange(0, 30).Draw(d.t, "at")), LockID: d.pick("lock", "", "l1", "l2"),
+		Var: &secrets.SealedVariable{Namespace: d.pick("namespace", "default", "none"), Path: d.id("p", 3), KeyID: d.id("k", 4)},
+	}
+	if rapid.Bool().Draw(d.t, "items") {
+		c.Var.Data = []byte{1}
+	}
+	if c.Op == command.LockVariable {
+		c.Var.Lock = &secrets.Lock{ID: c.LockID, TTL: 10}
+	}
+	return c
+}
+
 // checkRootKeys: one key is active, unless there was none yet.
 func checkRootKeys(t testing.TB, s *store.Snapshot) {
 	active, retired := 0, 0
@@ -179,7 +195,9 @@ func checkRootKeys(t testing.TB, s *store.Snapshot) {
 
 // servers draws what several servers are together, access control, or the keyring.
 func (d draw) servers() command.Command {
-	switch rapid.IntRange(0, 3).Draw(d.t, "secret") {
+	switch rapid.IntRange(0, 4).Draw(d.t, "secret") {
+	case 4:
+		return d.variables()
 	case 0:
 		return d.acl()
 	case 1:

@@ -14,6 +14,8 @@ func (e *entry) applySecrets(c command.Command) (any, error) {
 		return nil, sealed.SetRootKeyState(e.txn, e.index, c)
 	case *command.DeleteRootKeys:
 		return nil, sealed.DeleteRootKeys(e.txn, c)
+	case *command.ChangeVariable:
+		return sealed.ChangeVariable(e.txn, e.index, c)
 	}
 	return e.applyLeases(c)
 }

@@ -225,7 +225,7 @@ func write(folder, path, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(t.Name())
+	defer func() { _ = os.Remove(t.Name()) }() // where it was not renamed
 	_, err = t.WriteString(text)
 	if err == nil {
 		err = t.Sync()

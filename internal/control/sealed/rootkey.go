@@ -102,6 +102,7 @@ func DeleteRootKeys(txn *store.Txn, c *command.DeleteRootKeys) error {
 // State is what Use reads: a transaction or a snapshot of the store.
 type State interface {
 	Allocations(namespace, prefix string) iter.Seq[*drover.Allocation]
+	VariablesOfKey(keyID string) iter.Seq[*secrets.SealedVariable]
 }
 
 // Use says what a key that is not active may still be needed for; "" = for nothing. Identities without an end are made with the
@@ -109,6 +110,9 @@ type State interface {
 func Use(s State, k *secrets.RootKey) string {
 	if k.State == secrets.Prepublished {
 		return ""
+	}
+	for v := range s.VariablesOfKey(k.KeyID) {
+		return "variable " + v.Path + " of namespace " + v.Namespace + " is encrypted with it"
 	}
 	for a := range s.Allocations("*", "") {
 		if !a.Terminal() && a.CreateIndex < k.RetiredIndex && a.CreateIndex >= k.CreateIndex {

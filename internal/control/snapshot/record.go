@@ -63,6 +63,7 @@ const (
 	recRootKey
 	recAuthMethod
 	recBindingRule
+	recVariable
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -49,7 +49,7 @@ var records = map[recordKind]any{
 	recExecution: execution.Record{}, recLessee: cluster.Lessee{}, recAutopilot: cluster.Autopilot{},
 	recACLBootstrap: acl.Bootstrap{}, recACLPolicy: acl.Policy{}, recACLRole: acl.Role{}, recACLToken: acl.Token{},
 	recOneTimeToken: acl.OneTimeToken{}, recRootKey: secrets.RootKey{},
-	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{},
+	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

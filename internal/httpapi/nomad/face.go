@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
+	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	ACL acl.Config
 	// Keys are the root keys.
 	Keys keys.Config
+	// Vars are the variables.
+	Vars vars.Config
 	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/httpapi/nomad/services"
+	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
 )
 
 // Routes joins the groups' tables. PUT and POST are the same everywhere, as in Nomad.
@@ -32,6 +33,7 @@ func (f *Face) Routes() []httpapi.Route {
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
 		acl.Routes(c, f.ACL),
 		keys.Routes(c, f.Keys),
+		vars.Routes(c, f.Vars),
 		agent.Routes(c, agent.Config{
 			Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Operator: f.Agent, Keyring: f.Agent, Pprof: f.Pprof,
 		}),

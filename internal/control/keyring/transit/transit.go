@@ -122,7 +122,8 @@ func (t *Transit) call(ctx context.Context, verb string, in, out any) error {
 		err = json.Unmarshal(answer.Data, out)
 	}
 	if err != nil {
-		return drover.Errorf(drover.Unavailable, "keyring transit: %s answers %s with something else than the transit engine", t.cfg.Address, verb)
+		return drover.Errorf(drover.Unavailable, "keyring transit: %s answers %s with something else than the transit engine",
+			t.cfg.Address, verb)
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ type face struct {
 func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg}
 	public := httpapi.Level(policy.Agent, policy.Read).OpenAs(acl.OpenKeys)
-	reads, rotates, deletes := httpapi.Operator(policy.KeyringRead), httpapi.Operator(policy.KeyringRotate), httpapi.Operator(policy.KeyringDelete)
+	reads, rotates := httpapi.Operator(policy.KeyringRead), httpapi.Operator(policy.KeyringRotate)
+	deletes := httpapi.Operator(policy.KeyringDelete)
 	return []httpapi.Route{
 		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: public, Handle: f.jwks},
 		{Pattern: "GET /v1/operator/keyring/keys", Where: httpapi.Reads, Need: reads, Handle: f.list},
