@@ -61,7 +61,6 @@ var layers = []layer{ // a table
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
 			"control/variables control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner node/hook node/trial " +
 			"node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate fleet/keeper " +
-			"fleet/meters fleet/check control/variables",
 			"fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",
 	},

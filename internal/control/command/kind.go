@@ -129,8 +129,7 @@ var kindNames = [...]string{
 	"BootstrapACL", "UpsertACLTokens", "DeleteACLTokens", "UpsertACLPolicies", "DeleteACLPolicies", "UpsertACLRoles",
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
-	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules",
-	"PutRootKey", "SetRootKeyState", "DeleteRootKeys", "ChangeVariable",
+	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
 }
 
 // String returns the command's name.
