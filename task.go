@@ -113,18 +113,19 @@ type ChangeScript struct {
 	RunOnFirstRender bool
 }
 
-// WorkloadIdentity is accepted and stored; no token is made for it, of which package unheeded warns.
+// WorkloadIdentity says which signed token of its own a task has, and how the task is told of it. The one without a name, or with the name
+// default, is Nomad's own: the cluster's servers take it.
 type WorkloadIdentity struct {
 	Name         string
 	Audience     []string
-	ChangeMode   string
+	ChangeMode   string // noop (default), restart, signal
 	ChangeSignal string
 	Env          bool
 	File         bool
-	Filepath     string
+	Filepath     string // default secrets/nomad_token, or secrets/nomad_NAME.jwt
 	ServiceName  string
-	TTL          time.Duration
-	ExtraClaims  []string `json:",omitempty" codec:"-"` // not stored
+	TTL          time.Duration // 0 = the token has no end
+	ExtraClaims  []string      `json:",omitempty" codec:"-"` // not stored, as namespaces have no claims
 }
 
 // Action is a named command of a task.

@@ -42,6 +42,7 @@ func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	validateArtifacts(v, at, t.Artifacts)
 	validateTemplates(v, at, t.Templates)
 	validateVolumeMounts(v, at, g, t.VolumeMounts)
+	t.validateIdentities(v, at)
 }
 
 // validateLogs checks the rotation of logs. All files together must fit on the group's disk, which they are written to.

@@ -22,7 +22,7 @@ var accepted = map[string][]string{
 		"enable_event_broker", "event_buffer_size", "job_gc_interval",
 		"batch_eval_gc_threshold", "csi_volume_claim_gc_threshold", "csi_volume_claim_gc_interval",
 		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "max_heartbeats_per_second",
-		"license_path", "license_env", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",
+		"license_path", "license_env", "plan_rejection_tracker", "raft_boltdb",
 		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
 		"raft_trailing_logs", "upgrade_version",
 		"search", "job_max_priority", "job_default_priority",

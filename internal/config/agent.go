@@ -137,6 +137,8 @@ type Server struct {
 	JobMaxCount *int `hcl:"job_max_count,optional"`
 	// provider of services that name none: nomad, or consul, whose services are not registered; default nomad
 	DefaultServiceProvider string `hcl:"default_service_provider,optional"`
+	// URL that identities of tasks name as their issuer, and at which others find the keys that these are checked with; default: none
+	OIDCIssuer string `hcl:"oidc_issuer,optional"`
 	// how long a root key of the keyring encrypts and signs until another one does; duration; default 720h
 	RootKeyRotation string `hcl:"root_key_rotation_threshold,optional"`
 	// how long a root key that nothing needs is kept after it was retired; duration; default 1h

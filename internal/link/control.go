@@ -74,6 +74,15 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		}
 		return &empty{}, c.Push(ctx, r.NodeID, r.Updates)
 	})
+	if signs, ok := c.(exchange.Identities); ok {
+		unary(mux, procSign, opts, func(ctx context.Context, h http.Header, r *signRequest) (*signReply, error) {
+			if err := checked(ctx, h, &nodeRequest{NodeID: r.NodeID}); err != nil {
+				return nil, err
+			}
+			signed, err := signs.SignIdentities(ctx, r.NodeID, r.Wanted)
+			return &signReply{signed}, err
+		})
+	}
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		nodeID := h.Get(nodeHeader)
@@ -115,6 +124,7 @@ type Control struct {
 	heartbeat *connect.Client[nodeRequest, exchange.Registration]
 	pull      *connect.Client[nodeRequest, pullReply]
 	push      *connect.Client[nodeRequest, empty]
+	sign      *connect.Client[signRequest, signReply]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
 	faces     http.Handler           // of the node's agent, for control; nil: it is not asked
@@ -138,6 +148,7 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 		heartbeat: connect.NewClient[nodeRequest, exchange.Registration](hc, base+procHeartbeat, opts),
 		pull:      connect.NewClient[nodeRequest, pullReply](hc, base+procPull, opts),
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
+		sign:      connect.NewClient[signRequest, signReply](hc, base+procSign, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
 	}
@@ -167,6 +178,14 @@ func (c *Control) Pull(ctx context.Context, nodeID string, seen exchange.Seen, m
 func (c *Control) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
 	_, err := call(ctx, c.push, c.who(), &nodeRequest{NodeID: nodeID, Updates: updates})
 	return err
+}
+
+// SignIdentities asks for tokens of what runs on the node. Errors: NotImplemented from an older server.
+func (c *Control) SignIdentities(
+	ctx context.Context, nodeID string, wanted []exchange.IdentityRequest,
+) ([]exchange.SignedIdentity, error) {
+	reply, err := call(ctx, c.sign, c.who(), &signRequest{nodeID, wanted})
+	return reply.Signed, err
 }
 
 // SetJoinToken has later calls show another join token.

@@ -56,6 +56,15 @@ func (d *Dialed) Push(ctx context.Context, nodeID string, updates []exchange.All
 	return err
 }
 
+// SignIdentities implements exchange.Identities.
+func (d *Dialed) SignIdentities(
+	ctx context.Context, nodeID string, wanted []exchange.IdentityRequest,
+) ([]exchange.SignedIdentity, error) {
+	return ask(ctx, d, func(ctx context.Context, c *Control) ([]exchange.SignedIdentity, error) {
+		return c.SignIdentities(ctx, nodeID, wanted)
+	})
+}
+
 // ask asks the main server. If that one is gone, or can do nothing, the next server becomes the main one and is asked, until
 // each had its turn. After that each further round waits longer.
 func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {

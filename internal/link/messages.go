@@ -16,6 +16,7 @@ const (
 	procPull      = controlPath + "Pull"
 	procPush      = controlPath + "Push"
 	procTunnel    = controlPath + "Tunnel"
+	procSign      = controlPath + "SignIdentities"
 )
 
 // Procedures of the workloads, called by control through the tunnel.
@@ -67,6 +68,14 @@ type pullReply struct {
 	Jobs   [][]byte // encoded
 	JobOf  []int    // the place of each allocation's job in Jobs; -1 = it has none
 }
+
+// signRequest asks for tokens of what runs on the node.
+type signRequest struct {
+	NodeID string
+	Wanted []exchange.IdentityRequest
+}
+
+type signReply struct{ Signed []exchange.SignedIdentity }
 
 // chunk is a piece of a byte stream; the first of a FileRead also has the file's info. In a tunnel it may tell of a server instead.
 type chunk struct {

@@ -55,6 +55,7 @@ const (
 	ReadFiles        // read files of runners
 	WriteFiles       // write and delete files of runners
 	WriteEnvironment // make, change and delete environments
+	ReadServices     // find services; who may read jobs may, and so may each workload of the namespace
 	capabilities     // how many there are
 )
 
@@ -67,7 +68,7 @@ var capabilityNames = names[Capability]{
 	"revert-job", "deregister-job", "purge-job", "evaluate-job", "plan-job", "tag-job-version", "stable-job", "fail-deployment",
 	"pause-deployment", "promote-deployment", "unblock-deployment", "cancel-deployment", "set-alloc-health-deployment",
 	"gc-allocation", "pause-allocation", "force-periodic-job", "delete-service-registration",
-	"read-runner", "claim-runner", "execute", "read-files", "write-files", "write-environment",
+	"read-runner", "claim-runner", "execute", "read-files", "write-files", "write-environment", "read-services",
 }
 
 // String returns the word of the policy language.

@@ -32,7 +32,7 @@ var implied = map[Capability]Set[Capability]{
 		PauseAllocation, ForcePeriodicJob, DeleteServiceRegistration),
 	DispatchJob:        Of(ForcePeriodicJob),
 	ListJobs:           Of(CSIListVolume),
-	ReadJob:            Of(CSIReadVolume, CSIListVolume, ReadScalingPolicy, ReadJobScaling),
+	ReadJob:            Of(CSIReadVolume, CSIListVolume, ReadScalingPolicy, ReadJobScaling, ReadServices),
 	ReadFS:             Of(ReadLogs),
 	CSIWriteVolume:     Of(CSIReadVolume, CSIListVolume),
 	CSIReadVolume:      Of(CSIListVolume),

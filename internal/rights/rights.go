@@ -19,6 +19,7 @@ type Rights struct {
 	parts      [policy.Parts]policy.Level
 	operator   policy.Set[policy.OperatorCapability]
 	some       policy.Set[policy.Capability] // what is allowed in some namespace
+	own        *Own                          // of a workload; nil for others
 }
 
 // Management returns the rights to do everything.
@@ -72,6 +73,8 @@ func (r *Rights) Namespace(namespace string, c policy.Capability) bool {
 		return false
 	case r.management:
 		return true
+	case r.own.services(namespace, c):
+		return true
 	case namespace == AnyNamespace:
 		return r.some.Has(c)
 	}
@@ -84,6 +87,8 @@ func (r *Rights) SeesNamespace(namespace string) bool {
 	case r == nil:
 		return false
 	case r.management:
+		return true
+	case r.own != nil && namespace == r.own.Namespace:
 		return true
 	case namespace == AnyNamespace:
 		return r.some.Allows()
@@ -99,6 +104,8 @@ func (r *Rights) Variable(namespace, path string, c policy.VariableCapability) b
 		return false
 	case r.management:
 		return true
+	case r.own.variable(namespace, path, c):
+		return true
 	case r.namespaces.find(namespace).Denies():
 		return false
 	}
@@ -111,6 +118,8 @@ func (r *Rights) AnyVariable(namespace string, c policy.VariableCapability) bool
 	case r == nil:
 		return false
 	case r.management:
+		return true
+	case r.own.some(namespace, c):
 		return true
 	case namespace == AnyNamespace:
 		return r.variables.anywhere(c)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/control/access"
 	"github.com/drover-project/drover/internal/control/idp"
 	"github.com/drover-project/drover/internal/httpapi"
 	nomadacl "github.com/drover-project/drover/internal/httpapi/nomad/acl"
+	"github.com/drover-project/drover/internal/rights"
 )
 
 // resetFile is where an operator leaves the index with which access control is bootstrapped again: beside the log, as Nomad's.
@@ -25,7 +29,9 @@ func (a *Agent) openAccess(ctx context.Context, c *control) {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))
 	}
 	c.access = access.New(deps)
-	c.tokens = access.NewResolver(c.store, a.deps.Clock, acl.Secret(a.cfg.APIToken), 0)
+	resolver := access.NewResolver(c.store, a.deps.Clock, acl.Secret(a.cfg.APIToken), 0)
+	resolver.Believe(func() []jose.JSONWebKey { return c.keyring.PublicKeys() })
+	c.tokens = resolver
 	if c.servers.Clustered() {
 		c.tokens = &knowing{
 			Resolver: c.tokens, leads: c.servers.Leads, catchUp: c.linearize, clock: a.deps.Clock, life: context.WithoutCancel(ctx),
@@ -36,13 +42,26 @@ func (a *Agent) openAccess(ctx context.Context, c *control) {
 // resolver says who has a token: as the state knows it, or a server where there is no state; where access control is off, by the
 // configuration. Nil: everybody may do everything.
 func (a *Agent) resolver() httpapi.Resolver {
-	switch {
+	switch one := httpapi.OneToken(a.cfg.APIToken); {
+	case !a.cfg.AccessControl() && (one == nil || a.control == nil):
+		return one
 	case !a.cfg.AccessControl():
-		return httpapi.OneToken(a.cfg.APIToken)
+		return besides{one, a.control.tokens}
 	case a.control == nil:
 		return a.relay.Resolver(a.cfg.RememberTokens())
 	}
 	return a.control.tokens
+}
+
+// besides resolves the one token, and identities of tasks as well.
+type besides struct{ one, tasks httpapi.Resolver }
+
+// Resolve implements httpapi.Resolver.
+func (b besides) Resolve(secret acl.Secret) (*rights.Caller, error) {
+	if claims.Looks(string(secret)) {
+		return b.tasks.Resolve(secret)
+	}
+	return b.one.Resolve(secret)
 }
 
 // nomadAccess is access control as the Nomad face needs it.

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/control/assignment"
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/identity"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/keyring"
 	"github.com/drover-project/drover/internal/control/leader"
@@ -41,6 +42,7 @@ type control struct {
 	access    *access.Access
 	keyring   *keyring.Keyring
 	variables *variables.Variables
+	issuer    *identity.Issuer // of signed tokens
 	tokens    httpapi.Resolver // who has which, as the state says
 	front     *nodes.Front     // control as nodes see it
 	view      *demand.View
@@ -107,6 +109,9 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	if err := a.openKeyring(c); err != nil {
 		return nil, err
 	}
+	c.issuer = identity.New(identity.Deps{
+		Signer: c.keyring, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, Issuer: cfg.OIDCIssuer, Region: a.cfg.Region,
+	})
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
@@ -131,7 +136,7 @@ func (a *Agent) openFront(c *control) {
 		Several: c.servers.Clustered(), Touch: func() error { return c.front.Touch() },
 	})
 	c.front = nodes.New(nodes.Deps{
-		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock,
+		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock, Issuer: c.issuer,
 		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
 		Suspect: a.remote.Suspect,
 		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},

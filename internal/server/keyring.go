@@ -172,4 +172,6 @@ func (c *control) keyringParts() []lifecycle.Part {
 }
 
 // nomadKeyring is the keyring as the Nomad face needs it.
-func (a *Agent) nomadKeyring() keys.Config { return keys.Config{Keyring: a.control.keyring} }
+func (a *Agent) nomadKeyring() keys.Config {
+	return keys.Config{Keyring: a.control.keyring, Issuer: a.cfg.Server.OIDCIssuer}
+}

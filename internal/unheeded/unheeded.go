@@ -34,7 +34,6 @@ const (
 	oldNomad  = "Nomad does not heed it any more either"
 	noMbits   = "networks are not scheduled by bandwidth"
 	oneResult = "the last result of a check decides"
-	noTokens  = "no tokens are made for workloads"
 )
 
 // The tables of what is not carried out, by the block that it stands in. What is in none of them works; a test holds
@@ -57,8 +56,9 @@ var (
 		{"CSIPluginConfig", true, "Drover has no CSI", func(t *drover.Task) bool { return len(t.CSIPluginConfig) > 0 }},
 		{"Secrets", true, "secret providers are not asked: use templates or env", func(t *drover.Task) bool { return len(t.Secrets) > 0 }},
 		{"Schedule", true, "tasks are not paused by a schedule: use a periodic job", func(t *drover.Task) bool { return len(t.Schedule) > 0 }},
-		{"Identity", false, noTokens, func(t *drover.Task) bool { return t.Identity != nil }},
-		{"Identities", false, noTokens, func(t *drover.Task) bool { return len(t.Identities) > 0 }},
+		{"Identities.ExtraClaims", false, "namespaces have no claims of their own", func(t *drover.Task) bool {
+			return slices.ContainsFunc(t.AllIdentities(), func(w *drover.WorkloadIdentity) bool { return len(w.ExtraClaims) > 0 })
+		}},
 		{"Kind", false, noMesh, func(t *drover.Task) bool { return t.Kind != "" }},
 		{"ScalingPolicies", false, "a task's resources are not scaled", func(t *drover.Task) bool { return len(t.ScalingPolicies) > 0 }},
 		{"Resources.NUMA", false, "tasks are not placed by the machine's NUMA nodes", func(t *drover.Task) bool {
@@ -264,13 +264,8 @@ func Forget(j *drover.Job) {
 				continue
 			}
 			services(t.Services)
-			if t.Identity != nil {
-				t.Identity.ExtraClaims = nil
-			}
-			for _, w := range t.Identities {
-				if w != nil {
-					w.ExtraClaims = nil
-				}
+			for _, w := range t.AllIdentities() {
+				w.ExtraClaims = nil
 			}
 		}
 	}

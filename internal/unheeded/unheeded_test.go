@@ -18,16 +18,16 @@ func TestWarnings(t *testing.T) {
 		Name: "g", Services: []*drover.Service{{}, {}},
 		Tasks: []*drover.Task{
 			nil,
-			{Name: "a", Services: []*drover.Service{{}}, Identities: []*drover.WorkloadIdentity{{}}},
-			{Name: "b", Identity: &drover.WorkloadIdentity{}, Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
+			{Name: "a", Services: []*drover.Service{{}}, Kind: "k"},
+			{Name: "b", Kind: "k", Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
 			{Name: "c", Config: map[string]any{"args": []any{"${nope.y}", "${X:-1.0}"}}},
 		},
 	}}}
 	require.Equal(t, []string{
 		`task "b": env A: ${nodes.x} stays as it is: there is no "nodes"; known are attr, node, meta, env and NOMAD_…`,
 		`task "c": config.args: ${nope.y} stays as it is: there is no "nope"; known are attr, node, meta, env and NOMAD_…`,
-		"job.group[g].task[a].Identities has no effect: no tokens are made for workloads",
-		"job.group[g].task[b].Identity has no effect: no tokens are made for workloads",
+		"job.group[g].task[a].Kind has no effect: " + noMesh,
+		"job.group[g].task[b].Kind has no effect: " + noMesh,
 	}, Warnings(j))
 }
 
@@ -46,6 +46,7 @@ func whole() *drover.Job {
 	t.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/v"}}
 	t.Artifacts = []*drover.TaskArtifact{{GetterSource: "http://x"}}
 	t.Templates = []*drover.Template{{EmbeddedTmpl: "x", DestPath: "x"}}
+	t.Identities = []*drover.WorkloadIdentity{{Name: "i"}}
 	t.Resources.Networks = []*drover.NetworkResource{{}}
 	j.Canonicalize()
 	return j

@@ -7,8 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/policy"
@@ -45,12 +48,15 @@ type Resolver struct {
 	agent  *rights.Caller // the holder of the configuration's token; nil = there is none
 	digest [sha256.Size]byte
 
+	keys func() []jose.JSONWebKey // of identities; nil = none is taken
+
 	now atomic.Pointer[generation]
 
 	mu       sync.Mutex
-	history  store.History             // guarded by mu: that of which parsed and compiled are
-	parsed   map[version]*policy.Rules // guarded by mu
-	compiled map[string]*rights.Rights // guarded by mu, by the policies' versions
+	history  store.History                  // guarded by mu: that of which parsed and compiled are
+	parsed   map[version]*policy.Rules      // guarded by mu
+	compiled map[string]*rights.Rights      // guarded by mu, by the policies' versions
+	verified map[[sha256.Size]byte]verified // guarded by mu, by the digest of the token
 }
 
 // version is a policy at an index: its rules never change.
@@ -76,6 +82,7 @@ func NewResolver(s *store.Store, c clock.Clock, apiToken acl.Secret, leeway time
 	}
 	r := &Resolver{
 		store: s, clock: c, leeway: min(leeway, MaxLeeway), parsed: map[version]*policy.Rules{}, compiled: map[string]*rights.Rights{},
+		verified: map[[sha256.Size]byte]verified{},
 	}
 	if apiToken != "" {
 		r.digest = sha256.Sum256([]byte(apiToken))
@@ -95,6 +102,9 @@ var anonymous = &acl.Token{
 // ErrExpired, Internal for a policy whose rules this program cannot read.
 func (r *Resolver) Resolve(secret acl.Secret) (*rights.Caller, error) {
 	key := sha256.Sum256([]byte(secret))
+	if r.keys != nil && claims.Looks(string(secret)) {
+		return r.workload(key, string(secret))
+	}
 	if r.agent != nil && subtle.ConstantTimeCompare(key[:], r.digest[:]) == 1 {
 		return r.agent, nil
 	}

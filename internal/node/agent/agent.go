@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/node/allocrunner"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/identities"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskrunner"
 	"github.com/drover-project/drover/internal/wake"
@@ -138,12 +139,18 @@ func (a *Agent) open(deps Deps) (err error) {
 
 // sharedWith makes what all task runners have in common. It needs identity and state, so open calls it last.
 func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
+	var signer hook.Signer
+	if control, ok := deps.Controller.(exchange.Identities); ok {
+		signer = identities.New(control, a.identity.ID, a.clock)
+	}
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
-		Hooks:    hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator}),
-		Networks: deps.Networks,
+		Hooks: hook.Standard(hook.Settings{
+			HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer,
+		}),
+		Networks: deps.Networks, Signer: signer,
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {

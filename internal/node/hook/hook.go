@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/taskenv"
 )
 
@@ -29,6 +30,8 @@ type Request struct {
 	Driver driver.Driver
 	Env    *taskenv.Env
 	Mounts []driver.Mount
+	// Tokens is how long the task's tokens are good, by the names of its identities.
+	Tokens map[string]localstate.Life
 	// Emit adds an event to the task's history. It does not wait until control has heard of it.
 	Emit func(*drover.TaskEvent)
 }
@@ -67,13 +70,14 @@ type Settings struct {
 	HTTP        *http.Client // for artifacts
 	ArtifactMax int64        // bytes
 	Evaluator   Evaluator    // for templates
+	Signer      Signer       // of tasks' tokens; nil: there are none
 }
 
 // Standard returns the prestart hooks in order.
 func Standard(s Settings) []Prestart {
 	// Validation comes first because it is cheap. Folders come before all that writes into them, and templates last, so
-	// that they may read artifacts.
-	return []Prestart{validate{}, taskDir{}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s}}
+	// that they may read artifacts and tokens.
+	return []Prestart{validate{}, taskDir{}, identities{s.Signer}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s}}
 }
 
 // Run runs the hooks that are not done, and returns what is done now. done is not changed.
@@ -121,6 +125,11 @@ func (r *Request) place(path string) (root *os.Root, rel string, err error) {
 
 // writeFile makes parents and replaces the file in one step.
 func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
+	return writeOwned(root, rel, data, perm, os.Getuid())
+}
+
+// writeOwned is writeFile for a file of the user.
+func writeOwned(root *os.Root, rel string, data []byte, perm os.FileMode, uid int) error {
 	if err := makeParents(root, rel); err != nil {
 		return err
 	}
@@ -134,6 +143,9 @@ func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
 	_, err = f.Write(data)
 	if chmodErr := f.Chmod(perm); err == nil {
 		err = chmodErr
+	}
+	if err == nil && uid != os.Getuid() {
+		err = f.Chown(uid, -1)
 	}
 	if closeErr := forked.Close(f); err == nil {
 		err = closeErr

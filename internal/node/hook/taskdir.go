@@ -58,7 +58,8 @@ type Lean interface {
 // lean reports whether nothing will look for the task's folders.
 func lean(d driver.Driver, g *drover.TaskGroup, t *drover.Task) bool {
 	l, ok := d.(Lean)
-	return ok && len(t.Artifacts) == 0 && len(t.Templates) == 0 && t.DispatchPayload == nil && !l.NeedsFolders(g, t)
+	_, tokens := exposed("", t)
+	return ok && len(tokens) == 0 && len(t.Artifacts) == 0 && len(t.Templates) == 0 && t.DispatchPayload == nil && !l.NeedsFolders(g, t)
 }
 
 // NeedsFolders reports whether a new allocation's folders have to be made before its tasks start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/drover-project/drover"
 )
@@ -49,10 +50,14 @@ type Task struct {
 	Done    map[string]bool // prestart hooks that need not run again
 	Killed  bool            // it was being stopped
 	Stopped bool            // it has ended for good
+	Tokens  map[string]Life `json:",omitempty"` // how long its tokens are good, by the names of its identities
 
 	// Preparing is stored while hooks of a task run during whose hooks the agent may have died before.
 	Preparing bool
 }
+
+// Life is how long a token is good.
+type Life struct{ Made, Expires time.Time }
 
 // Exit is how a start ended.
 type Exit struct {

@@ -212,4 +212,15 @@ func (m marks) on(n *drover.Node) *drover.Node {
 // ErrDead ends an agent on a machine that is given up.
 var ErrDead = errors.New("no server answered for too long: the machine is given up")
 
+// SignIdentities implements exchange.Identities, where the controller does.
+func (g *Guard) SignIdentities(
+	ctx context.Context, nodeID string, wanted []exchange.IdentityRequest,
+) ([]exchange.SignedIdentity, error) {
+	signs, ok := g.deps.Controller.(exchange.Identities)
+	if !ok {
+		return nil, drover.Errorf(drover.NotImplemented, "control makes no identities")
+	}
+	return signs.SignIdentities(ctx, nodeID, wanted)
+}
+
 var _ exchange.Controller = (*Guard)(nil)

@@ -27,8 +27,8 @@ func (r *Runner) perform(e taskmachine.Effect) {
 		ctx, alloc := r.startContext(), r.work.alloc
 		r.begin(func() { r.post(r.launch(ctx, alloc)) })
 	case taskmachine.Await:
-		h, alloc := r.Handle(), r.work.alloc
-		r.begin(func() { r.await(alloc, h) })
+		h, w := r.Handle(), r.work
+		r.begin(func() { r.await(w, h) })
 	case taskmachine.Cancel:
 		if r.cancel != nil {
 			r.cancel()
@@ -108,7 +108,7 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 	request := r.request(w)
 	done, err = hook.Run(ctx, r.shared.Hooks, request, done)
 	r.mu.Lock()
-	r.record.Done = done
+	r.record.Done, r.record.Tokens = done, request.Tokens
 	r.cleared(ctx)
 	r.prepared = request
 	r.mu.Unlock()
@@ -210,9 +210,9 @@ func (r *Runner) forgetStart() {
 }
 
 // await waits for the end. The exit is stored before the driver frees the task: it can be asked for only once.
-func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
-	ctx := r.life
-	stats := r.publish(ctx, alloc, h)
+func (r *Runner) await(w work, h driver.Handle) {
+	ctx, alloc := r.life, w.alloc
+	stats, renewal := r.publish(ctx, alloc, h), r.renew(ctx, w, h)
 	if n, ok := h.(driver.Noticer); ok {
 		n.OnNotice(func(text string) {
 			e := taskmachine.NewEvent(drover.TaskDriverMessage, text, "driver_message", text)
@@ -222,6 +222,7 @@ func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
 	}
 	exit, err := h.Wait(ctx)
 	stats()
+	renewal()
 	if err != nil && ctx.Err() != nil {
 		return // the agent ends; the task goes on
 	}

@@ -41,6 +41,8 @@ type Shared struct {
 	Publish func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats
 	// Calm reports whether nobody uses this node's warm runners at the moment. nil = it is not known.
 	Calm func() bool
+	// Signer renews tasks' tokens. nil = they are not renewed.
+	Signer hook.Signer
 	// Terminated is told of every exit. nil = nobody.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
 }

@@ -69,6 +69,7 @@ type Log interface {
 type Deps struct {
 	Servers Servers
 	Control exchange.Controller // that of this server, which decides only while it leads
+	Issuer  Issuer              // nil: this server makes no tokens
 	Gate    Gate
 	Holds   func(nodeID string) bool // whether this server reaches the node
 	Suspect func(serverID string)    // tells the nodes that this server reaches that another server does not answer it

@@ -30,7 +30,11 @@ type Keyring interface {
 }
 
 // Config is what the group needs beside the cluster.
-type Config struct{ Keyring Keyring }
+type Config struct {
+	Keyring Keyring
+	// Issuer is what identities name as theirs; "" = none, and there is no discovery.
+	Issuer string
+}
 
 // face answers the group's requests.
 type face struct {
@@ -46,6 +50,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	deletes := httpapi.Operator(policy.KeyringDelete)
 	return []httpapi.Route{
 		{Pattern: "GET /.well-known/jwks.json", Where: httpapi.Any, Need: public, Handle: f.jwks},
+		{Pattern: "GET /.well-known/openid-configuration", Where: httpapi.Any, Need: public, Handle: f.discovery},
 		{Pattern: "GET /v1/operator/keyring/keys", Where: httpapi.Reads, Need: reads, Handle: f.list},
 		{Pattern: "PUT,POST /v1/operator/keyring/rotate", Where: httpapi.Leader, Need: rotates, Handle: f.rotate},
 		{Pattern: "DELETE /v1/operator/keyring/key/{id}", Where: httpapi.Leader, Need: deletes, Handle: f.remove},
@@ -55,6 +60,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 // jwks answers GET /.well-known/jwks.json. Clients take the first key as the sign that a leader is there and has written (Nomad's own
 // test server does).
 func (f *face) jwks(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", cached)
 	return httpapi.WriteJSON(w, r, http.StatusOK, jose.JSONWebKeySet{Keys: f.Keyring.PublicKeys()})
 }
 

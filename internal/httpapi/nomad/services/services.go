@@ -21,7 +21,7 @@ type face struct{ *answer.Cluster }
 
 // Routes lists the group's routes.
 func Routes(c *answer.Cluster) []httpapi.Route {
-	f, reads := &face{c}, httpapi.InNamespace(policy.ReadJob)
+	f, reads := &face{c}, httpapi.InNamespace(policy.ReadServices)
 	return []httpapi.Route{
 		{Pattern: "GET /v1/services", Where: httpapi.Reads, Need: reads, Handle: f.list},
 		{Pattern: "GET /v1/service/{name}", Where: httpapi.Reads, Need: reads, Handle: f.read},
@@ -52,7 +52,7 @@ func (f *face) list(w http.ResponseWriter, r *http.Request) error {
 			return slices.Values(byNamespace(s, q))
 		},
 		ID:   func(n *inNamespace) string { return n.Namespace },
-		Sees: answer.In(policy.ReadJob, func(n *inNamespace) string { return n.Namespace }),
+		Sees: answer.In(policy.ReadServices, func(n *inNamespace) string { return n.Namespace }),
 		View: func(n *inNamespace, _ answer.Snapshot) *inNamespace { return n },
 	}.Serve(f.Cluster, w, r)
 }
@@ -129,7 +129,7 @@ func List(
 		On:    []answer.Source{{Table: tables.Services}},
 		Items: items,
 		ID:    func(r *drover.ServiceRegistration) string { return r.ID },
-		Sees:  answer.In(policy.ReadJob, func(r *drover.ServiceRegistration) string { return r.Namespace }),
+		Sees:  answer.In(policy.ReadServices, func(r *drover.ServiceRegistration) string { return r.Namespace }),
 		View:  func(r *drover.ServiceRegistration, _ answer.Snapshot) *drover.ServiceRegistration { return r },
 	}
 }
