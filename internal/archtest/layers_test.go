@@ -28,8 +28,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights " +
-		"appendlog claims audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights " +
+		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights claims " +
 			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake binding",
 		"what everybody may use",
 	},
@@ -60,12 +59,9 @@ var layers = []layer{ // a table
 	{
 		"loops",
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
-			"control/variables control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner node/hook node/trial " +
-			"node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate fleet/keeper " +
-			"fleet/meters fleet/check control/variables",
-			"control/cluster control/federation control/identity node/agent node/allocrunner node/checks node/taskrunner node/hook " +
-			"node/identities node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate fleet/keeper " +
-			"fleet/meters fleet/check",
+			"control/variables control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner node/hook " +
+			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
+			"fleet/keeper fleet/meters fleet/check control/identity node/identities",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
 	{

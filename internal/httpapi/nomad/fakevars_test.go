@@ -15,9 +15,13 @@ import (
 // plain is a keyring that encrypts nothing.
 type plain struct{}
 
-func (plain) Seal(_ context.Context, text []byte, _ string) (string, []byte, error) { return rootKeyID, text, nil }
+func (plain) Seal(_ context.Context, text []byte, _ string) (string, []byte, error) {
+	return rootKeyID, text, nil
+}
 
-func (plain) Open(_ context.Context, _ string, text []byte, _ string) ([]byte, error) { return text, nil }
+func (plain) Open(_ context.Context, _ string, text []byte, _ string) ([]byte, error) {
+	return text, nil
+}
 
 // keyed is a log over a store that has a root key by then.
 type keyed struct{ *applied }
