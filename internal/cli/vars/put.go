@@ -50,9 +50,9 @@ func putCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.NomadCommand(app, "put PATH [KEY=VALUE...] | @FILE [KEY=VALUE...] | -", "Write a variable", 1, 10_000, run)
-	term.Describe(c, `Writes a variable, which must be new unless -check-index or -force says otherwise. A value that begins with @ is read from that
-file, so that it stands in no list of processes; \@ is an @. @FILE, or - for stdin, is a variable as JSON, as "var get -json" prints it: with
-its ModifyIndex it replaces that very one.`, `drover var put nomad/jobs/web user=app password=@password.txt
+	term.Describe(c, `Writes a variable, which must be new unless -check-index or -force says otherwise. A value that begins with @ is read
+from that file, so that it stands in no list of processes; \@ is an @. @FILE, or - for stdin, is a variable as JSON, as "var get -json"
+prints it: with its ModifyIndex it replaces that very one.`, `drover var put nomad/jobs/web user=app password=@password.txt
 drover var get -json nomad/jobs/web > web.json; drover var put @web.json password=@new.txt
 drover var put -force nomad/jobs/web password=@new.txt user=app`)
 	c.Flags().StringVar(&check, "check-index", "", "only if this is the variable's modify index; 0: only if there is none")

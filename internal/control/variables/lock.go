@@ -43,7 +43,8 @@ func (v *Variables) Lock(ctx context.Context, who *rights.Caller, w secrets.Writ
 		return nil, 0, err
 	}
 	v.time(w.Var.Namespace, w.Var.Path, lock)
-	if row := v.deps.Store.Snapshot().Variable(w.Var.Namespace, w.Var.Path); row != nil && May(who, row.Namespace, row.Path, policy.ReadVariable) {
+	row := v.deps.Store.Snapshot().Variable(w.Var.Namespace, w.Var.Path)
+	if row != nil && May(who, row.Namespace, row.Path, policy.ReadVariable) {
 		if is, err := v.open(ctx, row); err == nil { // the lock is held, whether its items can be told or not
 			out.Items = is.Items
 		}
@@ -51,7 +52,8 @@ func (v *Variables) Lock(ctx context.Context, who *rights.Caller, w secrets.Writ
 	return withID(out, lock.ID), index, nil
 }
 
-// Renew has a lock hold for its whole time again. Nothing of it is stored. Errors: *secrets.Conflict if the caller does not hold it, or lost it.
+// Renew has a lock hold for its whole time again. Nothing of it is stored. Errors: *secrets.Conflict if the caller does not hold it any
+// more.
 func (v *Variables) Renew(ctx context.Context, who *rights.Caller, w secrets.Write) (*secrets.VariableMetadata, error) {
 	if err := v.writes(who, w.Var); err != nil {
 		return nil, err
