@@ -94,7 +94,8 @@ func cluster(t *testing.T) *clitest.API {
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
-		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc, "GET /v1/evaluation/" + evaluation + "/allocations",
+		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc,
+		"GET /v1/evaluation/" + evaluation + "/allocations",
 	} {
 		answers[path] = "[]"
 	}

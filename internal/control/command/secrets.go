@@ -19,8 +19,8 @@ type SetRootKeyState struct {
 	Time     int64 // Unix nanoseconds
 }
 
-// DeleteRootKeys removes root keys, all or none. Result: nil. Errors: NotFound; Invalid for the active one; Conflict for one that is in use,
-// unless Force is set: then what it encrypted is lost.
+// DeleteRootKeys removes root keys, all or none. Result: nil. Errors: NotFound; Invalid for the active one; Conflict for one in
+// use, unless Force is set: then what it encrypted is lost.
 type DeleteRootKeys struct {
 	KeyIDs []string
 	Force  bool

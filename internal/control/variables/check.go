@@ -32,7 +32,8 @@ func checkPath(path string) error {
 	first, rest, _ := strings.Cut(path, "/")
 	second, _, _ := strings.Cut(rest, "/")
 	if first == "nomad" && second != "jobs" && second != "job-templates" {
-		return drover.Errorf(drover.Invalid, "path %q: below nomad only nomad/jobs, nomad/job-templates and what is below them are variables", path)
+		return drover.Errorf(drover.Invalid,
+			"path %q: below nomad only nomad/jobs, nomad/job-templates and what is below them are variables", path)
 	}
 	return nil
 }

@@ -319,6 +319,18 @@ func TestAuthMethodsAndBindingRules(t *testing.T) {
 	read, _, err := root.ACLBindingRules().Get(b.ID, nil)
 	require.NoError(t, err)
 	require.Equal(t, b, read)
+	refusesLogins(t, root, stranger, m, b, changed.Config)
+	_, err = root.ACLBindingRules().Delete(b.ID, nil)
+	require.NoError(t, err)
+	_, err = root.ACLAuthMethods().Delete("ci", nil)
+	require.NoError(t, err)
+}
+
+// refusesLogins asks for what a stranger may not, and for what cannot be.
+func refusesLogins(
+	t *testing.T, root, stranger *api.Client, m *api.ACLAuthMethod, b *api.ACLBindingRule, config *api.ACLAuthMethodConfig,
+) {
+	t.Helper()
 	for what, use := range map[string]func(c *api.Client) error{
 		"method":        func(c *api.Client) error { _, _, err := c.ACLAuthMethods().Get("ci", nil); return err },
 		"no method":     func(c *api.Client) error { _, _, err := c.ACLAuthMethods().Get("none", nil); return err },
@@ -338,7 +350,7 @@ func TestAuthMethodsAndBindingRules(t *testing.T) {
 		"404 (ACL binding rule not found: none)": func() error { _, err := root.ACLBindingRules().Delete("none", nil); return err },
 		"400 (default ACL auth method for type JWT already exists: ci)": func() error {
 			_, _, err := root.ACLAuthMethods().Create(&api.ACLAuthMethod{
-				Name: "more", Type: "JWT", TokenLocality: "local", MaxTokenTTL: time.Hour, Default: true, Config: changed.Config,
+				Name: "more", Type: "JWT", TokenLocality: "local", MaxTokenTTL: time.Hour, Default: true, Config: config,
 			}, nil)
 			return err
 		},
@@ -354,8 +366,4 @@ func TestAuthMethodsAndBindingRules(t *testing.T) {
 	} {
 		require.ErrorContains(t, use(), want)
 	}
-	_, err = root.ACLBindingRules().Delete(b.ID, nil)
-	require.NoError(t, err)
-	_, err = root.ACLAuthMethods().Delete("ci", nil)
-	require.NoError(t, err)
 }

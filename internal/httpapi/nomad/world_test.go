@@ -87,7 +87,8 @@ func newWorldOf(t *testing.T, resolver httpapi.Resolver, change ...func(*nomad.C
 	w.agent = &fakeAgent{ring: ring, metrics: telemetry.NewMetrics(clock.Wall{})}
 	w.cfg = nomad.Config{
 		State: storeState{w.store}, Intake: w.intake, Nodes: w, Events: w.events, Agent: w.agent, Archives: w.archives, Clock: clock.Wall{},
-		ID: id.Random{}, Logger: slog.New(ring), Pprof: true, ACL: accessOf(w.store), Keys: keysgroup.Config{Keyring: fakeKeys{w.store}}, Vars: variablesOf(w.store),
+		ID: id.Random{}, Logger: slog.New(ring), Pprof: true, ACL: accessOf(w.store),
+		Keys: keysgroup.Config{Keyring: fakeKeys{w.store}}, Vars: variablesOf(w.store),
 	}
 	for _, f := range change {
 		f(&w.cfg)
