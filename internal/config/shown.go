@@ -50,6 +50,7 @@ func (a *Agent) nomadNames() map[string]any {
 			Serf: cmp.Or(advertised.Serf, a.SerfAddress()),
 		},
 		"ACL":    a.shownACL(),
+		"Audit":  cmp.Or(a.Audit, &Audit{}),
 		"UI":     map[string]any{"Enabled": false, "ShowCLIHints": false},
 		"Limits": limits,
 		"TLSConfig": map[string]any{

@@ -42,6 +42,13 @@ func (s *signer) Sign(_ context.Context, wanted []exchange.IdentityRequest) ([]e
 	return out, nil
 }
 
+// signed is how often it was asked with success.
+func (s *signer) signed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
 // withIdentities has the bundle's task have tokens.
 func (b *bundle) withIdentities(s *signer, list ...*drover.WorkloadIdentity) {
 	require.NoError(b.t, b.cfg.Dir.Build())
@@ -75,7 +82,7 @@ func TestRenewal(t *testing.T) {
 
 		b.apply(b.restored())
 		b.after(29 * time.Minute)
-		require.Equal(t, 2, s.calls, "it does not begin anew")
+		require.Equal(t, 2, s.signed(), "it does not begin anew")
 		b.after(8 * time.Minute)
 		require.Equal(t, "aws-3", b.token("secrets/nomad_aws.jwt"))
 
@@ -103,7 +110,7 @@ func TestRenewalRestarts(t *testing.T) {
 		b.fresh()
 		b.after(40 * time.Minute)
 		require.Equal(t, taskmachine.Running, b.phase())
-		require.Equal(t, 3, s.calls, "one renewal of both, and the new start's tokens")
+		require.Equal(t, 3, s.signed(), "one renewal of both, and the new start's tokens")
 		require.Zero(t, b.runner.Status().State.Restarts-1)
 	})
 }
