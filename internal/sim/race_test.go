@@ -5,4 +5,4 @@ package sim
 // Under the race detector a seed takes eight times as long, and of several servers four times that.
 const defaultSeeds = 300
 
-const defaultSeveral = 12
+const defaultSeveral = 4
