@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,11 +8,9 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leases"
-	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/server/execseam"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -49,7 +46,8 @@ func (s *server) lease(*proc) {
 // incarnation begins one, and runs the service until it ends.
 func (s *server) incarnation() error {
 	lines := slices.Clone(s.disk.journal)
-	if err := runner.SettleLines(s.ctx, lines, func(lease uint64) runner.Intake { return poolIntake{s.intake, lease} }); err != nil {
+	under := func(lease uint64) runner.Intake { return execseam.Intake{In: s.intake, Lease: lease} }
+	if err := runner.SettleLines(s.ctx, lines, under); err != nil {
 		return err
 	}
 	s.disk.journal = s.disk.journal[len(lines):]
@@ -225,53 +223,4 @@ func (s *server) giveBack(token string) {
 		delete(s.lessee.held, token)
 		end()
 	}
-}
-
-// poolIntake is control's intake as the execution service sees it, under a lease; 0 is that of a server that is alone. It is
-// what package server has under this name.
-type poolIntake struct {
-	in    *intake.Intake
-	lease uint64
-}
-
-// RegisterJob implements runner.Intake.
-func (p poolIntake) RegisterJob(ctx context.Context, job *drover.Job) error {
-	_, err := p.in.RegisterJob(ctx, drover.RegisterRequest{Job: job})
-	return err
-}
-
-// DeregisterJob implements runner.Intake.
-func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) error {
-	_, err := p.in.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: namespace, ID: id, Purge: true})
-	return err
-}
-
-// ClaimRunners implements runner.Intake.
-func (p poolIntake) ClaimRunners(ctx context.Context, lines []runner.AllocClaim, demands []runner.Demand) (errs []error, err error) {
-	claims, pools := make([]command.RunnerClaim, len(lines)), make([]command.PoolDemand, len(demands))
-	for i, line := range lines {
-		claims[i] = command.RunnerClaim{AllocID: line.AllocID, Claim: line.Claim}
-	}
-	for i, d := range demands {
-		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
-	}
-	var results []command.ClaimResult
-	if p.lease == 0 {
-		results, err = p.in.ClaimRunners(ctx, claims, pools...)
-	} else {
-		results, err = p.in.RecordRunners(ctx, p.lease, claims, pools...)
-	}
-	for _, r := range results {
-		errs = append(errs, r.Err)
-	}
-	return errs, err
-}
-
-// ReleaseRunners implements runner.Intake.
-func (p poolIntake) ReleaseRunners(ctx context.Context, r runner.Releases) error {
-	if p.lease != 0 && !r.Asked {
-		return p.in.ReleaseLeased(ctx, p.lease, r.AllocIDs, r.Reason)
-	}
-	_, err := p.in.ReleaseRunners(ctx, r.AllocIDs, r.Reason)
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/server/execseam"
 )
 
 // runners is the shell of exec/runner's Core in virtual time, as Service is in the product: the loops, the journal on
@@ -293,7 +294,7 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 }
 
 // intake records what is done under the lease.
-func (r *runners) intake() runner.Intake { return poolIntake{r.s.intake, r.lease} }
+func (r *runners) intake() runner.Intake { return execseam.Intake{In: r.s.intake, Lease: r.lease} }
 
 // recordReleases stops the allocations of released runners, and reports whether all were recorded. From the first that
 // failed on the core has them again.
