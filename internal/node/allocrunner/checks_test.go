@@ -134,7 +134,7 @@ func TestFailingServicesAreTold(t *testing.T) {
 		b.start()
 		b.sleep(6 * time.Second)
 		require.Equal(t, []string{"main/web/8080"}, b.last().FailingServices)
-		for _, u := range b.updates {
+		for _, u := range b.told() {
 			if u.TaskStates["main"].State == drover.TaskStateRunning {
 				require.Equal(t, []string{"main/web/8080"}, u.FailingServices, "it is never well before it was checked")
 			}
@@ -142,9 +142,9 @@ func TestFailingServicesAreTold(t *testing.T) {
 		p.ok.Store(true)
 		b.sleep(5 * time.Second)
 		require.Empty(t, b.last().FailingServices)
-		told := len(b.updates)
+		told := len(b.told())
 		b.sleep(time.Minute)
-		require.Len(t, b.updates, told, "what stays is not told again")
+		require.Len(t, b.told(), told, "what stays is not told again")
 		p.ok.Store(false)
 		b.sleep(5 * time.Second)
 		require.Equal(t, []string{"main/web/8080"}, b.last().FailingServices)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,8 @@ type bundle struct {
 	state     *localstate.Memory
 	root      allocdir.Root
 	contacted chan struct{}
-	updates   []exchange.AllocUpdate // owned by the runner's goroutine until synctest.Wait
+	mu        sync.Mutex
+	updates   []exchange.AllocUpdate // guarded by mu
 	cfg       allocrunner.Config
 	alloc     *drover.Allocation
 	runner    *allocrunner.Runner
@@ -77,7 +79,11 @@ func newBundle(t *testing.T, j *drover.Job) *bundle {
 func (b *bundle) boot() {
 	b.cfg = allocrunner.Config{
 		Contacted: b.contacted,
-		Report:    func(u exchange.AllocUpdate) { b.updates = append(b.updates, u) },
+		Report: func(u exchange.AllocUpdate) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.updates = append(b.updates, u)
+		},
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
 			Hooks: append(hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), deadly{b.deadly}), Clock: clock.Wall{}, IDs: id.Random{},
@@ -152,6 +158,13 @@ func (b *bundle) stop() {
 func (b *bundle) sleep(d time.Duration) {
 	time.Sleep(d) // simulated
 	synctest.Wait()
+}
+
+// told is all that was reported so far.
+func (b *bundle) told() []exchange.AllocUpdate {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.updates)
 }
 
 func (b *bundle) last() exchange.AllocUpdate { return b.runner.View().Update }
