@@ -78,6 +78,7 @@ func (o *one) Mux() *peercall.Mux          { return o.mux }
 func (o *one) Ready(context.Context) error { return nil }
 func (o *one) LastContact() time.Duration  { return time.Second }
 func (o *one) Holds(id string) bool        { o.mu.Lock(); defer o.mu.Unlock(); return o.holds == id }
+func (o *one) hold(id string)              { o.mu.Lock(); defer o.mu.Unlock(); o.holds = id }
 func (o *one) Leads() bool                 { return o.town.leader.Load() == o }
 func (t *town) leads(o *one)               { t.leader.Store(o); t.changed.Send() }
 
@@ -288,9 +289,7 @@ func TestANodeIsReachedThroughAnotherServer(t *testing.T) {
 	n := a.Through("n")
 	require.Same(t, n, a.Through("n"))
 	require.Equal(t, drover.Unavailable, drover.CodeOf(n.CollectGarbage(t.Context(), "x")))
-	c.mu.Lock()
-	c.holds = "n"
-	c.mu.Unlock()
+	c.hold("n")
 	require.NoError(t, n.CollectGarbage(t.Context(), "x"))
 	n.(*link.Piped).Close()
 }
@@ -300,9 +299,9 @@ func TestWhoReachesANode(t *testing.T) {
 	w := newTown(t)
 	a, b, c := w.list[0], w.list[1], w.list[2]
 	require.Empty(t, a.Holder(t.Context(), "n"))
-	c.holds = "n"
+	c.hold("n")
 	require.Equal(t, "c", a.Holder(t.Context(), "n"))
-	b.holds = "m"
+	b.hold("m")
 	require.Equal(t, "b", b.Holder(t.Context(), "m"))
 	c.self.Alive = false
 	require.Empty(t, a.Holder(t.Context(), "n"))
