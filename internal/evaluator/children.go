@@ -72,8 +72,11 @@ func (p *Children) Evaluate(ctx context.Context, name string, content []byte) ([
 	return result, err
 }
 
-// enter waits for a slot.
+// enter waits for a slot. A call that has ended begins nothing.
 func (p *Children) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case p.slots <- struct{}{}:
 		return nil
