@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,11 +43,15 @@ func write(ctx context.Context, s *client.Lasting, lines int, stops map[int]chan
 	_ = s.CloseStdin(ctx)
 }
 
-// read takes what comes until the receipt.
-func read(ctx context.Context, s *client.Lasting) *conversation {
+// read takes what comes until the receipt. It closes started at the first frame: from there on the attachment outlives servers.
+func read(ctx context.Context, s *client.Lasting, started chan<- struct{}) *conversation {
 	c := &conversation{}
+	begin := sync.OnceFunc(func() { close(started) })
 	for {
 		f, err := s.Next(ctx)
+		if err == nil {
+			begin()
+		}
 		to := &c.out
 		if f.Stream == execution.Stderr {
 			to = &c.err
@@ -92,14 +97,20 @@ func TestAnExecutionOutlivesItsServers(t *testing.T) {
 	defer cancel()
 	stops := map[int]chan struct{}{1000: make(chan struct{}), 2000: make(chan struct{})}
 	done := make(chan *conversation, 1)
-	go func() { done <- read(ctx, s) }() // ends with the receipt, or ctx
-	go write(ctx, s, lines, stops)       // ends with the lines, or ctx
+	started := make(chan struct{})
+	go func() { done <- read(ctx, s, started) }() // ends with the receipt, or ctx
+	go write(ctx, s, lines, stops)                // ends with the lines, or ctx
 	meet := func(at int) {
 		select {
 		case <-stops[at]:
 		case c := <-done:
 			require.NoError(t, c.failed)
 		}
+	}
+	select {
+	case <-started:
+	case c := <-done:
+		require.NoError(t, c.failed)
 	}
 	meet(1000)
 	r.list[follower].PullThePlug()

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -103,6 +105,9 @@ func (r *Resolver) ask(secret acl.Secret) (*rights.Caller, error) {
 	ctx, cancel := r.relay.clock.WithTimeout(q.Context(), askTimeout)
 	defer cancel()
 	q = q.WithContext(ctx)
+	if !httpguts.ValidHeaderFieldValue(string(secret)) {
+		return nil, httpapi.ErrDenied // no server has such a token; it came as a password, say
+	}
 	if secret != "" {
 		q.Header.Set("X-Nomad-Token", string(secret))
 	}

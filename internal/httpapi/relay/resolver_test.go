@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,6 +92,8 @@ namespace "*" { policy = "write" }`)
 	}
 	_, err = r.Resolve("")
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	_, err = r.Resolve("no header\x7f")
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 	require.EqualValues(t, 2+3+1, known.asked.Load(), "what is known is not asked again, what is not is")
 
 	gone.Store(true)
@@ -134,7 +137,7 @@ func TestANodeAsksAboutFewTokensAtOnce(t *testing.T) {
 	codes := make(chan drover.Code, 100)
 	for i := range 100 {
 		go func() { // ends with its answer
-			_, err := r.Resolve(acl.Secret(string(rune('a' + i))))
+			_, err := r.Resolve(acl.Secret(strconv.Itoa(i)))
 			codes <- drover.CodeOf(err)
 		}()
 	}
