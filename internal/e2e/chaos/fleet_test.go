@@ -228,8 +228,22 @@ func (b *bought) paid() (now []string, ever int) {
 	return now, ever
 }
 
-// checkMachines sees that every machine was bought for a piece of work of its own at most, and that none is left once all work is done:
-// neither in the cloud, nor in what any server knows.
+// twice are the intents of which several machines came.
+func (b *bought) twice() (list []string) {
+	of := map[string][]string{}
+	for _, i := range b.Instances() {
+		of[i.Tag(fleet.TagIntent)] = append(of[i.Tag(fleet.TagIntent)], i.ID)
+	}
+	for intent, ids := range of {
+		if len(ids) > 1 || intent == "" {
+			list = append(list, fmt.Sprintf("%q: %v", intent, ids))
+		}
+	}
+	return list
+}
+
+// checkMachines sees that every machine was bought for an intent of its own, and for a piece of work at most, and that none is left once
+// all work is done: neither in the cloud, nor in what any server knows.
 func (w *world) checkMachines() {
 	from := w.now()
 	var left []string
@@ -253,6 +267,9 @@ func (w *world) checkMachines() {
 	})
 	if len(left)+len(knows) > 0 {
 		w.breach(promiseMachines, "all work is done for %.0f s, and machines are left: %v; servers: %v", (w.now() - from).Seconds(), left, knows)
+	}
+	if twice := w.cloud.twice(); len(twice) > 0 {
+		w.breach(promiseMachines, "intents of which not one machine came: %v", twice)
 	}
 	allocs := 0
 	for _, id := range w.cloud.jobs {
