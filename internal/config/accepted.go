@@ -26,7 +26,7 @@ var accepted = map[string][]string{
 		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
 		"raft_trailing_logs", "upgrade_version",
 		"search", "job_max_priority", "job_default_priority",
-		"job_tracked_versions", "start_timeout", "client_introduction", "enabled_schedulers",
+		"job_tracked_versions", "start_timeout", "enabled_schedulers",
 	},
 	"server.default_scheduler_config": {"node_limit_for_feasibility_checks"},
 	"client": {
@@ -36,7 +36,7 @@ var accepted = map[string][]string{
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
 		"bridge_network_hairpin_mode", "bind_wildcard_default_host_network", "reservable_cores",
 		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
-		"disable_allocation_hook_metrics", "intro_token", "alloc_dir", "state_dir", "network_interface",
+		"disable_allocation_hook_metrics", "alloc_dir", "state_dir", "network_interface",
 	},
 	"client.reserved": {"cores"},
 	"client.artifact": {

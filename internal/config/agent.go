@@ -149,6 +149,7 @@ type Server struct {
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
 	Snapshots       *Snapshots       `hcl:"snapshots,block"`
+	Introduction    *Introduction    `hcl:"client_introduction,block"`
 	Rest            hcl.Body         `hcl:",remain" json:"-"`
 }
 
@@ -200,7 +201,10 @@ type Client struct {
 	OptionsBlock *Free             `hcl:"options,block"` // Nomad's older options: driver.NAME.enable switches a driver.
 	// token of the server; default: what a server of the same user on this machine left for it
 	JoinToken     string `hcl:"join_token,optional"`
-	JoinTokenFile string `hcl:"join_token_file,optional"`   // file that holds join_token; path
+	JoinTokenFile string `hcl:"join_token_file,optional"` // file that holds join_token; path
+	// token with which it joins in place of join_token, from "drover node intro create"; default: what is in
+	// data_dir/client/intro_token.jwt
+	IntroToken    string `hcl:"intro_token,optional"`
 	CPUTotal      int    `hcl:"cpu_total_compute,optional"` // CPU that the node offers; MHz; default: measured
 	MemoryTotalMB int    `hcl:"memory_total_mb,optional"`   // memory that the node offers; MB; default: measured
 	DiskTotalMB   int    `hcl:"disk_total_mb,optional"`     // disk that the node offers; MB; default: measured

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,6 +156,10 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 	token, _ := lookup("DROVER_JOIN_TOKEN")
 	if file, _ := lookup("DROVER_JOIN_TOKEN_FILE"); token != "" || file != "" || key != "" {
 		a.Server, a.Client = &Server{JoinToken: token, JoinTokenFile: file, Encrypt: key}, &Client{JoinToken: token, JoinTokenFile: file}
+	}
+	if intro, _ := lookup("NOMAD_CLIENT_INTRO_TOKEN"); intro != "" {
+		a.Client = cmp.Or(a.Client, &Client{})
+		a.Client.IntroToken = intro
 	}
 	return a, nil
 }

@@ -111,6 +111,7 @@ func (a *Agent) serverProblems(p *problems) {
 		"must be nomad or consul, got %q", provider)
 	a.clusterProblems(p)
 	a.keyringProblems(p)
+	a.introductionProblems(p)
 	p.check(validIssuer(a.Server.OIDCIssuer), "server.oidc_issuer",
 		"must be a URL such as https://drover.example.com without query and fragment, got %q", a.Server.OIDCIssuer)
 }

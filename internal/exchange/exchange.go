@@ -88,6 +88,7 @@ type Workloads interface {
 	Files(allocID, task string) execution.Files
 	AllocFolder
 	AllocControl
+	NodeIdentity
 }
 
 // AllocFolder reads an allocation's folder on the node (logs too). Paths are relative to it and cannot leave it.

@@ -212,3 +212,8 @@ func HopOf(ctx context.Context) (Hop, bool) {
 	h, ok := ctx.Value(hopKey{}).(Hop)
 	return h, ok
 }
+
+// UnknownServer is the refusal of a request for a server that there is not, with Nomad's status and words.
+func UnknownServer(name string) error {
+	return &StatusError{Status: http.StatusInternalServerError, Err: fmt.Errorf("unknown Nomad server %s", name)}
+}

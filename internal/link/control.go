@@ -16,6 +16,7 @@ const (
 	nodeHeader   = "Drover-Node"
 	secretHeader = "Drover-Node-Secret"
 	tokenHeader  = "Drover-Join-Token"
+	introHeader  = "Drover-Introduction"
 	serverHeader = "Drover-Server" // the id of the server where a tunnel ends
 	silentHeader = "Drover-Silent" // "true": the node says nothing in its tunnel until it is asked something, for however long
 )
@@ -25,9 +26,14 @@ type Authenticator interface {
 	// Authenticate checks a registered node's secret. Errors: NotFound for one that has not registered; Unavailable if this server
 	// cannot know.
 	Authenticate(ctx context.Context, nodeID, secret string) error
-	// Admit checks the token with which a node joins, and may mark on the node what follows from it. Of a node that
+	// Admit checks the tokens with which a node joins, and may mark on the node what follows from it. Of a node that
 	// opens its tunnel before it registers, only the id is known.
-	Admit(ctx context.Context, token string, node *drover.Node) error
+	Admit(ctx context.Context, tokens exchange.Tokens, node *drover.Node) error
+}
+
+// shown are the tokens of a request.
+func shown(h http.Header) exchange.Tokens {
+	return exchange.Tokens{Join: h.Get(tokenHeader), Introduction: h.Get(introHeader)}
 }
 
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
@@ -38,7 +44,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
-		if err := auth.Admit(ctx, h.Get(tokenHeader), r.Node); err != nil {
+		if err := auth.Admit(ctx, shown(h), r.Node); err != nil {
 			return nil, err
 		}
 		reply, err := c.Register(ctx, r.Node)
@@ -88,7 +94,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		nodeID := h.Get(nodeHeader)
 		err := auth.Authenticate(ctx, nodeID, h.Get(secretHeader))
 		if drover.CodeOf(err) == drover.NotFound { // it opens the tunnel before it registers, so that it is reachable from the first moment
-			err = auth.Admit(ctx, h.Get(tokenHeader), &drover.Node{ID: nodeID})
+			err = auth.Admit(ctx, shown(h), &drover.Node{ID: nodeID})
 		}
 		if err != nil {
 			return toWire(err)
@@ -127,9 +133,9 @@ type Control struct {
 	sign      *connect.Client[signRequest, signReply]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
-	faces     http.Handler           // of the node's agent, for control; nil: it is not asked
-	suspects  func(serverID string)  // is told of servers that do not answer others; may be nil
-	token     atomic.Pointer[string] // in place of the identity's, if it is set
+	faces     http.Handler                    // of the node's agent, for control; nil: it is not asked
+	suspects  func(serverID string)           // is told of servers that do not answer others; may be nil
+	tokens    atomic.Pointer[exchange.Tokens] // in place of the identity's, if they are set
 }
 
 // Identity is how the node proves itself.
@@ -137,6 +143,8 @@ type Identity struct {
 	NodeID    string
 	Secret    string
 	JoinToken string
+
+	introduction string // shown where the node joins, and else left out: it is long
 }
 
 // NewControl returns a client for control at base, e.g. "http://10.0.0.1:4647". The http client must speak HTTP/2
@@ -156,7 +164,7 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 
 // Register announces the node.
 func (c *Control) Register(ctx context.Context, node *drover.Node) (exchange.Registration, error) {
-	return call(ctx, c.register, c.who(), &registerRequest{Node: node})
+	return call(ctx, c.register, c.joins(), &registerRequest{Node: node})
 }
 
 // Heartbeat says the node is alive.
@@ -188,14 +196,23 @@ func (c *Control) SignIdentities(
 	return reply.Signed, err
 }
 
-// SetJoinToken has later calls show another join token.
-func (c *Control) SetJoinToken(token string) { c.token.Store(&token) }
+// SetTokens has later calls show other tokens.
+func (c *Control) SetTokens(t exchange.Tokens) { c.tokens.Store(&t) }
 
 // who is the identity with the newest join token.
 func (c *Control) who() Identity {
 	i := c.identity
-	if t := c.token.Load(); t != nil {
-		i.JoinToken = *t
+	if t := c.tokens.Load(); t != nil {
+		i.JoinToken = t.Join
+	}
+	return i
+}
+
+// joins is who with the introduction.
+func (c *Control) joins() Identity {
+	i := c.who()
+	if t := c.tokens.Load(); t != nil {
+		i.introduction = t.Introduction
 	}
 	return i
 }
@@ -205,6 +222,9 @@ func (i Identity) set(h http.Header) {
 	h.Set(nodeHeader, i.NodeID)
 	h.Set(secretHeader, i.Secret)
 	h.Set(tokenHeader, i.JoinToken)
+	if i.introduction != "" {
+		h.Set(introHeader, i.introduction)
+	}
 }
 
 // call makes a unary call. Errors: ctx's own, else the code that the other side gave.

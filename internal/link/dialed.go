@@ -28,15 +28,15 @@ type DialConfig struct {
 	Servers  []string           // host:port of each server that is configured
 	Kept     string             // file that remembers which servers there are beside them; "" remembers none
 	TLS      func() *tls.Config // what the node shows and whom it trusts, asked for each connection; nil is clear text
-	Identity Identity           // its join token is what Token says
+	Identity Identity           // its join token is what Tokens says
 	// Names are those of which a server's certificate has one, if it does not have that of the address.
 	Names []string
-	// Token returns what the node shows to the server to join. It is asked before each attempt, as it may be a new one each time.
-	Token func(ctx context.Context, server string) (string, error)
-	Faces http.Handler // what control asks the node's agent itself; may be nil
-	Known bool         // the node registers elsewhere, so that no server is preferred to another
-	Clock clock.Clock
-	Log   *slog.Logger
+	// Tokens returns what the node shows to the server to join. It is asked before each attempt, as they may be new ones each time.
+	Tokens func(ctx context.Context, server string) (exchange.Tokens, error)
+	Faces  http.Handler // what control asks the node's agent itself; may be nil
+	Known  bool         // the node registers elsewhere, so that no server is preferred to another
+	Clock  clock.Clock
+	Log    *slog.Logger
 }
 
 // Dialed is control as a node sees it that dials: an exchange.Controller, and the tunnels through which control reaches
@@ -105,9 +105,9 @@ func (d *Dialed) keep(ctx context.Context, workloads http.Handler, s *server) {
 	said := complaints{log: d.cfg.Log.With("server", s.address)}
 	d.awaitTurn(ctx, s)
 	for ctx.Err() == nil {
-		token, err := d.cfg.Token(ctx, s.address)
+		tokens, err := d.cfg.Tokens(ctx, s.address)
 		if err == nil {
-			s.control.SetJoinToken(token)
+			s.control.SetTokens(tokens)
 			err = s.control.serve(ctx, workloads, func(serverID string) {
 				wait, said.last = leastWait, ""
 				d.stands(s, serverID)

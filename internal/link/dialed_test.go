@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // newcomer is control that has never heard of the node: its token alone counts.
@@ -41,14 +42,14 @@ func TestANodeDialsUntilItIsTaken(t *testing.T) {
 	d := Dial(DialConfig{
 		Servers: []string{l.Addr().String()}, Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: clock.Wall{},
 		Log: slog.New(slog.DiscardHandler),
-		Token: func(context.Context, string) (string, error) {
+		Tokens: func(context.Context, string) (exchange.Tokens, error) {
 			switch asked.Add(1) {
 			case 1:
-				return "", errors.New("no file")
+				return exchange.Tokens{}, errors.New("no file")
 			case 2:
-				return "wrong", nil
+				return exchange.Tokens{Join: "wrong"}, nil
 			}
-			return "join", nil
+			return exchange.Tokens{Join: "join"}, nil
 		},
 	})
 	gone, cancel := context.WithCancel(t.Context())

@@ -58,7 +58,10 @@ func TestAnotherJoinToken(t *testing.T) {
 	c.identity.JoinToken = "old"
 	_, err := c.Register(t.Context(), &drover.Node{ID: "n1"})
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
-	c.SetJoinToken("join")
+	c.SetTokens(exchange.Tokens{Introduction: "intro"})
+	_, err = c.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.NoError(t, err)
+	c.SetTokens(exchange.Tokens{Join: "join"})
 	_, err = c.Register(t.Context(), &drover.Node{ID: "n1"})
 	require.NoError(t, err)
 	h := http.Header{}

@@ -62,8 +62,8 @@ func (w *world) Authenticate(_ context.Context, nodeID, secret string) error {
 	return nil
 }
 
-func (w *world) Admit(_ context.Context, token string, _ *drover.Node) error {
-	if token != "join" {
+func (w *world) Admit(_ context.Context, tokens exchange.Tokens, _ *drover.Node) error {
+	if tokens.Join != "join" && tokens.Introduction != "intro" {
 		return drover.Errorf(drover.Unauthorized, "wrong join token")
 	}
 	return nil

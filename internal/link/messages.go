@@ -35,6 +35,8 @@ const (
 	procAllocChecks = nodePath + "AllocChecks"
 	procNodeStats   = nodePath + "NodeStats"
 	procCollect     = nodePath + "CollectGarbage"
+	procIdentity    = nodePath + "IdentityClaims"
+	procRenew       = nodePath + "RenewIdentity"
 	procFileList    = nodePath + "FileList"
 	procFileRead    = nodePath + "FileRead"
 	procFileApply   = nodePath + "FileApply"
@@ -126,6 +128,9 @@ type folderList struct{ Files []drover.AllocFileInfo }
 
 // checkList is what the checks of an allocation found last.
 type checkList struct{ Checks map[string]drover.CheckStatus }
+
+// claimsText is what a node's token says, as JSON.
+type claimsText struct{ Text []byte }
 
 type executionList struct{ Executions []execution.Execution }
 

@@ -71,7 +71,7 @@ func (d *Dialed) relayTo(ctx context.Context, to *server) (net.Conn, error) {
 	end := func() { cancel(); hc.CloseIdleConnections() }
 	opening := context.AfterFunc(ctx, cancel)
 	s := client.CallBidiStream(life)
-	to.control.who().set(s.RequestHeader())
+	to.control.joins().set(s.RequestHeader())
 	err := s.Send(nil)
 	if err == nil {
 		_, err = s.Receive()
@@ -143,7 +143,7 @@ func (r *Relays) Handler(auth Authenticator, next http.Handler) http.Handler {
 		node := h.Get(nodeHeader)
 		err := auth.Authenticate(ctx, node, h.Get(secretHeader))
 		if drover.CodeOf(err) == drover.NotFound { // it is about to register
-			err = auth.Admit(ctx, h.Get(tokenHeader), &drover.Node{ID: node})
+			err = auth.Admit(ctx, shown(h), &drover.Node{ID: node})
 		}
 		if err != nil {
 			return toWire(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // A node sends requests of its callers to a server, which knows the node: whole, with bodies of any size both ways, and with
@@ -58,7 +59,7 @@ func TestRelays(t *testing.T) {
 	dial := func(secret string, servers ...string) *Dialed {
 		return Dial(DialConfig{
 			Servers: servers, Identity: Identity{NodeID: "n1", Secret: secret}, Clock: clock.Wall{},
-			Log: slog.New(slog.DiscardHandler), Token: func(context.Context, string) (string, error) { return "", nil },
+			Log: slog.New(slog.DiscardHandler), Tokens: func(context.Context, string) (exchange.Tokens, error) { return exchange.Tokens{}, nil },
 		})
 	}
 	_, err = dial("wrong", l.Addr().String()).Relay(t.Context())

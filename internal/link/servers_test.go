@@ -158,7 +158,7 @@ func keeps(t *testing.T, kept string, servers ...string) *Dialed {
 	t.Helper()
 	d := Dial(DialConfig{
 		Servers: servers, Kept: kept, Identity: Identity{NodeID: "n1", Secret: "s-n1"}, Clock: &ahead{}, Log: slog.New(slog.DiscardHandler),
-		Token: func(context.Context, string) (string, error) { return "join", nil },
+		Tokens: func(context.Context, string) (exchange.Tokens, error) { return exchange.Tokens{Join: "join"}, nil },
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -28,7 +28,7 @@ func (c *Control) serve(ctx context.Context, workloads http.Handler, ready func(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
-	c.who().set(s.RequestHeader())
+	c.joins().set(s.RequestHeader())
 	s.RequestHeader().Set(silentHeader, "true")
 	if err := s.Send(nil); err != nil {
 		return fromWire(err)

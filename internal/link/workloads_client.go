@@ -82,6 +82,18 @@ func (c *workloadsClient) AllocChecks(ctx context.Context, allocID string) (map[
 	return r.Checks, err
 }
 
+// IdentityClaims returns what the node's token says.
+func (c *workloadsClient) IdentityClaims(ctx context.Context) ([]byte, error) {
+	r, err := nodeCall[claimsText](ctx, c, procIdentity, target{})
+	return r.Text, err
+}
+
+// RenewIdentity has the node get another token.
+func (c *workloadsClient) RenewIdentity(ctx context.Context) error {
+	_, err := nodeCall[empty](ctx, c, procRenew, target{})
+	return err
+}
+
 // CollectGarbage removes folders of ended allocations.
 func (c *workloadsClient) CollectGarbage(ctx context.Context, allocID string) error {
 	_, err := nodeCall[empty](ctx, c, procCollect, target{AllocID: allocID})

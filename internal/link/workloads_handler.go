@@ -51,12 +51,17 @@ func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 	unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*drover.HostStats, error) {
 		return w.NodeStats(ctx)
 	})
+	unary(mux, procIdentity, opts, func(ctx context.Context, _ http.Header, _ *target) (*claimsText, error) {
+		text, err := w.IdentityClaims(ctx)
+		return &claimsText{text}, err
+	})
 	unary(mux, procFileList, opts, func(ctx context.Context, _ http.Header, t *target) (*fileList, error) {
 		list, err := w.Files(t.AllocID, t.Task).List(ctx, t.File)
 		return &fileList{list}, err
 	})
 	on(procRestart, func(ctx context.Context, t *target) error { return w.RestartTask(ctx, t.AllocID, t.Task, t.All) })
 	on(procSignal, func(ctx context.Context, t *target) error { return w.SignalTask(ctx, t.AllocID, t.Task, t.Signal) })
+	on(procRenew, func(ctx context.Context, _ *target) error { return w.RenewIdentity(ctx) })
 	on(procCollect, func(ctx context.Context, t *target) error { return w.CollectGarbage(ctx, t.AllocID) })
 	on(procFileApply, func(ctx context.Context, t *target) error {
 		return w.Files(t.AllocID, t.Task).Apply(ctx, t.Changes)

@@ -83,6 +83,12 @@ func (r *recorder) NodeStats(context.Context) (*drover.HostStats, error) {
 	return &drover.HostStats{Uptime: 9}, r.note("NodeStats")
 }
 
+func (r *recorder) IdentityClaims(context.Context) ([]byte, error) {
+	return []byte(`{"sub":"n"}`), r.note("IdentityClaims")
+}
+
+func (r *recorder) RenewIdentity(context.Context) error { return r.note("RenewIdentity") }
+
 func (r *recorder) Files(allocID, task string) execution.Files {
 	return &recordedFiles{r, allocID + " " + task + " "}
 }
@@ -213,6 +219,13 @@ func questionsOfAllocations(t *testing.T) []question {
 		{"NodeStats", "9", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			u, err := w.NodeStats(ctx)
 			return show(u.Uptime, err)
+		}},
+		{"IdentityClaims", `{"sub":"n"}`, func(ctx context.Context, w exchange.Workloads) (string, error) {
+			text, err := w.IdentityClaims(ctx)
+			return string(text), err
+		}},
+		{"RenewIdentity", "", func(ctx context.Context, w exchange.Workloads) (string, error) {
+			return "", w.RenewIdentity(ctx)
 		}},
 	}
 }

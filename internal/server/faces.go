@@ -86,7 +86,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
-			Keys:     a.nomadKeyring(),
+			Keys: a.nomadKeyring(), Introductions: a.introductions(),
 			Vars:     vars.Config{Variables: a.control.variables},
 			Agent:    a.info(),
 			ParseHCL: a.texts.ParseHCL, DiffJobs: func(old, job *drover.Job) any { return intake.Diff(old, job) }, ValidateTask: a.validateTask,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/exchange"
@@ -25,8 +26,13 @@ import (
 
 // openGate makes what decides who may join this server.
 func (a *Agent) openGate(c *control) {
-	c.gate = gate.New(gate.Config{JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC)}, gate.Deps{
+	policy := a.cfg.IntroductionPolicy()
+	c.gate = gate.New(gate.Config{
+		JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC),
+		Strict: policy == config.IntroductionStrict, Warn: policy == config.IntroductionWarn,
+	}, gate.Deps{
 		State: func() gate.State { return c.store.Snapshot() }, Log: gateLog{c}, Clock: a.deps.Clock, Logger: a.deps.Log.With("part", "rpc"),
+		Verify: func(token string) (*claims.Claims, error) { return c.issuer.Verify(token) }, // it is made before anybody is served
 	})
 }
 
@@ -51,19 +57,6 @@ func (a *Agent) joinToken() (string, error) {
 		return "", nil
 	}
 	return gate.KeptToken(a.dataDir)
-}
-
-// nodeToken returns what this node shows to a server: what the configuration says, else what a server of the same user
-// on this machine has left for it. It is asked for before each attempt, as a server that keeps nothing makes a new one at
-// each start. Errors: those of a configured file.
-func nodeToken(ctx context.Context, c *config.Client, server string) (string, error) {
-	if c.JoinToken != "" || c.JoinTokenFile != "" {
-		return gate.ConfiguredToken(c.JoinToken, c.JoinTokenFile, "client.join_token_file")
-	}
-	if m := c.Machine; m != nil && len(m.Tokens) > 0 {
-		return machine.LaunchToken(ctx, m.Metadata, m.Tokens)
-	}
-	return gate.AnnouncedToken(ctx, server), nil
 }
 
 // tellNodes leaves the token where nodes of the same user on this machine find it, and says how others get it.
@@ -146,7 +139,7 @@ func (a *Agent) enroll(ctx context.Context) error {
 		return err
 	}
 	list := a.cfg.Client.ServerList()
-	token, err := nodeToken(ctx, a.cfg.Client, list[0])
+	token, err := joinTokenFor(ctx, a.cfg.Client, list[0])
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 		whole := config.Merge(config.Default(), cfg)
 		whole.DataDir = t.TempDir()
 		require.NoError(t, whole.Validate())
-		token, err := nodeToken(t.Context(), cfg.Client, "")
+		token, err := joinTokenFor(t.Context(), cfg.Client, "")
 		require.NoError(t, err)
 		intent, err := pool.IntentOf(key, token)
 		require.NoError(t, err)

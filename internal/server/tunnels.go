@@ -30,8 +30,10 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 	return link.Dial(link.DialConfig{
 		Servers: known, Kept: kept, TLS: secure.Source(), Names: peer.ServerNames(a.cfg.Region),
 		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
-		Token:    func(ctx context.Context, server string) (string, error) { return nodeToken(ctx, a.cfg.Client, server) },
-		Faces:    http.HandlerFunc(a.answerServers), Known: a.control != nil, Clock: a.deps.Clock, Log: a.deps.Log,
+		Tokens: func(ctx context.Context, server string) (exchange.Tokens, error) {
+			return nodeTokens(ctx, a.cfg.Client, a.dataDir, server)
+		},
+		Faces: http.HandlerFunc(a.answerServers), Known: a.control != nil, Clock: a.deps.Clock, Log: a.deps.Log,
 	}), nil
 }
 

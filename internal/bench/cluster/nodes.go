@@ -169,7 +169,8 @@ type simulation struct {
 func (n *nodes) dial(spec *drover.Node, servers []string) *link.Dialed {
 	return link.Dial(link.DialConfig{
 		Servers: servers, Identity: link.Identity{NodeID: spec.ID, Secret: spec.SecretID, JoinToken: secret},
-		Token: func(context.Context, string) (string, error) { return secret, nil }, Clock: n.clock, Log: n.log,
+		Tokens: func(context.Context, string) (exchange.Tokens, error) { return exchange.Tokens{Join: secret}, nil },
+		Clock:  n.clock, Log: n.log,
 	})
 }
 

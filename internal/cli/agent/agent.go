@@ -41,6 +41,7 @@ type flags struct {
 	insecure bool
 	join     string
 	joinFile string
+	intro    string
 }
 
 // RunFunc runs an agent until ctx ends, and returns nil after an orderly end. again reads the configuration again. ready is
@@ -121,6 +122,7 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.insecure, "insecure", false, "listen beyond loopback without api_token or TLS (DROVER_INSECURE)")
 	fl.StringVar(&f.join, "join-token", "", "what nodes show to the server (DROVER_JOIN_TOKEN, which others don't see among the processes)")
 	fl.StringVar(&f.joinFile, "join-token-file", "", "a file that holds it (DROVER_JOIN_TOKEN_FILE)")
+	fl.StringVar(&f.intro, "client-intro-token", "", "the token that introduces the node (NOMAD_CLIENT_INTRO_TOKEN, which others don't see)")
 	fl.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
 }
 
@@ -138,7 +140,7 @@ func (f *flags) fromFlags() *config.Agent {
 	}
 	said.Server = &server
 	said.Client = &config.Client{
-		JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class,
+		JoinToken: f.join, JoinTokenFile: f.joinFile, IntroToken: f.intro, Servers: f.servers, Meta: f.meta, NodeClass: f.class,
 		NodePool: f.pool,
 	}
 	if f.server {

@@ -10,5 +10,5 @@ import (
 func Command(app *term.App) *cobra.Command {
 	pool := term.Group("pool", "Group nodes", poolListCommand(app), poolApplyCommand(app), poolDeleteCommand(app))
 	return term.Group("node", "Look at nodes, and take them out of use", statusCommand(app), eligibilityCommand(app), drainCommand(app),
-		purgeCommand(app), pool)
+		purgeCommand(app), identityCommand(app), introCommand(app), pool)
 }

@@ -40,8 +40,9 @@ func (i *Issuer) stamp() claims.Stamp {
 	return claims.Stamp{Issuer: i.deps.Issuer, Region: i.deps.Region, Now: i.deps.Clock.Now().UTC(), ID: i.deps.IDs.New()}
 }
 
-// Workloads makes the tokens that a node asks for, in their order. A node gets those of its own allocations that have not ended; which
-// identities a task has, the server's own copy of the job says. Unknown allocations are reported, too, as the caller's state may be old.
+// Workloads makes the tokens that a node asks for, in their order. A node gets its own, and those of its own allocations that have not
+// ended; which identities a task has, the server's own copy of the job says. What is unknown is reported, too, as the caller's state may
+// be old.
 // Errors: Invalid for too many, Unavailable while no key can be used.
 func (i *Issuer) Workloads(
 	ctx context.Context, nodeID string, wanted []exchange.IdentityRequest,
@@ -52,6 +53,15 @@ func (i *Issuer) Workloads(
 	s := i.deps.Store.Snapshot()
 	out = make([]exchange.SignedIdentity, len(wanted))
 	for at, r := range wanted {
+		if r == (exchange.IdentityRequest{}) {
+			node := s.Node(nodeID)
+			if unknown = unknown || node == nil; node == nil {
+				out[at].Refused = errNoNode.Error()
+			} else if out[at], err = i.node(ctx, s, node); err != nil {
+				return nil, unknown, err
+			}
+			continue
+		}
 		alloc := s.Allocation(r.AllocID)
 		unknown = unknown || alloc == nil
 		w, err := entitled(alloc, nodeID, r)

@@ -21,6 +21,7 @@ import (
 type Node struct {
 	exchange.AllocFolder
 	exchange.AllocControl
+	exchange.NodeIdentity
 
 	mu       sync.Mutex
 	sessions map[string]*session

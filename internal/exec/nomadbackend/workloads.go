@@ -113,5 +113,11 @@ func (absent) AllocChecks(context.Context, string) (map[string]drover.CheckStatu
 // NodeStats implements exchange.AllocControl.
 func (absent) NodeStats(context.Context) (*drover.HostStats, error) { return nil, notHere() }
 
+// IdentityClaims implements exchange.NodeIdentity.
+func (absent) IdentityClaims(context.Context) ([]byte, error) { return nil, notHere() }
+
+// RenewIdentity implements exchange.NodeIdentity.
+func (absent) RenewIdentity(context.Context) error { return notHere() }
+
 // CollectGarbage implements exchange.AllocControl.
 func (absent) CollectGarbage(context.Context, string) error { return notHere() }

@@ -43,7 +43,9 @@ func TestAnAgentDialsTheDoor(t *testing.T) {
 	defer d.Close()
 	agent := link.Dial(link.DialConfig{
 		Servers: []string{d.Home.Address()}, Identity: link.Identity{NodeID: "n"}, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
-		Token: func(context.Context, string) (string, error) { return d.Home.Token(), nil },
+		Tokens: func(context.Context, string) (exchange.Tokens, error) {
+			return exchange.Tokens{Join: d.Home.Token()}, nil
+		},
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

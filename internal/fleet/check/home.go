@@ -69,7 +69,9 @@ func (h *Home) Await(ctx context.Context) (*drover.Node, error) {
 }
 
 // Admit implements link.Authenticator.
-func (h *Home) Admit(_ context.Context, token string, _ *drover.Node) error { return h.admit(token) }
+func (h *Home) Admit(_ context.Context, tokens exchange.Tokens, _ *drover.Node) error {
+	return h.admit(tokens.Join)
+}
 
 func (h *Home) admit(token string) error {
 	if subtle.ConstantTimeCompare([]byte(h.token), []byte(token)) != 1 {

@@ -20,8 +20,8 @@ func TestOnlyTheMachineOfTheCheckComesHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHome("10.0.0.1:1", clock.Wall{})
 		require.Equal(t, "10.0.0.1:1", h.Address())
-		require.Equal(t, drover.Unauthorized, drover.CodeOf(h.Admit(t.Context(), "guessed", nil)))
-		require.NoError(t, h.Admit(t.Context(), h.Token(), nil))
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(h.Admit(t.Context(), exchange.Tokens{Join: "guessed"}, nil)))
+		require.NoError(t, h.Admit(t.Context(), exchange.Tokens{Join: h.Token()}, nil))
 		name, err := h.Machine(h.Token())
 		require.NoError(t, err)
 		require.Equal(t, "check", name)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -32,6 +34,10 @@ type Log interface {
 type Config struct {
 	JoinToken string // that nodes show; never empty unless Certified
 	Certified bool   // whoever reaches the links has shown a certificate of the configured authority
+	// Strict refuses nodes that neither are machines of the fleet nor were introduced.
+	Strict bool
+	// Warn has nodes logged that came in without an introduction.
+	Warn bool
 }
 
 // Deps is what a Gate needs of others.
@@ -40,6 +46,8 @@ type Deps struct {
 	Log    Log
 	Clock  clock.Clock
 	Logger *slog.Logger
+	// Verify reads the identities that this cluster signed: of nodes, and of machines that are introduced. nil: there are none.
+	Verify func(token string) (*claims.Claims, error)
 }
 
 // Gate admits nodes. It may be used by several goroutines at once.
@@ -47,6 +55,7 @@ type Gate struct {
 	cfg     Config
 	deps    Deps
 	refused telemetry.Seldom
+	came    telemetry.Seldom
 
 	mu        sync.Mutex
 	authority *Authority // guarded by mu; nil until the fleet has a key
@@ -56,31 +65,47 @@ type Gate struct {
 // New returns a gate.
 func New(cfg Config, deps Deps) *Gate { return &Gate{cfg: cfg, deps: deps} }
 
-// Admit decides whether a node with this token may register, and marks the node as the machine that the token is of, if it
+// Admit decides whether a node with these tokens may register, and marks the node as the machine that the token is of, if it
 // is one's. Whatever the node itself says about being a machine is removed. A refusal is logged for the operator of the
 // server; the operator of the node hears it there. Errors: Unauthorized.
-func (g *Gate) Admit(token string, node *drover.Node) error {
-	err := g.admit(token, node)
+func (g *Gate) Admit(tokens exchange.Tokens, node *drover.Node) error {
+	err := g.admit(tokens, node)
 	if err != nil {
 		g.refused.Warn(g.deps.Logger, g.deps.Clock.Now(), "a node was not admitted", "node", node.ID, "name", node.Name, "error", err)
 	}
 	return err
 }
 
-func (g *Gate) admit(token string, node *drover.Node) error {
+func (g *Gate) admit(tokens exchange.Tokens, node *drover.Node) error {
 	for _, name := range []string{AttributeInstance, AttributePool, AttributeTemplate} {
 		delete(node.Attributes, name)
 	}
 	s := g.deps.State()
 	if who := s.FleetIdentity(); who != nil {
-		if id, err := pool.IntentOf(who.Key, token); err == nil {
+		if id, err := pool.IntentOf(who.Key, tokens.Join); err == nil {
 			return admitMachine(node, s.FleetInstance(id), s)
 		}
 	}
+	if tokens.Introduction == "" || g.deps.Verify == nil {
+		return g.stranger(tokens.Join, node)
+	}
+	err := g.introduced(tokens.Introduction, node, s)
+	if err != nil && tokens.Join != "" && !g.cfg.Strict { // it may be one from before it was removed, or before the cluster lost its keys
+		return g.stranger(tokens.Join, node)
+	}
+	return err
+}
+
+// stranger decides about a node that was not introduced.
+func (g *Gate) stranger(token string, node *drover.Node) error {
 	switch {
-	case g.cfg.JoinToken == "" && g.cfg.Certified:
-		return nil
-	case g.cfg.JoinToken != "" && subtle.ConstantTimeCompare([]byte(g.cfg.JoinToken), []byte(token)) == 1:
+	case g.cfg.Strict:
+		return drover.Errorf(drover.Unauthorized, "server.client_introduction.enforcement is strict: %s", giveIntroduction)
+	case g.cfg.JoinToken == "" && g.cfg.Certified,
+		g.cfg.JoinToken != "" && subtle.ConstantTimeCompare([]byte(g.cfg.JoinToken), []byte(token)) == 1:
+		if g.cfg.Warn && node.Name != "" { // it registers
+			g.came.Warn(g.deps.Logger, g.deps.Clock.Now(), "a node comes without an introduction", "node", node.ID, "name", node.Name)
+		}
 		return nil
 	case token == "":
 		return drover.Errorf(drover.Unauthorized, "a join token is needed, and this node has none: %s", giveToken)

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
@@ -95,7 +96,7 @@ func TestNobodyIsAdmittedWithoutAToken(t *testing.T) {
 	} {
 		w := newWorld()
 		w.identity = nil
-		err := w.with(Config{JoinToken: c.token, Certified: c.certified}).Admit(c.shown, &drover.Node{ID: "n"})
+		err := w.with(Config{JoinToken: c.token, Certified: c.certified}).Admit(exchange.Tokens{Join: c.shown}, &drover.Node{ID: "n"})
 		if c.refused == "" {
 			require.NoError(t, err)
 			require.Empty(t, w.logs.String())
@@ -112,7 +113,7 @@ func TestAMachinesTokenMarksItsNode(t *testing.T) {
 	w := newWorld()
 	g := w.with(Config{JoinToken: "secret"})
 	n := &drover.Node{ID: "n1", NodePool: "mine"}
-	require.NoError(t, g.Admit(w.token("i1"), n))
+	require.NoError(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, n))
 	require.Equal(t, "cloud", n.NodePool)
 	require.Equal(t, map[string]string{
 		AttributeInstance: "i1", AttributePool: "std", AttributeTemplate: "x", AttributeType: "t", AttributeZone: "a",
@@ -135,23 +136,23 @@ func TestARogueNodeCannotClaimToBeAMachine(t *testing.T) {
 		}}
 	}
 	n := claims()
-	unauthorized(t, g.Admit("wrong", n), "wrong join token")
+	unauthorized(t, g.Admit(exchange.Tokens{Join: "wrong"}, n), "wrong join token")
 	n = claims()
-	require.NoError(t, g.Admit("secret", n))
+	require.NoError(t, g.Admit(exchange.Tokens{Join: "secret"}, n))
 	require.Equal(t, map[string]string{"cpu.arch": "amd64"}, n.Attributes, "it joins as any other node")
 	require.Equal(t, "mine", n.NodePool)
 	require.NoError(t, g.Bind(t.Context(), n))
 	require.Zero(t, w.binds)
 
 	n = claims() // a machine of one pool that claims another pool, and so that pool's node pool
-	require.NoError(t, g.Admit(w.token("i1"), n))
+	require.NoError(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, n))
 	require.Equal(t, "std", n.Attributes[AttributePool])
 	require.Equal(t, "cloud", n.NodePool)
 
 	id, signature, _ := strings.Cut(w.token("i1"), ".")
 	w.instances["i2"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i2", Pool: "rich", State: fleet.InstanceBooting}}
 	for _, forged := range []string{"i2." + signature, id + ".", id, "." + signature, pool.Token([]byte("another fleet's"), "i1")} {
-		unauthorized(t, g.Admit(forged, claims()), "wrong join token")
+		unauthorized(t, g.Admit(exchange.Tokens{Join: forged}, claims()), "wrong join token")
 	}
 }
 
@@ -160,20 +161,20 @@ func TestAMachinesTokenIsGoodForOneNode(t *testing.T) {
 	w := newWorld()
 	g := w.with(Config{JoinToken: "secret"})
 	first, second := &drover.Node{ID: "n1"}, &drover.Node{ID: "n2"}
-	require.NoError(t, g.Admit(w.token("i1"), first))
-	require.NoError(t, g.Admit(w.token("i1"), second), "both call before either is bound")
+	require.NoError(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, first))
+	require.NoError(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, second), "both call before either is bound")
 	require.NoError(t, g.Bind(t.Context(), first))
 	unauthorized(t, g.Bind(t.Context(), second), "registering: ")
-	unauthorized(t, g.Admit(w.token("i1"), &drover.Node{ID: "n2"}), "it is good for one node")
-	require.NoError(t, g.Admit(w.token("i1"), &drover.Node{ID: "n1"}), "the node comes back after a restart")
+	unauthorized(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, &drover.Node{ID: "n2"}), "it is good for one node")
+	require.NoError(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, &drover.Node{ID: "n1"}), "the node comes back after a restart")
 
 	gone := *w.instances["i1"]
 	gone.State = fleet.InstanceGone
 	w.instances["i1"] = &gone
-	unauthorized(t, g.Admit(w.token("i1"), &drover.Node{ID: "n1"}), "does not have any more")
+	unauthorized(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, &drover.Node{ID: "n1"}), "does not have any more")
 	unauthorized(t, g.Bind(t.Context(), &drover.Node{ID: "n3", Attributes: first.Attributes}), "no machine i1")
 	delete(w.instances, "i1")
-	unauthorized(t, g.Admit(w.token("i1"), &drover.Node{ID: "n1"}), "does not have any more")
+	unauthorized(t, g.Admit(exchange.Tokens{Join: w.token("i1")}, &drover.Node{ID: "n1"}), "does not have any more")
 }
 
 // A machine of a pool that was deleted may finish what runs on it.
@@ -182,7 +183,7 @@ func TestAnOrphanIsAdmitted(t *testing.T) {
 	w := newWorld()
 	clear(w.pools)
 	n := &drover.Node{ID: "n1", NodePool: "mine"}
-	require.NoError(t, w.with(Config{JoinToken: "secret"}).Admit(w.token("i1"), n))
+	require.NoError(t, w.with(Config{JoinToken: "secret"}).Admit(exchange.Tokens{Join: w.token("i1")}, n))
 	require.Equal(t, "i1", n.Attributes[AttributeInstance])
 	require.Equal(t, "mine", n.NodePool)
 }
@@ -193,11 +194,11 @@ func TestRefusalsAreLoggedSeldom(t *testing.T) {
 		w := newWorld()
 		g := w.with(Config{JoinToken: "secret"})
 		for range 5 {
-			require.Error(t, g.Admit("", &drover.Node{ID: "n"}))
+			require.Error(t, g.Admit(exchange.Tokens{Join: ""}, &drover.Node{ID: "n"}))
 		}
 		require.Equal(t, 1, strings.Count(w.logs.String(), "a node was not admitted"))
 		time.Sleep(time.Hour)
-		require.Error(t, g.Admit("", &drover.Node{ID: "n"}))
+		require.Error(t, g.Admit(exchange.Tokens{Join: ""}, &drover.Node{ID: "n"}))
 		require.Equal(t, 2, strings.Count(w.logs.String(), "a node was not admitted"))
 	})
 }

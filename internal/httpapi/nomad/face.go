@@ -38,6 +38,8 @@ type Config struct {
 	Keys keys.Config
 	// Vars are the variables.
 	Vars vars.Config
+	// Introductions are those of nodes.
+	Introductions nodes.Introductions
 	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -122,6 +123,19 @@ func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocRes
 func (n *fakeNode) NodeStats(context.Context) (*drover.HostStats, error) {
 	return &drover.HostStats{Memory: &drover.HostMemoryStats{Total: 99}, Uptime: 3}, nil
 }
+
+// introducer tells what it was asked for.
+type introducer struct{}
+
+func (introducer) Introduction(_ context.Context, name, pool string, ttl time.Duration) (string, error) {
+	return fmt.Sprintf("ey.%s.%s.%s", name, pool, ttl), nil
+}
+
+func (n *fakeNode) IdentityClaims(context.Context) ([]byte, error) {
+	return []byte(`{"sub": "node:global:default:n:default", "nomad_node_id": "n"}`), nil
+}
+
+func (n *fakeNode) RenewIdentity(context.Context) error { return n.took("renew identity") }
 
 func (n *fakeNode) CollectGarbage(_ context.Context, alloc string) error {
 	return n.took("collect %s", alloc)

@@ -39,7 +39,6 @@ type Refusal struct {
 // Refusals lists Nomad's endpoints that are known and not here.
 func Refusals() []Refusal {
 	return []Refusal{
-		{"introduction tokens of nodes are not implemented", []string{"/v1/acl/identity/"}},
 		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
 		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},
 		{"recommendations are not implemented", []string{
@@ -48,7 +47,6 @@ func Refusals() []Refusal {
 		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
-		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},
 		{"allocation snapshots are not implemented", []string{"/v1/client/allocation/{id}/snapshot"}},
 	}

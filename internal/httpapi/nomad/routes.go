@@ -28,7 +28,7 @@ func (f *Face) Routes() []httpapi.Route {
 			Intake: f.Intake, Nodes: f.Nodes, ID: f.ID, DisableExec: f.DisableExec,
 		}),
 		evaluations.Routes(c, f.Intake),
-		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode}),
+		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode, Introductions: f.Introductions}),
 		services.Routes(c),
 		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
 		acl.Routes(c, f.ACL),

@@ -25,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	clustergroup "github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	keysgroup "github.com/drover-project/drover/internal/httpapi/nomad/keys"
+	nodesgroup "github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/server"
 	"github.com/drover-project/drover/internal/telemetry"
@@ -89,6 +90,7 @@ func newWorldOf(t *testing.T, resolver httpapi.Resolver, change ...func(*nomad.C
 		State: storeState{w.store}, Intake: w.intake, Nodes: w, Events: w.events, Agent: w.agent, Archives: w.archives, Clock: clock.Wall{},
 		ID: id.Random{}, Logger: slog.New(ring), Pprof: true, ACL: accessOf(w.store),
 		Keys: keysgroup.Config{Keyring: fakeKeys{w.store}}, Vars: variablesOf(w.store),
+		Introductions: nodesgroup.Introductions{Introducer: introducer{}, DefaultTTL: time.Minute, MaxTTL: time.Hour},
 	}
 	for _, f := range change {
 		f(&w.cfg)

@@ -124,7 +124,7 @@ func TestPlaces(t *testing.T) {
 		{"GET", "/member?server_id=c", "c", 200},
 		{"GET", "/member?server_id=name-c.global", "c", 200},
 		{"GET", "/member?server_id=leader", "a", 200},
-		{"GET", "/member?server_id=z", "unknown server", 400},
+		{"GET", "/member?server_id=z", "unknown Nomad server z", 500},
 		{"GET", "/member?node_id=at-c", "c", 200},
 		{"GET", "/member?node_id=at-b", "b", 200},
 		{"GET", "/member?node_id=unknown", "a", 200},

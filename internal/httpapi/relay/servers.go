@@ -88,7 +88,7 @@ func (l *Relay) member(ctx context.Context, name string) (target, error) {
 	if name == self.Name {
 		return target{here: true}, nil
 	}
-	return target{}, drover.Errorf(drover.Invalid, "unknown server or client: %q", name)
+	return target{}, httpapi.UnknownServer(name)
 }
 
 // to is a server of the own region.

@@ -48,6 +48,7 @@ type Agent struct {
 	contacted chan struct{} // closed with the first assignment
 	again     wake.Signal   // ask for a registration
 	collect   wake.Signal   // an allocation ended
+	self      self
 
 	node    atomic.Pointer[drover.Node]
 	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
@@ -143,6 +144,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	if control, ok := deps.Controller.(exchange.Identities); ok {
 		signer = identities.New(control, a.identity.ID, a.clock)
 	}
+	a.self.signer, a.self.again = signer, wake.NewSignal()
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
@@ -235,6 +237,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	close(a.restored)
 	var loops, pushing sync.WaitGroup
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
+	loops.Go(func() { a.keepIdentity(ctx) })
 	loops.Go(func() { a.watchDrivers(ctx) })
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })

@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocrunner/allocrunnertest"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type bundle struct {
 	t       *testing.T
 	control *control
+	signs   exchange.Controller // in control's place
 	world   *allocrunnertest.Driver
 	state   localstate.Store
 	cfg     Config
@@ -45,8 +47,12 @@ func newBundle(t *testing.T) *bundle {
 }
 
 func (b *bundle) start() *bundle {
+	var c exchange.Controller = b.control
+	if b.signs != nil {
+		c = b.signs
+	}
 	a, err := New(b.cfg, Deps{
-		Controller: b.control, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
+		Controller: c, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
 		Log: slog.New(slog.DiscardHandler), State: b.state,
 	})
 	require.NoError(b.t, err)

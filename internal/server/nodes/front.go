@@ -54,7 +54,7 @@ type Servers interface {
 
 // Gate decides about nodes on this server's state; *gate.Gate is one.
 type Gate interface {
-	Admit(token string, node *drover.Node) error
+	Admit(tokens exchange.Tokens, node *drover.Node) error
 	Authenticate(nodeID, secret string) error
 }
 
@@ -215,11 +215,11 @@ func (f *Front) Authenticate(ctx context.Context, nodeID, secret string) error {
 }
 
 // Admit implements link.Authenticator.
-func (f *Front) Admit(ctx context.Context, token string, node *drover.Node) error {
+func (f *Front) Admit(ctx context.Context, tokens exchange.Tokens, node *drover.Node) error {
 	if err := f.Current(ctx); err != nil {
 		return err
 	}
-	return f.deps.Gate.Admit(token, node)
+	return f.deps.Gate.Admit(tokens, node)
 }
 
 // Current returns once this server's state has all that the leader's had when this was called. Errors: Unavailable, Canceled.

@@ -85,7 +85,7 @@ func (t *town) leads(o *one)               { t.leader.Store(o); t.changed.Send()
 // gate decides on the state of the server.
 type gate struct{ *one }
 
-func (gate) Admit(string, *drover.Node) error { return nil }
+func (gate) Admit(exchange.Tokens, *drover.Node) error { return nil }
 
 func (g gate) Authenticate(nodeID, secret string) error {
 	n := g.store.Snapshot().Node(nodeID)

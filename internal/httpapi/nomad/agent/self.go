@@ -110,7 +110,7 @@ func (f *face) onlyHere(r *http.Request) error {
 	case node != "" && node != f.Process.LocalNode():
 		return drover.Errorf(drover.NotImplemented, "asking another node's agent is not implemented yet")
 	case server != "" && server != "leader" && !isCalled(f.Process.Self().Member, server):
-		return drover.Errorf(drover.Invalid, "unknown server: %q", server)
+		return httpapi.UnknownServer(server)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Config struct {
 	Intake    Intake
 	Nodes     allocations.Nodes
 	LocalNode func() string // the id of the node in this process, "" if there is none
+	Introductions
 }
 
 // face answers the group's requests.
@@ -42,6 +43,12 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /v1/client/stats", Where: onNode, Need: reads, Handle: f.nodeStats},
 		{Pattern: "GET,PUT,POST /v1/client/gc", Where: onNode, Need: writes, Handle: f.nodeGC},
+		{Pattern: "GET /v1/client/identity", Where: onNode, Need: reads, Handle: f.readIdentity},
+		{
+			Pattern: "PUT,POST /v1/client/identity/renew", Where: httpapi.Node(httpapi.BodyKey("NodeID")), Need: writes,
+			Handle: f.renewIdentity,
+		},
+		{Pattern: "PUT,POST /v1/acl/identity/client-introduction-token", Where: httpapi.Leader, Need: writes, Handle: f.introduce},
 		{Pattern: "GET /v1/client/metadata", Where: httpapi.Reads, Need: reads, Handle: f.readNodeMeta},
 		{Pattern: "PUT,POST /v1/client/metadata", Where: httpapi.Leader, Need: writes, Handle: f.writeNodeMeta},
 
