@@ -117,10 +117,17 @@ func New(cfg Config, deps Deps) (*Lessee, error) {
 // Run runs the service until ctx ends. Errors: those of the disk, for a server that is alone.
 func (l *Lessee) Run(ctx context.Context) error {
 	l.over.Store(false)
-	defer context.AfterFunc(ctx, func() { // ends at once
+	told := make(chan struct{})
+	untold := context.AfterFunc(ctx, func() { // ends at once
+		defer close(told)
 		l.over.Store(true)
 		l.changed.Send()
-	})()
+	})
+	defer func() {
+		if !untold() {
+			<-told // else it could say so of the next Run
+		}
+	}()
 	if l.deps.Ready != nil {
 		if err := l.deps.Ready(ctx); err != nil {
 			return err
