@@ -118,7 +118,8 @@ func (c *Core) remake(snap Snapshot, e *env) {
 
 func demandOf(job *drover.Job) int { return job.TaskGroups[0].Pool.Demand } // FromJob took it
 
-// forgetEnv ends what belongs to an environment that was deleted.
+// forgetEnv ends what belongs to an environment that was deleted. That its runners ended is recorded: if the environment is put again before
+// they were stopped, the state would keep them, and nobody would use or end them any more.
 func (c *Core) forgetEnv(id string) {
 	e, ok := c.envs[id]
 	if !ok {
@@ -127,8 +128,12 @@ func (c *Core) forgetEnv(id string) {
 	delete(c.envs, id)
 	c.changed(e)
 	for _, allocID := range slices.Sorted(maps.Keys(c.runners)) {
-		if r := c.runners[allocID]; r.env == id {
-			c.end(r, drover.Errorf(drover.Gone, "the environment was deleted"))
+		switch r := c.runners[allocID]; {
+		case r.env != id:
+		case r.claim == nil:
+			c.forget(e, r)
+		default:
+			c.drop(r, drover.Errorf(drover.Gone, "the environment was deleted"))
 		}
 	}
 	maps.DeleteFunc(c.elsewhere, func(_ string, r *runner) bool { return r.env == id })

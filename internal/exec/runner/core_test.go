@@ -323,3 +323,35 @@ func TestARunnerThatWasHandedOutIsNotWarm(t *testing.T) {
 			func() { c.mayHandOut("a", r) }, name)
 	}
 }
+
+// TestAnEnvironmentThatIsPutAgain: claimed runners end with their environment, also in the state, where it was put again before anybody
+// stopped them.
+func TestAnEnvironmentThatIsPutAgain(t *testing.T) {
+	t.Parallel()
+	job, err := environment.ToJob(execution.Environment{ID: "python", Image: "host", PoolSize: 2}, environment.Options{})
+	require.NoError(t, err)
+	job.ModifyIndex = 1
+	w := &world{now: time.Unix(1, 0), job: job}
+	for i := range 2 {
+		w.allocs = append(w.allocs, &drover.Allocation{
+			ID: fmt.Sprintf("%036d", i), JobID: job.ID, Namespace: environment.Namespace, NodeID: "node",
+			ClientStatus: drover.AllocClientRunning, DesiredStatus: drover.AllocDesiredRun,
+		})
+	}
+	claim := w.allocs[0].ID
+	w.allocs[0].Claim = &drover.Claim{RunnerID: RunnerID("python", claim), IdleTimeout: time.Minute}
+	c := NewCore(3, 0)
+	c.ReadAll(w.now, w)
+	stopped, again := *job, *job
+	stopped.Stop, stopped.ModifyIndex, again.ModifyIndex = true, 2, 3
+	w.job = &stopped
+	c.ReadEnvironment(w.now, w, "python")
+	w.job = &again
+	c.ReadAll(w.now, w)
+	_, err = c.Runner(RunnerID("python", claim))
+	require.ErrorContains(t, err, "the environment was deleted")
+	require.Equal(t, []Releases{{AllocIDs: []string{claim}, Reason: "the environment was deleted"}}, c.Batch().Releases)
+	turn, err := c.Claim(w.now, execution.ClaimRequest{Environment: "python"})
+	require.NoError(t, err)
+	require.NotNil(t, turn.Handout, "the warm one can be claimed")
+}
