@@ -28,7 +28,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy registration rights claims " +
+		"appendlog audit clock deepcopy evaluator flock forked id invariant minheap netguard policy quota registration rights claims " +
 			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake binding",
 		"what everybody may use",
 	},
@@ -45,7 +45,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"state",
-		"control/store control/sealed control/snapshot control/fsm control/eventstream exec/environment node/localstate " +
+		"control/store control/sealed control/quotas control/snapshot control/fsm control/eventstream exec/environment node/localstate " +
 			"node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},

@@ -28,6 +28,7 @@ var otherCodes = map[string]struct {
 	"job plan web.nomad.hcl":              {0, "a plan with changes is a success; -detailed-exitcode tells them apart"},
 	"job plan -var v=2 web.nomad.hcl":     {0, "the same"},
 	"status nothing":                      {3, "what is not there has a code of its own"},
+	"quota list":                          {0, "there they are Enterprise's"},
 	"job status nothing":                  {3, "the same"},
 	"alloc status 00000000":               {3, "the same"},
 	"node status 00000000":                {3, "the same"},
@@ -40,7 +41,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
 	"operator metrics", "operator api",
-	"var put -in", "service", "volume", "plugin", "system reconcile", "ui", "quota", "license", "setup",
+	"var put -in", "service", "volume", "plugin", "system reconcile", "ui", "license", "setup",
 	"node pool apply pool.hcl", // a file: refused
 }
 
@@ -94,7 +95,7 @@ func cluster(t *testing.T) *clitest.API {
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
-		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/client/fs/ls/" + alloc,
+		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/client/fs/ls/" + alloc,
 		"GET /v1/evaluation/" + evaluation + "/allocations",
 	} {
 		answers[path] = "[]"

@@ -100,7 +100,8 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		root.AddCommand(parts.Bench(app)...)
 	}
 	for _, c := range []*cobra.Command{
-		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), tenants.NamespaceCommand(app),
+		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
+		tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), ops.AgentInfoCommand(app),

@@ -335,7 +335,7 @@ func TestRoutesNeedWhatThePageSays(t *testing.T) {
 	t.Parallel()
 	state := tenants()
 	everything := "namespace \"*\" { policy = \"read\" }\nnode_pool \"*\" { policy = \"read\" }\n" +
-		"agent { policy = \"read\" }\nnode { policy = \"read\" }\noperator { policy = \"read\" }\n"
+		"agent { policy = \"read\" }\nnode { policy = \"read\" }\noperator { policy = \"read\" }\nquota { policy = \"read\" }\n"
 	for _, row := range rowsOfThePage(t) {
 		t.Run(strings.ReplaceAll(row.methods, ", ", ",")+" "+row.path, func(t *testing.T) {
 			t.Parallel()

@@ -103,7 +103,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount:        cfg.JobMaxCount,
-		ServiceProvider: cfg.DefaultServiceProvider,
+		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
 	})
 	a.openAccess(ctx, c)
 	if err := a.openKeyring(c); err != nil {

@@ -136,7 +136,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 func (a *Agent) openRegions() {
 	c := a.control
 	a.regions = regions.New(regions.Deps{
-		Servers: c.servers, Log: c.log, Store: c.store, Authority: a.cfg.Authority(), Clock: a.deps.Clock,
+		Servers: c.servers, Log: c.log, Store: c.store, Region: a.cfg.Region, Authority: a.cfg.Authority(), Clock: a.deps.Clock,
 		Logger: a.deps.Log.With("part", "federation"),
 	})
 }

@@ -28,6 +28,8 @@ const (
 	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)
 	RootKeys        = "root_keys"
 	Variables       = "variables" // the key of one is JobKey(namespace, path)
+	Quotas          = "quotas"
+	QuotaUsages     = "quota_usages" // what the namespaces of each quota use
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -178,7 +178,7 @@ func initCommand(app *term.App) *cobra.Command {
 		if len(args) > 0 {
 			name = args[0]
 		}
-		if err := writeNew(name, exampleJob); err != nil {
+		if err := term.WriteNew(name, exampleJob); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(app.Out, "Wrote %s. Start it with: drover job run %[1]s\n", name)

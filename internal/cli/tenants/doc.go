@@ -1,2 +1,2 @@
-// Package tenants has the commands for tenants: namespaces and what their jobs may use. It starts no goroutines.
+// Package tenants has the commands for tenants: namespaces, what their jobs may use, and quotas. It starts no goroutines.
 package tenants

@@ -106,6 +106,9 @@ func namespaceApplyCommand(app *term.App) *cobra.Command {
 		if cmd.Flags().Changed("description") {
 			n.Description = given.Description
 		}
+		if cmd.Flags().Changed("quota") {
+			n.Quota = given.Quota
+		}
 		if cmd.Flags().Changed("meta") {
 			n.Meta = pairs
 		}
@@ -116,7 +119,7 @@ func namespaceApplyCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	term.Describe(c, `
-The file has the whole namespace, as HCL or JSON: name, description, meta {}, capabilities {} (enabled_task_drivers,
+The file has the whole namespace, as HCL or JSON: name, description, quota, meta {}, capabilities {} (enabled_task_drivers,
 disabled_task_drivers, enabled_network_modes, disabled_network_modes) and node_pool_config {} (default, and allowed or denied, in which
 * stands for any text). It is also what 'namespace inspect' prints. With a name instead, only what flags name changes.`, `
 drover namespace apply -description 'the web team' web
@@ -124,6 +127,7 @@ drover namespace apply web.namespace.hcl
 drover namespace inspect web | drover namespace apply -`)
 	fl := c.Flags()
 	fl.StringVar(&given.Description, "description", "", "what it is for")
+	fl.StringVar(&given.Quota, "quota", "", "the quota that limits it; \"\" takes it off")
 	fl.StringArrayVar(&meta, "meta", nil, "metadata, key=value, which replaces all; can be repeated")
 	return c
 }

@@ -23,7 +23,7 @@ type SetSchedulerConfig struct {
 	CAS    bool // only if the stored ModifyIndex is Config.ModifyIndex
 }
 
-// UpsertNamespaces stores namespaces. Result: nil.
+// UpsertNamespaces stores namespaces, all or none. Result: nil. Errors: Invalid for a quota that there is not.
 type UpsertNamespaces struct{ Namespaces []*drover.Namespace }
 
 // DeleteNamespaces removes namespaces, all or none. Result: nil. Errors: NotFound, Conflict if one is in use, Invalid

@@ -85,6 +85,8 @@ var kinds = [kindEnd]func() Command{
 	KindUpsertBindingRules:     func() Command { return new(UpsertBindingRules) },
 	KindDeleteBindingRules:     func() Command { return new(DeleteBindingRules) },
 	KindChangeVariable:         func() Command { return new(ChangeVariable) },
+	KindUpsertQuotas:           func() Command { return new(UpsertQuotas) },
+	KindDeleteQuotas:           func() Command { return new(DeleteQuotas) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

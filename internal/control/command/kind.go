@@ -73,6 +73,8 @@ const (
 	KindUpsertBindingRules
 	KindDeleteBindingRules
 	KindChangeVariable
+	KindUpsertQuotas
+	KindDeleteQuotas
 	kindEnd
 )
 
@@ -106,7 +108,7 @@ func Needs(c Command) int {
 		}
 	case *UpsertNamespaces:
 		for _, ns := range c.Namespaces {
-			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil {
+			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil || ns.Quota != "" {
 				return max(need, 3)
 			}
 		}
@@ -130,6 +132,7 @@ var kindNames = [...]string{
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
+	"UpsertQuotas", "DeleteQuotas",
 }
 
 // String returns the command's name.

@@ -26,6 +26,9 @@ type Blocked struct {
 	woken      map[int]int // charges by priority
 	floor      uint64
 	duplicates []*drover.Evaluation
+
+	quotas map[string]uint64 // the index of the latest event of each
+	drawn  map[string]draw   // what the woken ones may use of quotas, by evaluation
 }
 
 // blockedKey: one evaluation a job, for system jobs one a job and node.
@@ -38,6 +41,7 @@ type blockedEval struct {
 	eval *drover.Evaluation
 	ask  drover.Capacity
 	seen uint64 // events up to here cannot help
+	read uint64 // likewise events of quotas
 	now  bool   // wake without looking
 }
 
@@ -66,6 +70,7 @@ func (b *Blocked) Flush() {
 	*b = Blocked{
 		byJob: map[blockedKey]*blockedEval{}, byID: map[string]*blockedEval{}, latest: map[string]uint64{},
 		charges: map[string]charge{}, charged: map[string]drover.Capacity{}, woken: map[int]int{},
+		quotas: map[string]uint64{}, drawn: map[string]draw{},
 	}
 }
 
@@ -89,7 +94,7 @@ func (b *Blocked) Block(e *drover.Evaluation, ask drover.Capacity) {
 		b.drop(old)
 		b.duplicates = append(b.duplicates, old.eval)
 	}
-	be := &blockedEval{eval: e, ask: ask, seen: e.SnapshotIndex, now: e.SnapshotIndex < b.floor}
+	be := &blockedEval{eval: e, ask: ask, seen: e.SnapshotIndex, read: e.SnapshotIndex, now: e.SnapshotIndex < b.floor}
 	b.byJob[key] = be
 	b.byID[e.ID] = be
 	at, _ := slices.BinarySearchFunc(b.order, be, compareBlocked)

@@ -38,14 +38,14 @@ func TestBlockedWakesByClass(t *testing.T) {
 		b := NewBlocked()
 		b.Block(blocked("1", "j", 5), drover.Capacity{})
 		b.Freed("n", class, 6)
-		require.Equal(t, wakes, len(b.Wake(rooms(map[string]int64{"n": 1}))) == 1, class)
+		require.Equal(t, wakes, len(b.Wake(rooms(map[string]int64{"n": 1}), nil)) == 1, class)
 	}
 	b := NewBlocked()
 	e := blocked("1", "j", 5)
 	e.EscapedComputedClass = true
 	b.Block(e, drover.Capacity{})
 	b.Freed("n", "bad", 6)
-	require.Len(t, b.Wake(rooms(map[string]int64{"n": 1})), 1)
+	require.Len(t, b.Wake(rooms(map[string]int64{"n": 1}), nil), 1)
 }
 
 func TestBlockedMissesNothing(t *testing.T) {
@@ -54,10 +54,10 @@ func TestBlockedMissesNothing(t *testing.T) {
 	b.Freed("n", "good", 6) // between the snapshot and the blocking
 	b.Block(blocked("1", "j", 5), drover.Capacity{})
 	b.Block(blocked("2", "k", 6), drover.Capacity{}) // has seen it
-	require.Equal(t, []string{"1"}, ids(b.Wake(rooms(map[string]int64{"n": 1}))))
+	require.Equal(t, []string{"1"}, ids(b.Wake(rooms(map[string]int64{"n": 1}), nil)))
 	b.SetFloor(9)
 	b.Block(blocked("3", "l", 8), drover.Capacity{})
-	require.Equal(t, []string{"3"}, ids(b.Wake(rooms(nil))), "what was before this leader is not known")
+	require.Equal(t, []string{"3"}, ids(b.Wake(rooms(nil), nil)), "what was before this leader is not known")
 }
 
 func TestBlockedWakesOnlyWhomItHelps(t *testing.T) {
@@ -69,14 +69,14 @@ func TestBlockedWakesOnlyWhomItHelps(t *testing.T) {
 	b.Block(blocked("s3", "d", 4), drover.Capacity{CPU: 2})
 	b.Freed("n", "good", 5)
 	room := rooms(map[string]int64{"n": 5})
-	require.Equal(t, []string{"s1", "s2"}, ids(b.Wake(room)), "there is room for two")
-	require.Empty(t, b.Wake(room))
+	require.Equal(t, []string{"s1", "s2"}, ids(b.Wake(room, nil)), "there is room for two")
+	require.Empty(t, b.Wake(room, nil))
 	require.True(t, b.Finished("s1")) // it did not use it
-	require.Equal(t, []string{"s3"}, ids(b.Wake(room)))
+	require.Equal(t, []string{"s3"}, ids(b.Wake(room, nil)))
 	b.Freed("n", "good", 6)
 	b.Finished("s2")
 	b.Finished("s3")
-	require.Equal(t, []string{"big"}, ids(b.Wake(rooms(map[string]int64{"n": 10}))))
+	require.Equal(t, []string{"big"}, ids(b.Wake(rooms(map[string]int64{"n": 10}), nil)))
 }
 
 // What evicted on two nodes is woken by the first that is free. The second becomes free while it is out: the evicted
@@ -90,30 +90,30 @@ func TestBlockedLeavesRoomToAHigherPriorityThatIsOut(t *testing.T) {
 	b.Block(low, drover.Capacity{CPU: 6})
 	room := map[string]int64{"n1": 10}
 	b.Freed("n1", "good", 5)
-	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room), nil)))
 	room["n2"] = 10
 	b.Freed("n2", "good", 6)
-	require.Empty(t, b.Wake(rooms(room)))
+	require.Empty(t, b.Wake(rooms(room), nil))
 
 	room["n1"] = 4 // it placed there, and is blocked again
 	again := *high
 	again.SnapshotIndex = 5
 	b.Block(&again, drover.Capacity{CPU: 6})
-	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room), nil)))
 	room["n2"] = 4
 	require.True(t, b.Finished("high"))
-	require.Empty(t, b.Wake(rooms(room)))
+	require.Empty(t, b.Wake(rooms(room), nil))
 	b.Freed("n2", "good", 8)
 	room["n2"] = 20
-	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room))))
+	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room), nil)))
 
 	b.Block(high, drover.Capacity{CPU: 6}) // where there is room for both, nobody waits
 	room["n1"] = 12
 	b.Freed("n1", "good", 9)
-	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room), nil)))
 	b.Block(low, drover.Capacity{CPU: 6})
 	b.Freed("n1", "good", 10)
-	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room))))
+	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room), nil)))
 }
 
 // A worker commits its evaluation as blocked before it says that it is through with it. The evaluation may be woken in
@@ -124,14 +124,14 @@ func TestBlockedWokenBeforeItIsFinishedIsChargedOnce(t *testing.T) {
 	free := rooms(map[string]int64{"n": 10})
 	b.Block(blocked("1", "j", 1), drover.Capacity{CPU: 6})
 	b.Freed("n", "good", 2)
-	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	require.Equal(t, []string{"1"}, ids(b.Wake(free, nil)))
 	b.Freed("n", "good", 3)
 	b.Block(blocked("1", "j", 2), drover.Capacity{CPU: 6})
-	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	require.Equal(t, []string{"1"}, ids(b.Wake(free, nil)))
 	b.Finished("1")
 	b.Block(blocked("2", "k", 3), drover.Capacity{CPU: 10})
 	b.Freed("n", "good", 4)
-	require.Equal(t, []string{"2"}, ids(b.Wake(free)))
+	require.Equal(t, []string{"2"}, ids(b.Wake(free, nil)))
 }
 
 // One that was woken and then cancelled, since a newer one of its job waits behind the same worker, is never finished.
@@ -142,9 +142,9 @@ func TestBlockedCancelledAfterItWasWokenGivesTheRoomBack(t *testing.T) {
 	b.Block(blocked("1", "j", 1), drover.Capacity{CPU: 6})
 	b.Block(blocked("2", "k", 1), drover.Capacity{CPU: 10})
 	b.Freed("n", "good", 2)
-	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	require.Equal(t, []string{"1"}, ids(b.Wake(free, nil)))
 	require.True(t, b.Remove("1"))
-	require.Equal(t, []string{"2"}, ids(b.Wake(free)))
+	require.Equal(t, []string{"2"}, ids(b.Wake(free, nil)))
 }
 
 func TestBlockedKeepsTheNewestOfAJob(t *testing.T) {
@@ -171,7 +171,7 @@ func TestBlockedNeverStrands(t *testing.T) {
 		index := uint64(1)
 		state := map[string]*drover.Evaluation{}
 		wake := func() {
-			for _, e := range b.Wake(rooms(free)) {
+			for _, e := range b.Wake(rooms(free), nil) {
 				woken[e.ID] = true
 			}
 		}

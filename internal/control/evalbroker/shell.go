@@ -12,8 +12,9 @@ import (
 
 // Shell is a Broker and a Blocked behind one mutex, with workers waiting on it. It is disabled until Enable.
 type Shell struct {
-	clock clock.Clock
-	room  Room
+	clock  clock.Clock
+	room   Room
+	afford Afford // nil: nothing waits for a quota
 
 	mu      sync.Mutex // guards everything below
 	enabled bool
@@ -31,10 +32,10 @@ type waiter struct {
 	wake  wake.Signal
 }
 
-// NewShell returns a disabled shell. room tells what is free on a node; it is called by Run only.
-func NewShell(cfg Config, c clock.Clock, room Room) *Shell {
+// NewShell returns a disabled shell. room tells what is free on a node, afford what is left of a quota; they are called by Run only.
+func NewShell(cfg Config, c clock.Clock, room Room, afford Afford) *Shell {
 	return &Shell{
-		clock: c, room: room, broker: New(cfg), blocked: NewBlocked(),
+		clock: c, room: room, afford: afford, broker: New(cfg), blocked: NewBlocked(),
 		retime: wake.NewSignal(), cancel: wake.NewSignal(),
 	}
 }
@@ -92,6 +93,12 @@ func (s *Shell) Freed(nodeID, class string, index uint64) {
 		s.blocked.Freed(nodeID, class, index)
 	}
 	s.mu.Unlock()
+	s.retime.Send()
+}
+
+// QuotaFreed records that a quota may have room again; see Blocked.QuotaFreed. It does not block.
+func (s *Shell) QuotaFreed(quota string, index uint64) {
+	s.enter(func(time.Time) { s.blocked.QuotaFreed(quota, index) })
 	s.retime.Send()
 }
 
@@ -183,7 +190,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	for clock.Await(ctx, s.clock, s.untilNext(), s.retime.C()) {
 		s.enter(func(now time.Time) {
 			s.broker.Expire(now)
-			if woken := s.blocked.Wake(s.room); len(woken) > 0 {
+			if woken := s.blocked.Wake(s.room, s.afford); len(woken) > 0 {
 				s.broker.Enqueue(now, woken...)
 			}
 		})

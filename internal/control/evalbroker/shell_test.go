@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestShellDeliversToWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := NewShell(Config{}, clock.Wall{}, func(string) (drover.Capacity, bool) { return drover.Capacity{CPU: 9}, true })
+		s := NewShell(Config{}, clock.Wall{}, func(string) (drover.Capacity, bool) { return drover.Capacity{CPU: 9}, true }, nil)
 		s.Enable(0)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -72,7 +72,7 @@ func TestShellDeliversToWorkers(t *testing.T) {
 func TestWakeUpIsPassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := NewShell(Config{}, clock.Wall{}, nil)
+		s := NewShell(Config{}, clock.Wall{}, nil, nil)
 		s.Enable(0)
 		gone, leave := context.WithCancel(t.Context())
 		got := make(chan string, 2)

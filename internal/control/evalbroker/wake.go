@@ -29,7 +29,7 @@ func (b *Blocked) WakeAll() {
 
 // Wake takes out and returns the evaluations that the free capacity may help, by priority and age. Each of them has to
 // be reported Finished when the scheduler is through with it.
-func (b *Blocked) Wake(room Room) []*drover.Evaluation {
+func (b *Blocked) Wake(room Room, afford Afford) []*drover.Evaluation {
 	known := map[string]roomOf{}
 	lookup := func(nodeID string) roomOf {
 		r, ok := known[nodeID]
@@ -41,7 +41,7 @@ func (b *Blocked) Wake(room Room) []*drover.Evaluation {
 	}
 	var out []*drover.Evaluation
 	for _, be := range slices.Clone(b.order) {
-		if !be.now && !b.helped(be, lookup) {
+		if !be.now && !b.granted(be, afford) && !b.helped(be, lookup) {
 			continue
 		}
 		b.drop(be)
@@ -57,6 +57,9 @@ type roomOf struct {
 
 // helped reports whether an event that be has not seen may help it, and charges the node for it.
 func (b *Blocked) helped(be *blockedEval, lookup func(string) roomOf) bool {
+	if quotaAlone(be.eval) {
+		return false
+	}
 	undecided := false
 	for i := len(b.events) - 1; i >= 0 && b.events[i].index > be.seen; i-- {
 		f := b.events[i]
@@ -128,9 +131,11 @@ func (b *Blocked) charge(be *blockedEval, nodeID string) {
 // Finished says that the scheduler is through with a woken evaluation. It reports whether others may now be helped
 // by what this one did not use.
 func (b *Blocked) Finished(evalID string) bool {
+	_, drew := b.drawn[evalID]
+	delete(b.drawn, evalID)
 	c, ok := b.charges[evalID]
 	if !ok {
-		return false
+		return drew && len(b.order) > 0
 	}
 	delete(b.charges, evalID)
 	if b.woken[c.priority]--; b.woken[c.priority] == 0 {

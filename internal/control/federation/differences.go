@@ -1,8 +1,10 @@
 package federation
 
 import (
+	"bytes"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
@@ -19,6 +21,12 @@ func Differences(here, there Objects) (out []command.Command) {
 			out = append(out, &command.UpsertNodePools{Pools: []*drover.NodePool{p}})
 		}
 	}
+	quotas, goneQuotas := compare(here.Quotas, there.Quotas, func(q *drover.QuotaSpec) string { return q.Name }, sameQuota)
+	for _, q := range quotas { // before the namespaces that refer to them
+		next := *q
+		next.Here = here.Region
+		out = append(out, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{&next}})
+	}
 	for _, n := range namespaces {
 		out = append(out, &command.UpsertNamespaces{Namespaces: []*drover.Namespace{n}})
 	}
@@ -26,6 +34,9 @@ func Differences(here, there Objects) (out []command.Command) {
 		if n.Name != drover.DefaultNamespace {
 			out = append(out, &command.DeleteNamespaces{Names: []string{n.Name}})
 		}
+	}
+	for _, q := range goneQuotas {
+		out = append(out, &command.DeleteQuotas{Names: []string{q.Name}})
 	}
 	for _, p := range gonePools {
 		if !builtIn(p) {
@@ -64,6 +75,12 @@ func compare[T any](here, there []T, name func(T) string, same func(a, b T) bool
 func sameNamespace(a, b *drover.Namespace) bool {
 	return a.Description == b.Description && a.Quota == b.Quota && maps.Equal(a.Meta, b.Meta) &&
 		reflect.DeepEqual(a.Capabilities, b.Capabilities) && reflect.DeepEqual(a.NodePoolConfiguration, b.NodePoolConfiguration)
+}
+
+// sameQuota compares all but the indexes and the region. The hashes tell the limits apart.
+func sameQuota(a, b *drover.QuotaSpec) bool {
+	return a.Description == b.Description &&
+		slices.EqualFunc(a.Limits, b.Limits, func(x, y *drover.QuotaLimit) bool { return bytes.Equal(x.Hash, y.Hash) })
 }
 
 func samePool(a, b *drover.NodePool) bool {

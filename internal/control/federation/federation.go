@@ -17,6 +17,8 @@ type Objects struct {
 	Index      uint64
 	Namespaces []*drover.Namespace
 	Pools      []*drover.NodePool
+	Quotas     []*drover.QuotaSpec
+	Region     string // whose they are; it decides which limit of a quota holds
 }
 
 // Deps are what a replicator works with.
@@ -47,7 +49,7 @@ func Run(ctx context.Context, d Deps) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			failed.Warn(d.Log, d.Clock.Now(), "asking the authoritative region for namespaces and node pools", "error", err)
+			failed.Warn(d.Log, d.Clock.Now(), "asking the authoritative region for namespaces, node pools and quotas", "error", err)
 			clock.Sleep(ctx, d.Clock, wait)
 			wait = min(2*wait, mostWait)
 			continue
@@ -75,13 +77,14 @@ func Answer(ctx context.Context, s Store, c clock.Clock, after uint64) Objects {
 	timer := c.NewTimer(mostPull)
 	defer timer.Stop()
 	for {
-		namespaces, pools := s.Watch(tables.Namespaces, ""), s.Watch(tables.NodePools, "")
+		namespaces, pools, quotas := s.Watch(tables.Namespaces, ""), s.Watch(tables.NodePools, ""), s.Watch(tables.Quotas, "")
 		if now := s.Objects(); now.Index != after {
 			return now
 		}
 		select {
 		case <-namespaces:
 		case <-pools:
+		case <-quotas:
 		case <-timer.C():
 			return s.Objects()
 		case <-ctx.Done():

@@ -37,7 +37,12 @@ func newRegion(t *testing.T) *region {
 
 func (r *region) Objects() Objects {
 	s := r.Snapshot()
-	out := Objects{Index: max(s.TableIndex(tables.Namespaces), s.TableIndex(tables.NodePools))}
+	out := Objects{
+		Index: max(s.TableIndex(tables.Namespaces), s.TableIndex(tables.NodePools), s.TableIndex(tables.Quotas)), Region: "here",
+	}
+	for q := range s.Quotas("") {
+		out.Quotas = append(out.Quotas, q)
+	}
 	for n := range s.Namespaces() {
 		out.Namespaces = append(out.Namespaces, n)
 	}
@@ -68,6 +73,9 @@ func (r *region) write(list ...command.Command) {
 func (o Objects) names() (out []string) {
 	for _, n := range o.Namespaces {
 		out = append(out, n.Name+"="+n.Description)
+	}
+	for _, q := range o.Quotas {
+		out = append(out, "quota "+q.Name+"="+q.Description)
 	}
 	for _, p := range o.Pools {
 		out = append(out, "pool "+p.Name+"="+p.Description)
@@ -113,6 +121,14 @@ func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 		same := func() { t.Helper(); synctest.Wait(); require.Equal(t, there.Objects().names(), here.Objects().names()) }
 		same()
 		there.write(namespace("a", "two"), namespace("b", ""))
+		same()
+		limits := []*drover.QuotaLimit{{Region: "here", Hash: []byte("1")}}
+		there.write(&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "there", Limits: limits}}})
+		there.write(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "b", Quota: "q"}}})
+		same()
+		require.Equal(t, "q", here.Snapshot().Namespace("b").Quota)
+		require.NotNil(t, here.Snapshot().Quota("q").Limit(), "this region's limit holds here")
+		there.write(namespace("b", ""), &command.DeleteQuotas{Names: []string{"q"}})
 		same()
 		there.write(&command.DeleteNamespaces{Names: []string{"a"}}, &command.DeleteNodePools{Names: []string{"p"}})
 		same()

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/quotas"
 )
 
 // initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes. The version is that
@@ -69,8 +70,12 @@ func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {
 	return true
 }
 
-// upsertNamespaces stores namespaces, keeping the creation index of those that exist. Intake has checked their names.
-func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) {
+// upsertNamespaces stores namespaces, keeping the creation index of those that exist. Intake has checked their names. Errors:
+// Invalid for a quota that there is not.
+func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) error {
+	if err := quotas.Check(e.txn, c.Namespaces); err != nil {
+		return err
+	}
 	for _, ns := range c.Namespaces {
 		next := *ns
 		next.CreateIndex, next.ModifyIndex = e.index, e.index
@@ -79,6 +84,7 @@ func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) {
 		}
 		e.txn.PutNamespace(&next)
 	}
+	return nil
 }
 
 // deleteNamespaces forgets all the namespaces or none. Errors: NotFound, Invalid for the default namespace, Conflict if

@@ -5,6 +5,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/quotas"
 	"github.com/drover-project/drover/internal/control/store"
 )
 
@@ -25,6 +26,12 @@ type Observer interface {
 
 // RestoreObserver is an optional power of an Observer: it is told when the state jumped to a snapshot's index.
 type RestoreObserver interface{ Restored(index uint64) }
+
+// QuotaObserver is an optional power of an Observer: it is told of a quota whose namespaces may have room again, as they use less, it
+// allows more, or they no longer refer to it.
+type QuotaObserver interface {
+	QuotaFreed(index uint64, quota string)
+}
 
 // FSM applies the log to a store. One goroutine at a time calls Apply or Restore; the rest may be called beside it.
 type FSM struct {
@@ -84,7 +91,13 @@ func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
 		result, err = e.apply(c)
 	}
 	e.deriveStatuses()
+	roomier := e.txn.FreedQuotas()
 	e.tell(f.observer, e.txn.Commit())
+	if o, ok := f.observer.(QuotaObserver); ok {
+		for _, name := range roomier {
+			o.QuotaFreed(index, name)
+		}
+	}
 	return result, err
 }
 
@@ -167,8 +180,7 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.SetSchedulerConfig:
 		return e.setSchedulerConfig(c), nil
 	case *command.UpsertNamespaces:
-		e.upsertNamespaces(c)
-		return nil, nil
+		return nil, e.upsertNamespaces(c)
 	case *command.DeleteNamespaces:
 		return nil, e.deleteNamespaces(c)
 	case *command.UpsertNodePools:
@@ -194,7 +206,7 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	return e.applyServers(c)
 }
 
-// applyServers dispatches the commands about what several servers are together.
+// applyServers dispatches the commands about what several servers are together, and about quotas.
 func (e *entry) applyServers(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.InitCluster:
@@ -205,6 +217,10 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 		return nil, nil
 	case *command.SetAutopilot:
 		return e.setAutopilot(c), nil
+	case *command.UpsertQuotas:
+		return nil, quotas.Upsert(e.txn, e.index, c)
+	case *command.DeleteQuotas:
+		return nil, quotas.Delete(e.txn, c)
 	}
 	return e.applyACL(c)
 }

@@ -49,6 +49,15 @@ func (o Observers) Restored(index uint64) {
 	}
 }
 
+// QuotaFreed implements QuotaObserver.
+func (o Observers) QuotaFreed(index uint64, quota string) {
+	for _, x := range o {
+		if q, ok := x.(QuotaObserver); ok {
+			q.QuotaFreed(index, quota)
+		}
+	}
+}
+
 // OnEvents is an Observer that only wants the events (an event ring's Publish).
 type OnEvents func(drover.Events)
 

@@ -32,6 +32,8 @@ type Deps struct {
 	// MaxCount is how many allocations a job may ask for, but for system jobs. Nil: drover.DefaultMaxCount, 0:
 	// drover.MaxGroupCount.
 	MaxCount *int
+	// Region is this server's; "" = drover.DefaultRegion.
+	Region string
 	// ServiceProvider is that of services which name none; "" = drover's own.
 	ServiceProvider string
 }

@@ -148,7 +148,8 @@ func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Sn
 // stillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
 func stillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
 	return before.Status == drover.EvalBlocked && out.Eval.Status == drover.EvalBlocked && out.Plan.Empty() &&
-		len(out.NewEvals) == 0 && maps.Equal(before.QueuedAllocations, out.Eval.QueuedAllocations)
+		len(out.NewEvals) == 0 && before.QuotaLimitReached == out.Eval.QuotaLimitReached &&
+		maps.Equal(before.QueuedAllocations, out.Eval.QueuedAllocations)
 }
 
 // stateAt returns a state that has at least the entry at index.

@@ -9,9 +9,10 @@ import (
 
 // Check says which parts of a plan can be committed on the state of s. The parts of a node stand or fall together. A placement
 // needs a ready node, an update in place an allocation that has not ended. Both need room for what they ask: capacity, ports,
-// cores, devices, NodeMaxAllocs. A stop needs an allocation that was not handed out to a claimer since the plan was made. A
-// stopped allocation still holds its place until its node says that it ended. Refused nodes are in RejectedNodes, and
-// RefreshIndex is then set. With AllAtOnce everything is refused if anything is.
+// cores, devices, NodeMaxAllocs, and what is left of their namespace's quota. A stop needs an allocation that was not handed out to
+// a claimer since the plan was made. A stopped allocation still holds its place until its node says that it ended. Refused nodes are
+// in RejectedNodes, but for those that only the quota refuses, and RefreshIndex is then set. With AllAtOnce everything is refused if
+// anything is.
 func Check(s Snapshot, plan *drover.Plan) drover.PlanResult {
 	return check(&view{Snapshot: s}, plan)
 }
@@ -22,7 +23,7 @@ func check(v *view, plan *drover.Plan) drover.PlanResult {
 		NodeUpdate: map[string][]*drover.Allocation{}, NodeAllocation: map[string][]*drover.Allocation{},
 		NodePreemptions: map[string][]*drover.Allocation{}, Deployment: plan.Deployment,
 	}
-	stale := false
+	stale, bill := false, v.newBill(plan)
 	for _, id := range nodesOf(plan) {
 		switch verdict := v.checkNode(id, plan); verdict {
 		case refused:
@@ -31,16 +32,23 @@ func check(v *view, plan *drover.Plan) drover.PlanResult {
 			stale = true
 			accept(r.NodeUpdate, id, v.unclaimedStops(plan.NodeUpdate[id]))
 		default:
+			if !bill.take(id, plan.NodeAllocation[id]) {
+				stale = true // not the node's fault
+				continue
+			}
 			accept(r.NodeUpdate, id, plan.NodeUpdate[id])
 			accept(r.NodeAllocation, id, plan.NodeAllocation[id])
 			accept(r.NodePreemptions, id, plan.NodePreemptions[id])
 		}
 	}
 	if len(r.RejectedNodes) == 0 && !stale {
+		bill.settle()
 		return r
 	}
 	if plan.AllAtOnce {
 		r = drover.PlanResult{RejectedNodes: r.RejectedNodes}
+	} else {
+		bill.settle()
 	}
 	r.RefreshIndex = max(v.Index(), 1)
 	return r

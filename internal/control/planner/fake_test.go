@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,12 +32,15 @@ type fakeState struct {
 	gate    chan struct{} // if not nil, Propose waits for a value first
 	arrived chan struct{} // if not nil, Propose sends when it was called
 	fail    error
+
+	accounts func(s *fakeSnapshot, namespace string) *quota.Account // nil: nothing is limited
 }
 
 type fakeSnapshot struct {
-	index  uint64
-	nodes  map[string]*drover.Node
-	allocs map[string]*drover.Allocation
+	accounts func(s *fakeSnapshot, namespace string) *quota.Account
+	index    uint64
+	nodes    map[string]*drover.Node
+	allocs   map[string]*drover.Allocation
 }
 
 func newFakeState() *fakeState {
@@ -49,7 +53,14 @@ func newFakeState() *fakeState {
 func (f *fakeState) snapshot() Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &fakeSnapshot{f.index, maps.Clone(f.nodes), maps.Clone(f.allocs)}
+	return &fakeSnapshot{f.accounts, f.index, maps.Clone(f.nodes), maps.Clone(f.allocs)}
+}
+
+func (s *fakeSnapshot) QuotaAccount(namespace string) *quota.Account {
+	if s.accounts == nil {
+		return nil
+	}
+	return s.accounts(s, namespace)
 }
 
 func (s *fakeSnapshot) Index() uint64                           { return s.index }

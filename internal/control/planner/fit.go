@@ -4,12 +4,15 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // view is a snapshot with the plans that are accepted but not yet in it.
 type view struct {
 	Snapshot
-	over overlay
+	over     overlay
+	accounts map[string]*quota.Account // by quota, with what is accepted
+	accepted map[string]quota.Use      // by namespace, what over adds; nil: not looked at yet
 }
 
 // used returns what allocations hold on the node. An accepted allocation that the snapshot has already counts once.

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/wake"
 )
@@ -23,6 +24,8 @@ type Snapshot interface {
 	Allocation(id string) *drover.Allocation
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
+	// QuotaAccount returns the account that pays for what is in a namespace, the caller's own; nil if nothing limits that.
+	QuotaAccount(namespace string) *quota.Account
 }
 
 // Log commits commands; *raftlog.Log satisfies it.

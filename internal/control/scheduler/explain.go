@@ -21,6 +21,9 @@ func outcome(x GroupExplanation) string {
 	}
 	m := x.Metric
 	head := fmt.Sprintf("group %q: %d of %d placed: ", x.Group, x.Placed, x.Placed+x.Failed)
+	if len(x.overQuota) > 0 {
+		return head + fmt.Sprintf("quota %q: %s", x.quota, strings.Join(x.overQuota, ", "))
+	}
 	if m.NodesEvaluated == 0 {
 		return head + fmt.Sprintf("no ready node in node pool %q matches the datacenters (nodes in the pool: %d)", m.NodePool, m.NodesInPool)
 	}

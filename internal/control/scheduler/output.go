@@ -21,7 +21,7 @@ func (r *run) output() Output {
 	e.Status, e.StatusDescription = drover.EvalComplete, r.reconciler.Slowed
 	e.SnapshotIndex = r.snapshot.Index()
 	e.ModifyTime = r.Now.UnixNano()
-	e.FailedTGAllocs, e.QueuedAllocations, e.BlockedEval = nil, r.queued, ""
+	e.FailedTGAllocs, e.QueuedAllocations, e.BlockedEval, e.QuotaLimitReached = nil, r.queued, "", ""
 	e.DeploymentID = r.reconciler.DeploymentID()
 	if e.AnnotatePlan {
 		e.PlanAnnotations = r.Plan.Annotations
@@ -33,10 +33,12 @@ func (r *run) output() Output {
 		if r.Eval.Status == drover.EvalBlocked {
 			e.Status, e.StatusDescription = drover.EvalBlocked, blockedDescription
 			e.ClassEligibility, e.EscapedComputedClass = classes, escaped
+			r.quotaReached(e)
 		} else {
 			b := Blocked(r.Eval, r.IDs.New(), drover.TriggerQueuedAllocs, r.Now)
 			b.ClassEligibility, b.EscapedComputedClass, b.SnapshotIndex = classes, escaped, r.snapshot.Index()
-			e.BlockedEval = b.ID
+			r.quotaReached(b)
+			e.BlockedEval, e.QuotaLimitReached = b.ID, b.QuotaLimitReached
 			news = append(news, b)
 		}
 	}
@@ -58,7 +60,7 @@ func Blocked(e *drover.Evaluation, id, trigger string, now time.Time) *drover.Ev
 func (r *run) eligibility() (map[string]bool, bool) {
 	classes, escaped := map[string]bool{}, false
 	for _, b := range r.boards {
-		if r.failed[b.Group.Name] != nil {
+		if m := r.failed[b.Group.Name]; m != nil && len(m.QuotaExhausted) == 0 {
 			escaped = b.Eligibility(classes) || escaped
 		}
 	}

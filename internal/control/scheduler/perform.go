@@ -38,6 +38,9 @@ func (r *run) placeOwn(own []reconcile.Placement, c *reconcile.Changes, x *Group
 		full = !r.placeOne(b, p, full, x)
 	}
 	for _, a := range c.Surge[:min(len(c.Surge), x.Failed)] {
+		if len(x.overQuota) > 0 && !r.affordsInstead(b, a) {
+			continue // nothing new would come of it
+		}
 		r.End(a, draft.WhyUpdating)
 		r.Updates(c.Group.Name).Stop++
 	}
@@ -84,7 +87,7 @@ func (r *run) explain(b *rank.Board, x *GroupExplanation) {
 	}
 	x.taken = b.Taken()
 	x.Metric = b.Metric
-	x.Metric.CoalescedFailures = x.Failed - 1
+	x.Metric.CoalescedFailures, x.Metric.QuotaExhausted = x.Failed-1, x.overQuota
 	r.failed[x.Group] = x.Metric
 }
 
@@ -98,7 +101,9 @@ func (r *run) placeOne(b *rank.Board, p reconcile.Placement, full bool, x *Group
 	}
 	if full || !r.allocate(b, p, x) {
 		x.Failed++
-		r.preempt(b, b.Preempt)
+		if len(x.overQuota) == 0 { // the room of others is none under the quota
+			r.preempt(b, b.Preempt)
+		}
 		return false
 	}
 	if p.Rescheduled {
@@ -116,7 +121,7 @@ func (r *run) replaceOne(b *rank.Board, a *drover.Allocation, x *GroupExplanatio
 		return
 	}
 	x.Failed++
-	if b.FitsInstead(a) {
+	if b.FitsInstead(a) && r.affordsInstead(b, a) {
 		r.End(a, draft.WhyUpdating)
 		return
 	}
@@ -125,8 +130,11 @@ func (r *run) replaceOne(b *rank.Board, a *drover.Allocation, x *GroupExplanatio
 
 // allocate puts a new allocation on the best node.
 func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation) bool {
+	if !r.affords(b.Group, x) {
+		return false
+	}
 	place, ok := b.Take()
-	if !ok {
+	if !ok || !r.pays(place.Granted, x) {
 		return false
 	}
 	a := r.add(b.Group, p, place)

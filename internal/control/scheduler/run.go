@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler/rank"
 	"github.com/drover-project/drover/internal/control/scheduler/reconcile"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // run is one call of Schedule.
@@ -23,6 +24,7 @@ type run struct {
 	reconciler *reconcile.Reconciler
 	terms      rank.Terms
 	stage      *rank.Stage          // nil until the first group places something
+	account    *quota.Account       // of the job's namespace, with what the plan adds; nil: no limit
 	kept       []*drover.Allocation // what of the job's allocations stays after the plan
 	boards     []*rank.Board
 	failed     map[string]*drover.AllocationMetric // by group
@@ -61,7 +63,7 @@ func newRun(in Input) *run {
 		terms: rank.Terms{
 			Snapshot: in.Snapshot, Job: job, Random: rand.New(rand.NewPCG(seed, 0x5ced)), Matcher: matcher,
 		},
-		failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
+		account: accountOf(in.Snapshot, job), failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
 	}
 	if c := in.Snapshot.SchedulerConfig(); c != nil {
 		r.terms.SpreadFit = c.SchedulerAlgorithm == drover.SchedulerSpread

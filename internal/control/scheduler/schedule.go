@@ -71,4 +71,7 @@ type GroupExplanation struct {
 
 	note  string // added to the sentence
 	taken int    // nodes refused by distinct_hosts or distinct_property
+
+	quota     string   // that was reached
+	overQuota []string // what of it was exceeded; none: the quota is not why something failed
 }

@@ -49,13 +49,17 @@ func (s *sites) PlaceServing(nodeID string, p reconcile.Placement) bool {
 }
 
 func (s *sites) placeOn(b *rank.Board, i int, p reconcile.Placement) bool {
+	if !s.run.affords(b.Group, &s.x) {
+		s.x.Failed++
+		return false
+	}
 	if !b.HasRoom(i) {
 		s.x.Failed++
 		s.run.preempt(b, func(by rank.Preemptor) (string, []*drover.Allocation) { return b.PreemptAt(i, by) })
 		return false
 	}
 	place, ok := b.TakeAt(i)
-	if !ok {
+	if !ok || !s.run.pays(place.Granted, &s.x) {
 		s.x.Failed++
 		return false
 	}

@@ -1,13 +1,16 @@
 package sealed
 
 import (
+	"strings"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/secrets"
 )
 
-// ChangeVariable applies the command. Errors: Invalid.
+// ChangeVariable applies the command. Errors: Invalid, Exhausted if the quota of the namespace has not as many bytes left.
 func ChangeVariable(txn *store.Txn, index uint64, c *command.ChangeVariable) (*command.VariableChange, error) {
 	v := c.Var
 	if v == nil || v.Path == "" || v.Namespace == "" {
@@ -47,9 +50,26 @@ func ChangeVariable(txn *store.Txn, index uint64, c *command.ChangeVariable) (*c
 	default:
 		return nil, drover.Errorf(drover.Invalid, "variable %s: unknown operation %d", v.Path, c.Op)
 	}
+	if err := paid(txn, old, &next); err != nil {
+		return nil, err
+	}
 	next.ModifyIndex, next.ModifyTime = index, c.Time
 	txn.PutVariable(&next)
 	return &command.VariableChange{Var: &next}, nil
+}
+
+// paid refuses a variable that grows beyond the quota of its namespace; old is nil for a new one.
+func paid(txn *store.Txn, old, next *secrets.SealedVariable) error {
+	more := quota.OfVariable(next)
+	if old != nil {
+		more = more.Sub(quota.OfVariable(old))
+	}
+	account := txn.QuotaAccount(next.Namespace)
+	if exceeds := account.Exceeds("", more); len(exceeds) > 0 {
+		return drover.Errorf(drover.Exhausted, "variable %s of namespace %q: quota %q: %s", next.Path, next.Namespace, account.Quota,
+			strings.Join(exceeds, ", "))
+	}
+	return nil
 }
 
 // inTheWay reports whether the variable as it is keeps the change from being made.

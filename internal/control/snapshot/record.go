@@ -64,6 +64,7 @@ const (
 	recAuthMethod
 	recBindingRule
 	recVariable
+	recQuota
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -2,21 +2,26 @@ package snapshot
 
 import "github.com/drover-project/drover"
 
-// secrets writes the records of what is kept encrypted: root keys are wrapped.
+// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas.
 func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recRootKey, x.s.RootKeys()); err != nil {
 		return err
 	}
-	return writeAll(x, recVariable, x.s.Variables("*", ""))
+	if err := writeAll(x, recVariable, x.s.Variables("*", "")); err != nil {
+		return err
+	}
+	return writeAll(x, recQuota, x.s.Quotas(""))
 }
 
-// secrets restores the records of what is kept encrypted, and refuses every kind that no reader knows.
+// secrets restores the records of what is kept encrypted and of quotas, and refuses every kind that no reader knows.
 func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 	switch kind {
 	case recRootKey:
 		return read(payload, x.t.RestoreRootKey)
 	case recVariable:
 		return read(payload, x.t.RestoreVariable)
+	case recQuota:
+		return read(payload, x.t.RestoreQuota)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

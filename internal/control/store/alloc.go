@@ -12,6 +12,7 @@ func (t *Txn) PutAllocation(a *drover.Allocation) {
 	old := t.Allocation(a.ID)
 	t.allocs.put(a)
 	t.place(old, a)
+	t.charge(old, a)
 	r := t.jobRow(a.Namespace, a.JobID)
 	r.allocs.move(old, a, done)
 	r.countAlloc(old, a, t.index)
@@ -27,6 +28,7 @@ func (t *Txn) PutAllocation(a *drover.Allocation) {
 func (t *Txn) DeleteAllocation(a *drover.Allocation) {
 	t.allocs.remove(a.ID)
 	t.place(a, nil)
+	t.charge(a, nil)
 	r := t.jobRow(a.Namespace, a.JobID)
 	r.allocs.move(a, nil, done)
 	r.forgetAlloc(a, t.index)

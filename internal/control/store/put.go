@@ -103,10 +103,16 @@ func (t *Txn) DeleteDeployment(d *drover.Deployment) {
 }
 
 // PutNamespace stores the namespace.
-func (t *Txn) PutNamespace(n *drover.Namespace) { t.put(tables.Namespaces, n.Name, n) }
+func (t *Txn) PutNamespace(n *drover.Namespace) {
+	t.requota(t.Namespace(n.Name), n)
+	t.put(tables.Namespaces, n.Name, n)
+}
 
 // DeleteNamespace forgets the namespace.
-func (t *Txn) DeleteNamespace(n *drover.Namespace) { t.drop(tables.Namespaces, n.Name, n) }
+func (t *Txn) DeleteNamespace(n *drover.Namespace) {
+	t.requota(n, nil)
+	t.drop(tables.Namespaces, n.Name, n)
+}
 
 // PutNodePool stores the node pool.
 func (t *Txn) PutNodePool(p *drover.NodePool) { t.put(tables.NodePools, p.Name, p) }

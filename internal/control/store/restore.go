@@ -54,6 +54,7 @@ func (t *Txn) RestoreNode(n *drover.Node) { t.insert(tables.Nodes, n) }
 func (t *Txn) RestoreAllocation(a *drover.Allocation) {
 	t.allocs.put(a)
 	t.place(nil, a)
+	t.charge(nil, a)
 	t.jobRow(a.Namespace, a.JobID).allocs.move(nil, a, done)
 	t.register(nil, a)
 	t.changed(a)

@@ -62,13 +62,18 @@ func (r *reader) VariablesOfKey(keyID string) iter.Seq[*secrets.SealedVariable] 
 
 // PutVariable stores the variable.
 func (t *Txn) PutVariable(v *secrets.SealedVariable) {
+	t.chargeVariable(t.Variable(v.Namespace, v.Path), v)
 	t.put(tables.Variables, tables.JobKey(v.Namespace, v.Path), v)
 }
 
 // DeleteVariable forgets the variable.
 func (t *Txn) DeleteVariable(v *secrets.SealedVariable) {
+	t.chargeVariable(v, nil)
 	t.drop(tables.Variables, tables.JobKey(v.Namespace, v.Path), v)
 }
 
 // RestoreVariable stores a variable.
-func (t *Txn) RestoreVariable(v *secrets.SealedVariable) { t.insert(tables.Variables, v) }
+func (t *Txn) RestoreVariable(v *secrets.SealedVariable) {
+	t.chargeVariable(nil, v)
+	t.insert(tables.Variables, v)
+}

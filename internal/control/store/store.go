@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // Store is the state. All methods may be called by several goroutines at once.
@@ -65,7 +66,8 @@ func (s *Store) begin(index uint64, base *Snapshot) *Txn {
 		reader: reader{
 			db: base.db, txn: base.db.Txn(true), allocs: base.allocs.fork(), index: index, tables: tables, executions: base.executions,
 		},
-		store: s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
+		store: s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{},
+		tenants: map[string]quota.Use{}, requotaed: map[string]struct{}{}, touched: map[watchKey]struct{}{},
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -12,6 +13,8 @@ type Txn struct {
 	restoring bool
 	jobs      map[drover.NamespacedID]*JobRow // changed counts, own copies
 	usage     map[string]*usageRow            // changed usage, own copies
+	tenants   map[string]quota.Use            // changed use by namespace
+	requotaed map[string]struct{}             // quotas whose limit or namespaces changed
 	touched   map[watchKey]struct{}
 	services  serviceChanges
 }
@@ -46,6 +49,7 @@ func (t *Txn) flush() {
 	}
 	clear(t.jobs)
 	clear(t.usage)
+	t.flushTenants()
 }
 
 // put stores a value and wakes who watches its table or its key; the key is that of the watch.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -243,6 +244,41 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 // TestLocks: a lock holds until it is released, or its time and delay have passed without being renewed.
+// Variables of all namespaces of a quota have so many bytes together; what they take is given back when they go.
+func TestAQuotaBoundsBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []command.Command{
+		&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
+			Region: "global", VariablesLimit: new(1),
+		}}}}},
+		&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "default", Quota: "q"}, {Name: "team", Quota: "q"}}},
+	} {
+		_, _, err := b.log.Propose(t.Context(), c)
+		require.NoError(t, err)
+	}
+	root := who(t, "")
+	big := func(path, namespace string) secrets.Write {
+		w := wish(path, strings.Repeat("x", 60<<10))
+		w.Var.Namespace = namespace
+		return w
+	}
+	put := func(w secrets.Write) error {
+		_, _, err := b.Put(t.Context(), root, w)
+		return err
+	}
+	n := 0
+	for ; n < 20 && put(big(fmt.Sprint("a", n), []string{"default", "team"}[n%2])) == nil; n++ {
+	}
+	require.Equal(t, 17, n, "17 * 60 KiB are within 1 MiB")
+	err := put(big("more", "team"))
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	require.ErrorContains(t, err, `variable more of namespace "team": quota "q": variables exhausted (`)
+	require.NoError(t, put(big("a0", "default")), "it grows by nothing")
+	require.NoError(t, put(wish("a0", "small")))
+	require.NoError(t, put(big("more", "team")))
+}
+
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

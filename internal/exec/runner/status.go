@@ -114,6 +114,8 @@ func unplaced(snap Snapshot, jobID string) string {
 		return "no node can take a runner"
 	}
 	switch {
+	case len(m.QuotaExhausted) > 0:
+		return fmt.Sprintf("quota %q is reached: %s", newest.QuotaLimitReached, strings.Join(m.QuotaExhausted, ", "))
 	case m.NodesEvaluated == 0:
 		return "no node can take a runner: there is no ready node"
 	case m.NodesExhausted > 0:

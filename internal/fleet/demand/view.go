@@ -166,7 +166,10 @@ func wantsMachines(e *drover.Evaluation) bool {
 // unplaced is how many allocations of each group the evaluation found no place for.
 func unplaced(e *drover.Evaluation) map[string]int {
 	queued := map[string]int{}
-	for group := range e.FailedTGAllocs {
+	for group, m := range e.FailedTGAllocs {
+		if len(m.QuotaExhausted) > 0 {
+			continue // more machines would not help
+		}
 		queued[group] = e.QueuedAllocations[group]
 	}
 	return queued
@@ -175,6 +178,10 @@ func unplaced(e *drover.Evaluation) map[string]int {
 func (v *View) block(e *drover.Evaluation, queued map[string]int) {
 	if len(e.FailedTGAllocs) > 0 {
 		queued = unplaced(e)
+	}
+	if e.QuotaLimitReached != "" && len(queued) == 0 {
+		delete(v.blocked, e.Job())
+		return
 	}
 	since := e.CreateTime
 	if old := v.blocked[e.Job()]; old != nil {

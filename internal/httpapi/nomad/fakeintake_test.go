@@ -161,6 +161,15 @@ func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (dr
 	return drover.Outcome{Index: index}, nil
 }
 
+func (i *fakeIntake) UpsertQuota(_ context.Context, q *drover.QuotaSpec) (drover.Outcome, error) {
+	index := put(i.store, func(t *store.Txn) { t.PutQuota(q) })
+	return drover.Outcome{Index: index}, nil
+}
+
+func (i *fakeIntake) DeleteQuota(_ context.Context, name string) (drover.Outcome, error) {
+	return i.took("delete quota %s", name)
+}
+
 func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (drover.Outcome, error) {
 	return i.took("delete namespace %s", name)
 }

@@ -39,7 +39,6 @@ type Refusal struct {
 // Refusals lists Nomad's endpoints that are known and not here.
 func Refusals() []Refusal {
 	return []Refusal{
-		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
 		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},
 		{"recommendations are not implemented", []string{
 			"/v1/recommendations", "/v1/recommendations/", "/v1/recommendation", "/v1/recommendation/",

@@ -44,6 +44,7 @@ type Deps struct {
 	Servers   Servers
 	Log       Log
 	Store     *store.Store
+	Region    string // this server's
 	Authority string // the authoritative region; "" if there is none
 	Clock     clock.Clock
 	Logger    *slog.Logger
@@ -77,7 +78,7 @@ func (r *Regions) answer(ctx context.Context, after uint64) (federation.Objects,
 	if err := d.Log.Ready(ctx); err != nil {
 		return federation.Objects{}, err
 	}
-	return federation.Answer(ctx, objects{d.Store}, d.Clock, after), nil
+	return federation.Answer(ctx, objects{d.Store, d.Region}, d.Clock, after), nil
 }
 
 // ask asks another server.
@@ -105,7 +106,7 @@ func (r *Regions) pull(ctx context.Context, after uint64) (federation.Objects, e
 func (r *Regions) Run(ctx context.Context) error {
 	d := r.deps
 	deps := federation.Deps{
-		State: objects{d.Store}.Objects, Pull: r.pull, Clock: d.Clock, Log: d.Logger,
+		State: objects{d.Store, d.Region}.Objects, Pull: r.pull, Clock: d.Clock, Log: d.Logger,
 		Propose: func(ctx context.Context, cmd command.Command) error {
 			_, _, err := d.Log.Propose(ctx, cmd)
 			return err
@@ -115,13 +116,22 @@ func (r *Regions) Run(ctx context.Context) error {
 	return nil
 }
 
-// objects are the namespaces and node pools of the state.
-type objects struct{ *store.Store }
+// objects are the namespaces, node pools and quotas of the state.
+type objects struct {
+	*store.Store
+	region string
+}
 
 // Objects implements federation.Store.
 func (s objects) Objects() federation.Objects {
 	snap := s.Snapshot()
-	out := federation.Objects{Index: max(snap.TableIndex(tables.Namespaces), snap.TableIndex(tables.NodePools))}
+	out := federation.Objects{
+		Index:  max(snap.TableIndex(tables.Namespaces), snap.TableIndex(tables.NodePools), snap.TableIndex(tables.Quotas)),
+		Region: s.region,
+	}
+	for q := range snap.Quotas("") {
+		out.Quotas = append(out.Quotas, q)
+	}
 	for n := range snap.Namespaces() {
 		out.Namespaces = append(out.Namespaces, n)
 	}

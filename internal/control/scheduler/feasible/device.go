@@ -10,15 +10,7 @@ import (
 // Device reports whether a device group is what is asked for: "type", "vendor/type" or "vendor/type/name", and its
 // attributes pass the constraints.
 func (m *Matcher) Device(want *drover.RequestedDevice, d *drover.NodeDeviceResource) bool {
-	ok := false
-	switch parts := strings.SplitN(want.Name, "/", 3); len(parts) {
-	case 1:
-		ok = parts[0] == d.Type
-	case 2:
-		ok = parts[0] == d.Vendor && parts[1] == d.Type
-	default:
-		ok = parts[0] == d.Vendor && parts[1] == d.Type && parts[2] == d.Name
-	}
+	ok := drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name)
 	for _, c := range want.Constraints {
 		l, lok := resolveDevice(d, c.LTarget)
 		r, rok := resolveDevice(d, c.RTarget)

@@ -75,4 +75,7 @@ type ClusterReader interface {
 	NodePool(name string) *drover.NodePool
 	NodePools() iter.Seq[*drover.NodePool]
 	SchedulerConfig() *drover.SchedulerConfiguration
+	Quota(name string) *drover.QuotaSpec
+	Quotas(prefix string) iter.Seq[*drover.QuotaSpec]
+	QuotaUsage(name string) *drover.QuotaUsage
 }

@@ -62,7 +62,6 @@ func (b *namespaceBody) unheeded() error {
 		name  string
 		given bool
 	}{
-		{"Quota", b.Quota != ""},
 		{"VaultConfiguration", !b.VaultConfiguration.free()},
 		{"ConsulConfiguration", !b.ConsulConfiguration.free()},
 		{"RequiredExtraClaims", len(b.RequiredExtraClaims) > 0},

@@ -17,7 +17,7 @@ func TestNamespacesThatRestrictAreRefused(t *testing.T) {
 		`{"Name": "n", "Meta": {"a": "b"}}`: "",
 		`{"Name": "n", "Capabilities": null, "NodePoolConfiguration": {"Default": "default", "Allowed": null, "Denied": []}}`: "",
 		`{"Name": "n", "VaultConfiguration": {"Default": "default"}, "ConsulConfiguration": {"Default": "default"}}`:          "",
-		`{"Name": "n", "Quota": "q"}`:                                         "Quota",
+		`{"Name": "n", "Quota": "q"}`:                                         "",
 		`{"Name": "n", "Capabilities": {"EnabledTaskDrivers": ["docker"]}}`:   "",
 		`{"Name": "n", "Capabilities": {"DisabledTaskDrivers": ["docker"]}}`:  "",
 		`{"Name": "n", "Capabilities": {"EnabledNetworkModes": ["bridge"]}}`:  "",

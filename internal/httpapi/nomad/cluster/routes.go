@@ -14,6 +14,8 @@ import (
 type Intake interface {
 	UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error)
 	DeleteNamespace(ctx context.Context, name string) (drover.Outcome, error)
+	UpsertQuota(ctx context.Context, q *drover.QuotaSpec) (drover.Outcome, error)
+	DeleteQuota(ctx context.Context, name string) (drover.Outcome, error)
 	// SetSchedulerConfig stores c; with cas only if the stored one's ModifyIndex is c's (updated says so).
 	SetSchedulerConfig(
 		ctx context.Context, c drover.SchedulerConfiguration, cas bool,
@@ -42,7 +44,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	f := &face{c, cfg}
 	spaces := httpapi.Filtered("namespaces in which the caller has a capability")
 	found := httpapi.Filtered("what the caller may list or read")
-	return []httpapi.Route{
+	return append([]httpapi.Route{
 		{Pattern: "GET /v1/namespaces", Where: httpapi.Reads, Need: spaces, Handle: f.listNamespaces},
 		{Pattern: "PUT,POST /v1/namespace", Where: httpapi.Authority, Need: httpapi.Management, Handle: f.upsertNamespace},
 		{Pattern: "GET /v1/namespace/{name}", Where: httpapi.Reads, Need: spaces, Handle: f.readNamespace},
@@ -71,5 +73,5 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.restoreSnapshot, MaxBody: -1},
 		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.systemGC},
 		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.reconcileSummaries},
-	}
+	}, f.quotaRoutes()...)
 }

@@ -46,6 +46,9 @@ func searchables() []searchable {
 		{"namespaces", tables.Namespaces, func(s answer.Snapshot, c sees, _, p string) iter.Seq[string] {
 			return prefixed(p, names(kept(s.Namespaces(), c.namespace), func(n *drover.Namespace) string { return n.Name }))
 		}},
+		{"quotas", tables.Quotas, func(s answer.Snapshot, _ sees, _, p string) iter.Seq[string] {
+			return names(s.Quotas(p), quotaName)
+		}},
 		{"scaling_policy", tables.Jobs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
 			policies := kept(jobs.ScalingPolicies(s, ns), c.scaling)
 			return prefixed(p, names(policies, func(p *drover.ScalingPolicy) string { return p.ID }))
@@ -55,7 +58,7 @@ func searchables() []searchable {
 
 // emptyContexts are known to Nomad's clients; here there is never anything in them.
 func emptyContexts() []string {
-	return []string{"plugins", "volumes", "host_volumes", "vars", "quotas", "recommendations"}
+	return []string{"plugins", "volumes", "host_volumes", "vars", "recommendations"}
 }
 
 // names maps items to their names, one by one: a search stops at its limit without reading the rest.

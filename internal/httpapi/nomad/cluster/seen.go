@@ -95,6 +95,8 @@ func (c sees) searches(context, namespace string) bool {
 		return c.Namespace(namespace, policy.ReadJob)
 	case "nodes":
 		return c.Part(policy.Node, policy.Read)
+	case "quotas":
+		return c.Part(policy.Quota, policy.Read)
 	case "scaling_policy":
 		return c.Namespace(namespace, policy.ListScalingPolicies)
 	}

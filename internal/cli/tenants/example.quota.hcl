@@ -1,0 +1,28 @@
+name        = "example"
+description = "What the namespaces with this quota use together"
+
+# One limit a region; a region without one is not limited. Of each value 0 is no limit, and below 0 nothing may be used.
+limit {
+  region = "global"
+
+  region_limit {
+    cpu         = 20000 # MHz, of tasks that reserve no cores
+    cores       = 8
+    memory      = 32768 # MB
+    memory_max  = 65536 # MB
+    allocations = 100
+
+    device "nvidia/gpu" {
+      count = 2
+    }
+
+    storage {
+      variables = 10 # MB, encrypted
+    }
+
+    # These hold beside those above, for jobs in the node pool.
+    node_pool "batch" {
+      memory = 8192
+    }
+  }
+}

@@ -1,0 +1,133 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
+)
+
+// limit makes the quota q, which bounds CPU (MHz) of the namespaces default and team together.
+func (c *cluster) limit(cpu int) {
+	c.t.Helper()
+	ctx := context.Background()
+	_, err := c.intake.UpsertQuota(ctx, &drover.QuotaSpec{Name: "q", Limits: []*drover.QuotaLimit{{
+		Region: "global", RegionLimit: &drover.QuotaResources{CPU: new(cpu)},
+	}}})
+	require.NoError(c.t, err)
+	for _, name := range []string{"default", "team"} {
+		_, err = c.intake.UpsertNamespace(ctx, &drover.Namespace{Name: name, Quota: "q"})
+		require.NoError(c.t, err)
+	}
+}
+
+// used is what is used of the quota q, in MHz.
+func used(s *store.Snapshot) int64 { return s.QuotaUsed("q").Total.CPU }
+
+// Jobs of several namespaces that share a quota run a few at a time, never more than the quota has, until all are done. Nobody
+// wakes them but the quota: the nodes have room all the time.
+func TestAQuotaIsSharedAndNeverExceeded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{Schedulers: 4})
+		c.limit(350)
+		for i := range 4 {
+			c.agent(testNode(fmt.Sprintf("n%d", i), 10_000), true)
+		}
+		done := make(chan struct{})
+		go func() { // ends when all jobs are dead
+			defer close(done)
+			c.until("all dead", func(s *store.Snapshot) bool {
+				require.LessOrEqual(t, used(s), int64(350))
+				for i := range 20 {
+					j := s.Job([]string{"default", "team"}[i%2], fmt.Sprintf("b%d", i))
+					if j == nil || j.Status != drover.JobStatusDead {
+						return false
+					}
+				}
+				return true
+			})
+		}()
+		for i := range 20 {
+			j := testJob(fmt.Sprintf("b%d", i), drover.JobTypeBatch, 2)
+			j.Namespace = []string{"default", "team"}[i%2]
+			c.register(j)
+		}
+		<-done
+		require.Zero(t, used(c.store.Snapshot()))
+	})
+}
+
+// What waits for a quota says so, and runs once the limit is raised, the namespace leaves the quota, or others stop.
+func TestAQuotaIsWaitedFor(t *testing.T) {
+	for name, open := range map[string]func(c *cluster){
+		"the limit is raised": func(c *cluster) { c.limit(200) },
+		"the namespace leaves": func(c *cluster) {
+			_, err := c.intake.UpsertNamespace(context.Background(), &drover.Namespace{Name: "default"})
+			require.NoError(c.t, err)
+		},
+		"another one stops": func(c *cluster) {
+			_, err := c.intake.DeregisterJob(context.Background(), drover.DeregisterRequest{Namespace: "team", ID: "first"})
+			require.NoError(c.t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := newCluster(t, leader.Config{})
+				c.limit(150)
+				c.agent(testNode("n1", 10_000), false)
+				first := testJob("first", drover.JobTypeService, 1)
+				first.Namespace = "team"
+				c.register(first)
+				c.until("the first runs", func(s *store.Snapshot) bool { return used(s) == 100 })
+				o := c.register(testJob("second", drover.JobTypeService, 1))
+				c.until("the second is evaluated", func(s *store.Snapshot) bool { return s.Evaluation(o.EvalID).Terminal() })
+				synctest.Wait()
+				s := c.store.Snapshot()
+				e := s.Evaluation(o.EvalID)
+				require.Equal(t, "q", e.QuotaLimitReached)
+				require.Equal(t, []string{"cpu exhausted (100 needed > 50 left of 150)"}, e.FailedTGAllocs["g"].QuotaExhausted)
+				var waiting []string
+				for e := range s.EvaluationsByJob("default", "second") {
+					if e.Status == drover.EvalBlocked {
+						waiting = append(waiting, e.QuotaLimitReached)
+					}
+				}
+				require.Equal(t, []string{"q"}, waiting)
+				require.Empty(t, c.allocs(s, "second", wantedPending))
+
+				open(c)
+				c.until("the second runs", func(s *store.Snapshot) bool { return len(c.allocs(s, "second", isRunning)) == 1 })
+			})
+		})
+	}
+}
+
+// atOnce has a job updated without a deployment.
+func atOnce(j *drover.Job) *drover.Job {
+	j.Update = &drover.UpdateStrategy{MaxParallel: new(0)}
+	return j
+}
+
+// An update of a job that uses its whole quota replaces one allocation after the other: the old one ends first.
+func TestAnUpdateUnderAFullQuotaGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.limit(300)
+		c.agent(testNode("n1", 10_000), false)
+		c.register(atOnce(testJob("s", drover.JobTypeService, 3)))
+		c.until("it runs", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 3 })
+		next := atOnce(testJob("s", drover.JobTypeService, 3))
+		next.TaskGroups[0].Tasks[0].Env = map[string]string{"a": "b"}
+		c.register(next)
+		c.until("the new version runs", func(s *store.Snapshot) bool {
+			require.LessOrEqual(t, used(s), int64(300))
+			return len(c.allocs(s, "s", func(a *drover.Allocation) bool { return isRunning(a) && a.Version() == 1 })) == 3
+		})
+	})
+}

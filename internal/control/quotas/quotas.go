@@ -1,0 +1,61 @@
+package quotas
+
+import (
+	"slices"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+)
+
+// Upsert applies the command; a quota that exists keeps its creation index. Errors: Invalid.
+func Upsert(txn *store.Txn, index uint64, c *command.UpsertQuotas) error {
+	for _, q := range c.Quotas {
+		if q == nil || q.Name == "" {
+			return drover.Errorf(drover.Invalid, "missing quota")
+		}
+	}
+	for _, q := range c.Quotas {
+		next := *q
+		next.CreateIndex, next.ModifyIndex = index, index
+		if old := txn.Quota(q.Name); old != nil {
+			next.CreateIndex = old.CreateIndex
+		}
+		txn.PutQuota(&next)
+	}
+	return nil
+}
+
+// Delete applies the command. Errors: NotFound, Conflict.
+func Delete(txn *store.Txn, c *command.DeleteQuotas) error {
+	var doomed []*drover.QuotaSpec
+	for _, name := range c.Names {
+		q := txn.Quota(name)
+		if q == nil {
+			return NotFound(name)
+		}
+		for n := range txn.NamespacesOfQuota(name) {
+			return drover.Errorf(drover.Conflict, "quota %q is in use: namespace %q refers to it", name, n.Name)
+		}
+		if !slices.Contains(doomed, q) {
+			doomed = append(doomed, q)
+		}
+	}
+	for _, q := range doomed {
+		txn.DeleteQuota(q)
+	}
+	return nil
+}
+
+// Check refuses namespaces that refer to a quota that there is not. Errors: Invalid.
+func Check(txn *store.Txn, list []*drover.Namespace) error {
+	for _, n := range list {
+		if n.Quota != "" && txn.Quota(n.Quota) == nil {
+			return drover.Errorf(drover.Invalid, "namespace %q: Quota: nonexistent quota %q", n.Name, n.Quota)
+		}
+	}
+	return nil
+}
+
+// NotFound says that there is no quota of the name.
+func NotFound(name string) error { return drover.Errorf(drover.NotFound, "quota %q not found", name) }

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/secrets"
+)
+
+// tableTenants counts what is used in each namespace; nobody watches it. It follows from the other tables.
+const tableTenants = "tenants"
+
+// indexQuota finds the namespaces of a quota.
+const indexQuota = "quota"
+
+func quotaKey(n *drover.Namespace) string {
+	if n.Quota == "" {
+		return ""
+	}
+	return term(n.Quota) + term(n.Name)
+}
+
+// tenantRow is what is used in a namespace.
+type tenantRow struct {
+	Namespace string
+	Used      quota.Use
+}
+
+// Quota returns the quota or nil.
+func (r *reader) Quota(name string) *drover.QuotaSpec {
+	return get[drover.QuotaSpec](r, tables.Quotas, term(name))
+}
+
+// Quotas yields the quotas whose names begin with prefix, by name.
+func (r *reader) Quotas(prefix string) iter.Seq[*drover.QuotaSpec] {
+	return scan[drover.QuotaSpec](r, tables.Quotas, indexID, prefix)
+}
+
+// NamespacesOfQuota yields the namespaces that refer to the quota, by name.
+func (r *reader) NamespacesOfQuota(name string) iter.Seq[*drover.Namespace] {
+	return scan[drover.Namespace](r, tables.Namespaces, indexQuota, term(name))
+}
+
+// QuotaUsed returns what the namespaces that refer to the quota use together.
+func (r *reader) QuotaUsed(name string) (used quota.Use) {
+	for n := range r.NamespacesOfQuota(name) {
+		if u := get[tenantRow](r, tableTenants, term(n.Name)); u != nil {
+			used = used.Sum(u.Used)
+		}
+	}
+	return used
+}
+
+// QuotaUsed returns what the namespaces of the quota use together, with what the transaction changed.
+func (t *Txn) QuotaUsed(name string) (used quota.Use) {
+	for n := range t.NamespacesOfQuota(name) {
+		used = used.Sum(t.tenantUse(n.Name))
+	}
+	return used
+}
+
+// QuotaUsage returns what is used of a quota as its clients see it; nil if there is no such quota.
+func (r *reader) QuotaUsage(name string) *drover.QuotaUsage {
+	q := r.Quota(name)
+	if q == nil {
+		return nil
+	}
+	u := quota.Usage(q, r.QuotaUsed(name))
+	u.ModifyIndex = max(u.ModifyIndex, r.TableIndex(tables.QuotaUsages))
+	return u
+}
+
+// QuotaAccount returns the account that pays for what is in the namespace; nil if that is not limited here.
+func (r *reader) QuotaAccount(namespace string) *quota.Account {
+	return account(r, namespace, r.QuotaUsed)
+}
+
+// QuotaAccount is the reader's, with what the transaction changed.
+func (t *Txn) QuotaAccount(namespace string) *quota.Account {
+	return account(&t.reader, namespace, t.QuotaUsed)
+}
+
+func account(r *reader, namespace string, used func(string) quota.Use) *quota.Account {
+	n := r.Namespace(namespace)
+	if n == nil || n.Quota == "" {
+		return nil
+	}
+	q := r.Quota(n.Quota)
+	if q == nil || q.Limit() == nil {
+		return nil
+	}
+	return &quota.Account{Quota: q.Name, Limits: q.Limit(), Used: used(q.Name)}
+}
+
+// PutQuota stores the quota.
+func (t *Txn) PutQuota(q *drover.QuotaSpec) {
+	t.put(tables.Quotas, q.Name, q)
+	t.requotaed[q.Name] = struct{}{}
+	t.touch(tables.QuotaUsages, q.Name)
+}
+
+// DeleteQuota forgets the quota.
+func (t *Txn) DeleteQuota(q *drover.QuotaSpec) {
+	t.drop(tables.Quotas, q.Name, q)
+	t.touch(tables.QuotaUsages, q.Name)
+}
+
+// requota wakes who watches the quotas that a namespace leaves or joins; each of the two may be nil.
+func (t *Txn) requota(old, n *drover.Namespace) {
+	left, joined := "", ""
+	if old != nil {
+		left = old.Quota
+	}
+	if n != nil {
+		joined = n.Quota
+	}
+	if left == joined {
+		return
+	}
+	for _, name := range []string{left, joined} {
+		if name != "" {
+			t.requotaed[name] = struct{}{}
+			t.touch(tables.QuotaUsages, name)
+		}
+	}
+}
+
+// RestoreQuota stores a quota.
+func (t *Txn) RestoreQuota(q *drover.QuotaSpec) { t.insert(tables.Quotas, q) }
+
+// tenantUse is what is used in the namespace, with what the transaction changed.
+func (t *Txn) tenantUse(namespace string) quota.Use {
+	if used, ok := t.tenants[namespace]; ok {
+		return used
+	}
+	if u := get[tenantRow](&t.reader, tableTenants, term(namespace)); u != nil {
+		return u.Used
+	}
+	return quota.Use{}
+}
+
+// charge counts what a namespace uses of allocations: old and a are the same one before and after; each may be nil.
+func (t *Txn) charge(old, a *drover.Allocation) {
+	if old != nil && a != nil && old.Job == a.Job && old.AllocatedResources == a.AllocatedResources &&
+		old.HoldsResources() == a.HoldsResources() {
+		return
+	}
+	if old != nil && old.HoldsResources() {
+		t.tenants[old.Namespace] = t.tenantUse(old.Namespace).Sub(quota.Pool(old.Job), quota.Of(old))
+	}
+	if a != nil && a.HoldsResources() {
+		t.tenants[a.Namespace] = t.tenantUse(a.Namespace).Add(quota.Pool(a.Job), quota.Of(a))
+	}
+}
+
+// chargeVariable counts what a namespace uses of variables: old and v are the same one before and after; each may be nil.
+func (t *Txn) chargeVariable(old, v *secrets.SealedVariable) {
+	if old != nil {
+		t.tenants[old.Namespace] = t.tenantUse(old.Namespace).Sub("", quota.OfVariable(old))
+	}
+	if v != nil {
+		t.tenants[v.Namespace] = t.tenantUse(v.Namespace).Add("", quota.OfVariable(v))
+	}
+}
+
+// flushTenants stores what is used in the namespaces, and wakes who watches the quotas that this counts in.
+func (t *Txn) flushTenants() {
+	for namespace, used := range t.tenants {
+		row := &tenantRow{Namespace: namespace, Used: used}
+		if used.IsZero() {
+			if old := get[tenantRow](&t.reader, tableTenants, term(namespace)); old != nil {
+				t.remove(tableTenants, old)
+			}
+		} else {
+			t.insert(tableTenants, row)
+		}
+		if n := t.Namespace(namespace); n != nil && n.Quota != "" && !t.restoring {
+			t.touch(tables.QuotaUsages, n.Quota)
+		}
+	}
+	clear(t.tenants)
+}
+
+// FreedQuotas returns, in their order, the quotas that may have room again, as the transaction uses less of them, changed them, or
+// changed which namespaces refer to them.
+func (t *Txn) FreedQuotas() []string {
+	freed := maps.Clone(t.requotaed)
+	for namespace, now := range t.tenants {
+		n := t.Namespace(namespace)
+		if n == nil || n.Quota == "" {
+			continue
+		}
+		var before quota.Use
+		if u := get[tenantRow](&t.reader, tableTenants, term(namespace)); u != nil {
+			before = u.Used
+		}
+		if now.LessThan(before) {
+			freed[n.Quota] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(freed))
+}

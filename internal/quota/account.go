@@ -1,0 +1,165 @@
+package quota
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+// Account is a quota's limit with what is used of it. Nil refuses nothing.
+type Account struct {
+	Quota  string
+	Limits *drover.QuotaLimit
+	Used   Use
+}
+
+// bound is one limit and how much it counts of an amount.
+type bound struct {
+	name  string
+	unit  string // "" or begins with a space
+	limit *int
+	of    func(Amount) int64
+}
+
+// part is what limits of a region and of a node pool have in common.
+type part struct {
+	cpu, cores, memory, memoryMax, allocations *int
+	devices                                    []*drover.QuotaDevice
+}
+
+func (p part) bounds() []bound {
+	out := []bound{
+		{"cpu", "", p.cpu, func(a Amount) int64 { return a.CPU }},
+		{"cores", "", p.cores, func(a Amount) int64 { return a.Cores }},
+		{"memory", "", p.memory, func(a Amount) int64 { return a.MemoryMB }},
+		{"memory_max", "", p.memoryMax, func(a Amount) int64 { return a.MemoryMaxMB }},
+		{"allocations", "", p.allocations, func(a Amount) int64 { return a.Allocations }},
+	}
+	for _, d := range p.devices {
+		limit := -1 // none
+		if d.Count != nil && *d.Count > 0 {
+			limit = int(*d.Count)
+		}
+		out = append(out, bound{fmt.Sprintf("device %q", d.Name), "", &limit, func(a Amount) int64 { return devicesOf(a, d.Name) }})
+	}
+	return out
+}
+
+// devicesOf counts the devices that a name stands for, also among those that are asked for by such a name.
+func devicesOf(a Amount, name string) (n int64) {
+	for device, count := range a.Devices {
+		parts := strings.SplitN(device, "/", 3)
+		for len(parts) < 3 { // asked for as type or vendor/type
+			if len(parts) == 1 {
+				parts = []string{"", parts[0]}
+				continue
+			}
+			parts = append(parts, "")
+		}
+		if device == name || drover.DeviceNamed(name, parts[0], parts[1], parts[2]) {
+			n += count
+		}
+	}
+	return n
+}
+
+// exceeds says what of add does not fit beside used; only what grows can exceed.
+func exceeds(bounds []bound, used, add Amount, where string) (out []string) {
+	for _, b := range bounds {
+		if b.limit == nil || *b.limit == 0 {
+			continue
+		}
+		limit, has, more := max(int64(*b.limit), 0), b.of(used), b.of(add)
+		if more > 0 && has+more > limit {
+			out = append(out, fmt.Sprintf("%s%s exhausted (%d%s needed > %d left of %d)", where, b.name, more, b.unit, max(limit-has, 0), limit))
+		}
+	}
+	return out
+}
+
+// Exceeds says, one sentence a limit, what refuses that much more in a node pool; none if it may be used. "" is no pool.
+func (a *Account) Exceeds(pool string, more Amount) []string {
+	if a == nil || a.Limits == nil {
+		return nil
+	}
+	var bounds []bound
+	r := a.Limits.RegionLimit
+	if r != nil {
+		bounds = part{r.CPU, r.Cores, r.MemoryMB, r.MemoryMaxMB, r.Allocations, r.Devices}.bounds()
+	}
+	if mb := VariablesMB(a.Limits); mb != 0 {
+		bytes := mb << 20
+		bounds = append(bounds, bound{"variables", " bytes", &bytes, func(x Amount) int64 { return x.VariablesBytes }})
+	}
+	out := exceeds(bounds, a.Used.Total, more, "")
+	if r == nil {
+		return out
+	}
+	for _, p := range r.NodePools {
+		if p.NodePool == pool {
+			of := part{p.CPU, p.Cores, p.MemoryMB, p.MemoryMaxMB, p.Allocations, p.Devices}.bounds()
+			out = append(out, exceeds(of, a.Used.Pools[pool], more, fmt.Sprintf("node pool %q: ", pool))...)
+		}
+	}
+	return out
+}
+
+// Add counts that much more; a nil account counts nothing.
+func (a *Account) Add(pool string, more Amount) {
+	if a != nil {
+		a.Used = a.Used.Add(pool, more)
+	}
+}
+
+// VariablesMB is the limit of variables in MB; 0: none, below 0: no variable may be stored.
+func VariablesMB(l *drover.QuotaLimit) int {
+	if l.RegionLimit != nil && l.RegionLimit.Storage != nil && l.RegionLimit.Storage.VariablesMB != 0 {
+		return l.RegionLimit.Storage.VariablesMB
+	}
+	if l.VariablesLimit != nil {
+		return *l.VariablesLimit
+	}
+	return 0
+}
+
+// Usage is what is used of a quota, in the form of its limit.
+func Usage(q *drover.QuotaSpec, used Use) *drover.QuotaUsage {
+	l := q.Limit()
+	if l == nil {
+		l = &drover.QuotaLimit{Region: q.Here}
+		l.Hash = Hash(l)
+	}
+	t := used.Total
+	mb := func(bytes int64) int { return int((bytes + 1<<20 - 1) >> 20) }
+	shown := &drover.QuotaLimit{
+		Region: l.Region, Hash: l.Hash, VariablesLimit: new(mb(t.VariablesBytes)),
+		RegionLimit: &drover.QuotaResources{
+			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
+			Allocations: new(int(t.Allocations)), Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
+		},
+	}
+	if l.RegionLimit != nil {
+		shown.RegionLimit.Devices = usedDevices(l.RegionLimit.Devices, t)
+		for _, p := range l.RegionLimit.NodePools {
+			of := used.Pools[p.NodePool]
+			shown.RegionLimit.NodePools = append(shown.RegionLimit.NodePools, &drover.QuotaNodePool{
+				NodePool: p.NodePool, CPU: new(int(of.CPU)), Cores: new(int(of.Cores)), MemoryMB: new(int(of.MemoryMB)),
+				MemoryMaxMB: new(int(of.MemoryMaxMB)), Allocations: new(int(of.Allocations)), Devices: usedDevices(p.Devices, of),
+			})
+		}
+	}
+	return &drover.QuotaUsage{
+		Name: q.Name, Used: map[string]*drover.QuotaLimit{key(l.Hash): shown}, CreateIndex: q.CreateIndex, ModifyIndex: q.ModifyIndex,
+	}
+}
+
+// usedDevices counts those that are limited.
+func usedDevices(limited []*drover.QuotaDevice, used Amount) []*drover.QuotaDevice {
+	out := slices.Clone(limited)
+	for i, d := range limited {
+		out[i] = &drover.QuotaDevice{Name: d.Name, Count: new(uint64(max(devicesOf(used, d.Name), 0)))}
+	}
+	return out
+}
