@@ -32,6 +32,7 @@ type QuotaResources struct {
 
 	// Not Nomad's.
 	Allocations *int `json:",omitempty"` // that hold resources: also those that are ending
+	Runners     *int `json:",omitempty"` // claimed ones, likewise
 }
 
 // QuotaNodePool are limits of jobs in a node pool. They hold beside those of the region.

@@ -88,6 +88,7 @@ func (a *Account) Exceeds(pool string, more Amount) []string {
 	r := a.Limits.RegionLimit
 	if r != nil {
 		bounds = part{r.CPU, r.Cores, r.MemoryMB, r.MemoryMaxMB, r.Allocations, r.Devices}.bounds()
+		bounds = append(bounds, bound{"runners", "", r.Runners, func(x Amount) int64 { return x.Runners }})
 	}
 	if mb := VariablesMB(a.Limits); mb != 0 {
 		bytes := mb << 20
@@ -104,6 +105,23 @@ func (a *Account) Exceeds(pool string, more Amount) []string {
 		}
 	}
 	return out
+}
+
+// Refusal is the error of what that much more exceeds; nil if it may be used. Errors: Exhausted, with the quota's name.
+func (a *Account) Refusal(pool string, more Amount) error {
+	if exceeds := a.Exceeds(pool, more); len(exceeds) > 0 {
+		return drover.Errorf(drover.Exhausted, "quota %q: %s", a.Quota, strings.Join(exceeds, ", "))
+	}
+	return nil
+}
+
+// BoundsRunners reports whether it bounds how many runners are claimed.
+func (a *Account) BoundsRunners() bool {
+	if a == nil || a.Limits == nil || a.Limits.RegionLimit == nil {
+		return false
+	}
+	limit := a.Limits.RegionLimit.Runners
+	return limit != nil && *limit != 0
 }
 
 // Add counts that much more; a nil account counts nothing.
@@ -137,7 +155,7 @@ func Usage(q *drover.QuotaSpec, used Use) *drover.QuotaUsage {
 		Region: l.Region, Hash: l.Hash, VariablesLimit: new(mb(t.VariablesBytes)),
 		RegionLimit: &drover.QuotaResources{
 			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
-			Allocations: new(int(t.Allocations)), Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
+			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
 		},
 	}
 	if l.RegionLimit != nil {

@@ -14,6 +14,7 @@ type Amount struct {
 	MemoryMB       int64
 	MemoryMaxMB    int64
 	Allocations    int64
+	Runners        int64 // claimed ones
 	VariablesBytes int64
 	Devices        map[string]int64 // by vendor/type/name, or as they are asked for; nil: none
 }
@@ -34,7 +35,11 @@ func Of(a *drover.Allocation) Amount {
 	if a == nil || !a.HoldsResources() {
 		return Amount{}
 	}
-	return Held(a.AllocatedResources)
+	out := Held(a.AllocatedResources)
+	if a.Claim != nil {
+		out.Runners = 1
+	}
+	return out
 }
 
 // Held is what an allocation with such resources counts.
@@ -104,6 +109,7 @@ func (a Amount) plus(o Amount, sign int64) Amount {
 	a.MemoryMB += sign * o.MemoryMB
 	a.MemoryMaxMB += sign * o.MemoryMaxMB
 	a.Allocations += sign * o.Allocations
+	a.Runners += sign * o.Runners
 	a.VariablesBytes += sign * o.VariablesBytes
 	if len(o.Devices) == 0 {
 		return a
@@ -125,8 +131,8 @@ func (a Amount) plus(o Amount, sign int64) Amount {
 
 // IsZero reports whether nothing is counted.
 func (a Amount) IsZero() bool {
-	return a.CPU == 0 && a.Cores == 0 && a.MemoryMB == 0 && a.MemoryMaxMB == 0 && a.Allocations == 0 && a.VariablesBytes == 0 &&
-		len(a.Devices) == 0
+	return a.CPU == 0 && a.Cores == 0 && a.MemoryMB == 0 && a.MemoryMaxMB == 0 && a.Allocations == 0 && a.Runners == 0 &&
+		a.VariablesBytes == 0 && len(a.Devices) == 0
 }
 
 // Use is what is used: in all, and by the jobs of each node pool. The zero value is nothing; its map is never changed.
@@ -201,7 +207,7 @@ func (a Amount) lessThan(o Amount) bool {
 			return true
 		}
 	}
-	return min(d.CPU, d.Cores, d.MemoryMB, d.MemoryMaxMB, d.Allocations, d.VariablesBytes) < 0
+	return min(d.CPU, d.Cores, d.MemoryMB, d.MemoryMaxMB, d.Allocations, d.Runners, d.VariablesBytes) < 0
 }
 
 // Min is the least of both in each; devices count where both have the same.
@@ -209,7 +215,7 @@ func (a Amount) Min(o Amount) Amount {
 	out := Amount{
 		CPU: min(a.CPU, o.CPU), Cores: min(a.Cores, o.Cores), MemoryMB: min(a.MemoryMB, o.MemoryMB),
 		MemoryMaxMB: min(a.MemoryMaxMB, o.MemoryMaxMB), Allocations: min(a.Allocations, o.Allocations),
-		VariablesBytes: min(a.VariablesBytes, o.VariablesBytes),
+		Runners: min(a.Runners, o.Runners), VariablesBytes: min(a.VariablesBytes, o.VariablesBytes),
 	}
 	for name, n := range a.Devices {
 		if m := min(n, o.Devices[name]); m > 0 {

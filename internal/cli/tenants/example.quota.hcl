@@ -11,6 +11,7 @@ limit {
     memory      = 32768 # MB
     memory_max  = 65536 # MB
     allocations = 100
+    runners     = 50 # that are claimed
 
     device "nvidia/gpu" {
       count = 2

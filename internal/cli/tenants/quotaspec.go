@@ -29,6 +29,7 @@ type regionLimit struct {
 	MemoryMaxMB *int           `hcl:"memory_max,optional"`
 	SecretsMB   *int           `hcl:"secrets,optional"`
 	Allocations *int           `hcl:"allocations,optional"`
+	Runners     *int           `hcl:"runners,optional"`
 	Devices     []deviceLimit  `hcl:"device,block"`
 	Storage     *storageLimit  `hcl:"storage,block"`
 	NodePools   []nodePoolFile `hcl:"node_pool,block"`
@@ -85,7 +86,7 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 	}
 	out := &drover.QuotaResources{
 		CPU: r.CPU, Cores: r.Cores, MemoryMB: r.MemoryMB, MemoryMaxMB: r.MemoryMaxMB, SecretsMB: r.SecretsMB, Allocations: r.Allocations,
-		Devices: devices,
+		Runners: r.Runners, Devices: devices,
 	}
 	if s := r.Storage; s != nil {
 		out.Storage = &drover.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}

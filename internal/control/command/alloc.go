@@ -55,10 +55,11 @@ type PoolDemand struct {
 type RunnerClaim struct {
 	AllocID string
 	Claim   drover.Claim
+	Bounded bool // refused beyond the quota of its namespace: its claimer was not answered
 }
 
 // ClaimResult says what became of a claim: nil error, also when it was recorded before (same RunnerID); Conflict if
-// another claimed it or the allocation ended or is stopped; NotFound.
+// another claimed it or the allocation ended or is stopped; NotFound; Exhausted of a bounded one beyond the quota.
 type ClaimResult struct {
 	AllocID string
 	Err     error

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // updateAllocs merges the reports of several nodes, which the server collects into one entry. Each report carries the
@@ -176,10 +177,22 @@ func (e *entry) claim(c command.RunnerClaim, incarnation uint64, now int64) erro
 	case incarnation != 0 && e.usedKey(old, execution.OnceKey(c.Claim.Labels)):
 		return drover.Errorf(drover.Conflict, "runner %s: another runner was claimed with the same Idempotency-Key", c.AllocID)
 	}
+	if err := e.affords(old, &c); err != nil {
+		return err
+	}
 	a := *old
 	a.Claim, a.ModifyIndex, a.ModifyTime = &c.Claim, e.index, now
 	e.putAlloc(old, &a)
 	return nil
+}
+
+// affords refuses a first claim that is to be bounded by the quota of its namespace. Errors: Exhausted.
+func (e *entry) affords(of *drover.Allocation, c *command.RunnerClaim) error {
+	if !c.Bounded || of.Claim != nil {
+		return nil
+	}
+	account := e.txn.QuotaAccount(of.Namespace)
+	return account.Refusal("", quota.Amount{Runners: 1})
 }
 
 // usedKey reports whether another runner of the same environment has a claim with the key. Two servers may believe that they lead, and

@@ -66,6 +66,9 @@ func (d draw) tenantsPlan(s *store.Snapshot) command.Command {
 	}}
 	a.AllocatedResources = &r
 	c := command.PlanCommit{EvalID: "e", Job: j, Placed: []*drover.Allocation{a}}
+	if rapid.Bool().Draw(d.t, "claimed") {
+		a.Claim = &drover.Claim{RunnerID: "r"}
+	}
 	c.Stopped = []command.StoppedAlloc{{ID: d.id("a", 6), ClientStatus: d.pick("client", "", "lost", "unknown")}}
 	return &command.ApplyPlans{Time: d.time(), Plans: []command.PlanCommit{c}}
 }
@@ -134,4 +137,34 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 			require.Equal(rt, f.store.Snapshot().QuotaUsage(name), g.store.Snapshot().QuotaUsage(name))
 		}
 	})
+}
+
+// Servers that hand out runners of one namespace at the same time do not get more than its quota has: the log decides. What was answered
+// before there was a limit is recorded whatever it is.
+func TestClaimsOfSeveralServersStayWithinAQuota(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.begin("one"), b.begin("two")
+	b.pool(4)
+	b.do(&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
+		Region: "global", RegionLimit: &drover.QuotaResources{Runners: new(1)},
+	}}}}})
+	b.do(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "default", Quota: "q"}}})
+	claim := func(id string, bounded bool) error {
+		c := command.RunnerClaim{AllocID: id, Claim: drover.Claim{RunnerID: "env-" + id}, Bounded: bounded}
+		lease := b.now().Allocation(id).Lease
+		require.Contains(t, []uint64{one, two}, lease)
+		return b.do(&command.RecordRunners{Incarnation: lease, Claims: []command.RunnerClaim{c}}).([]command.ClaimResult)[0].Err
+	}
+	require.NoError(t, claim("a0", true))
+	err := claim("a1", true)
+	require.EqualError(t, err, `quota "q": runners exhausted (1 needed > 0 left of 1)`)
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	require.Nil(t, b.now().Allocation("a1").Claim)
+	require.NoError(t, claim("a0", true), "the same one again")
+	require.NoError(t, claim("a2", false))
+	require.Equal(t, int64(2), b.now().QuotaUsed("q").Total.Runners)
+	b.do(update("a0", drover.AllocClientComplete))
+	b.do(update("a2", drover.AllocClientComplete))
+	require.NoError(t, claim("a1", true))
 }

@@ -60,7 +60,7 @@ func (v *view) costs(a *drover.Allocation) quota.Amount {
 	case stored == nil:
 		return quota.Held(a.AllocatedResources)
 	case stored.HoldsResources():
-		return quota.Held(a.AllocatedResources).Sub(quota.Of(stored))
+		return quota.Held(a.AllocatedResources).Sub(quota.Held(stored.AllocatedResources)) // a claim stays
 	}
 	return quota.Amount{} // it ended meanwhile
 }

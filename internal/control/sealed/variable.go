@@ -1,7 +1,7 @@
 package sealed
 
 import (
-	"strings"
+	"fmt"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
@@ -64,10 +64,8 @@ func paid(txn *store.Txn, old, next *secrets.SealedVariable) error {
 	if old != nil {
 		more = more.Sub(quota.OfVariable(old))
 	}
-	account := txn.QuotaAccount(next.Namespace)
-	if exceeds := account.Exceeds("", more); len(exceeds) > 0 {
-		return drover.Errorf(drover.Exhausted, "variable %s of namespace %q: quota %q: %s", next.Path, next.Namespace, account.Quota,
-			strings.Join(exceeds, ", "))
+	if err := txn.QuotaAccount(next.Namespace).Refusal("", more); err != nil {
+		return fmt.Errorf("variable %s of namespace %q: %w", next.Path, next.Namespace, err)
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (t *Txn) tenantUse(namespace string) quota.Use {
 // charge counts what a namespace uses of allocations: old and a are the same one before and after; each may be nil.
 func (t *Txn) charge(old, a *drover.Allocation) {
 	if old != nil && a != nil && old.Job == a.Job && old.AllocatedResources == a.AllocatedResources &&
-		old.HoldsResources() == a.HoldsResources() {
+		old.HoldsResources() == a.HoldsResources() && (old.Claim == nil) == (a.Claim == nil) {
 		return
 	}
 	if old != nil && old.HoldsResources() {

@@ -41,6 +41,8 @@ type Control struct {
 	keeping  error // of ReleaseRunners
 	claims   int   // entries
 	puts     int   // of RegisterJob
+	quota    int   // of claimed runners; 0: none
+	refused  int   // claims beyond it
 }
 
 // NewControl returns an empty state.
@@ -189,6 +191,9 @@ func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim, de
 			results[i] = drover.Errorf(drover.Conflict, "ended")
 		case a.Claim != nil && a.Claim.RunnerID != claim.Claim.RunnerID:
 			results[i] = drover.Errorf(drover.Conflict, "claimed already")
+		case claim.Bounded && a.Claim == nil && c.quota > 0 && claimedOf(c.allocs) >= c.quota:
+			c.refused++
+			results[i] = drover.Errorf(drover.Exhausted, "the quota is reached")
 		default:
 			taken := *a
 			taken.Claim = &claim.Claim
@@ -220,13 +225,14 @@ type view struct {
 	index  uint64
 	jobs   map[string]*drover.Job
 	allocs map[string]*drover.Allocation
+	quota  int
 }
 
 // Snapshot is the state now.
 func (c *Control) Snapshot() runner.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return view{c.index, maps.Clone(c.jobs), maps.Clone(c.allocs)}
+	return view{c.index, maps.Clone(c.jobs), maps.Clone(c.allocs), c.quota}
 }
 
 func (v view) Index() uint64                                { return v.index }

@@ -35,10 +35,16 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 
 // claim hands out a runner to who is there.
 func (s *Service) claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
+	seat, err := s.admit(environment.Namespace)
+	if err != nil {
+		return execution.Runner{}, err
+	}
+	defer s.leaveSeat(seat)
 	handout, err := s.handout(ctx, r)
 	if err != nil {
 		return execution.Runner{}, err
 	}
+	s.sit(seat, handout)
 	got, err := s.answer(ctx, handout)
 	if err == nil && r.Once.Key != "" && s.cfg.Lease != 0 {
 		err = s.awaitRecorded(ctx, got)
@@ -140,7 +146,7 @@ func (s *Service) leave(w *Waiter) {
 // answer writes the claim to the journal, and leaves it to be recorded. The claimer gets the runner only if it stands there.
 func (s *Service) answer(ctx context.Context, h *Handout) (got execution.Runner, err error) {
 	failed := s.journal.claim(h.Line)
-	if failed == nil && s.cfg.Sure {
+	if failed == nil && (s.cfg.Sure || h.Line.Bounded) {
 		failed = s.recordAtOnce(context.WithoutCancel(ctx), h.Line)
 	}
 	if failed == nil && !s.holds() { // this process may have stood still since

@@ -75,7 +75,8 @@ func (c *Core) Leave(w *Waiter) {
 }
 
 // Written tells that the hand-out's line stands in the journal, or why not. Only then is the claim answered, with the
-// runner. Errors: Unavailable: it could not be written; NotLeader: that is why; Gone: the runner ended in between.
+// runner. Errors: Unavailable: it could not be written; NotLeader, or Exhausted of a bounded one: that is why; Gone: the runner ended in
+// between.
 func (c *Core) Written(h *Handout, err error) (execution.Runner, error) {
 	// All in one event: a lower demand must not be recorded before the claim.
 	r := h.runner
@@ -88,7 +89,7 @@ func (c *Core) Written(h *Handout, err error) (execution.Runner, error) {
 		if r.phase != gone {
 			c.drop(r, drover.Errorf(drover.Gone, "its claim could not be written"))
 		}
-		if drover.CodeOf(err) == drover.NotLeader {
+		if code := drover.CodeOf(err); code == drover.NotLeader || code == drover.Exhausted && h.Line.Bounded {
 			return execution.Runner{}, err
 		}
 		return execution.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)

@@ -38,7 +38,7 @@ type Intake interface {
 	DeregisterJob(ctx context.Context, namespace, id string) error
 	// ClaimRunners records claims in one entry, and what the pools need beside their size. The result has one error a
 	// claim, nil where it was recorded; Conflict where it never can be. One that was recorded before, for the same
-	// RunnerID, takes over its new idle timeout.
+	// RunnerID, takes over its new idle timeout. A bounded one beyond its quota is Exhausted.
 	ClaimRunners(ctx context.Context, claims []AllocClaim, demands []Demand) ([]error, error)
 	// ReleaseRunners stops the allocations; unknown and ended ones are ignored, and those that another server keeps unless their
 	// claimers asked for it.
@@ -49,6 +49,7 @@ type Intake interface {
 type AllocClaim struct {
 	AllocID string       `json:"alloc"`
 	Claim   drover.Claim `json:"claim"`
+	Bounded bool         `json:"bounded,omitempty"` // recorded, before it is answered, only within the quota of its namespace
 }
 
 // Demand is how many runners an environment's pool needs beside its size, because claims wait.

@@ -28,6 +28,7 @@ type Service struct {
 	lives   map[string]*life          // by allocation: of runners that were taken into use
 	watched map[string]chan struct{}  // by environment: closed at the next change of its pool
 	settled wake.Broadcast            // withheld runners are to be looked at again
+	seats   map[*seat]struct{}        // bounded claims that were not answered yet
 	ended   bool                      // over is closed: nothing is handed out any more
 }
 
@@ -41,7 +42,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return &Service{
 		cfg: cfg, deps: deps, journal: j, core: NewCore(cfg.MaxWaiting, cfg.Lease),
 		synced: make(chan struct{}), over: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(), adopted: wake.NewSignal(),
-		waiting: map[*Waiter]chan struct{}{}, lives: map[string]*life{}, watched: map[string]chan struct{}{},
+		waiting: map[*Waiter]chan struct{}{}, lives: map[string]*life{}, watched: map[string]chan struct{}{}, seats: map[*seat]struct{}{},
 	}, nil
 }
 

@@ -44,7 +44,7 @@ func (p Intake) ClaimRunners(
 ) (errs []error, err error) {
 	list := make([]command.RunnerClaim, len(claims))
 	for i, c := range claims {
-		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim}
+		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim, Bounded: c.Bounded}
 	}
 	pools := make([]command.PoolDemand, len(demands))
 	for i, d := range demands {
