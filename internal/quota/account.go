@@ -3,6 +3,7 @@ package quota
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -13,6 +14,20 @@ type Account struct {
 	Quota  string
 	Limits *drover.QuotaLimit
 	Used   Use
+}
+
+// Accounts is an optional power of what reads the state.
+type Accounts interface {
+	// QuotaAccount returns the account that pays for what is in a namespace, the caller's own; nil if nothing limits that.
+	QuotaAccount(namespace string) *Account
+}
+
+// AccountOf is the account that pays for what is in the namespace, if the state knows accounts.
+func AccountOf(state any, namespace string) *Account {
+	if accounts, ok := state.(Accounts); ok {
+		return accounts.QuotaAccount(namespace)
+	}
+	return nil
 }
 
 // bound is one limit and how much it counts of an amount.
@@ -129,6 +144,16 @@ func (a *Account) Add(pool string, more Amount) {
 	if a != nil {
 		a.Used = a.Used.Add(pool, more)
 	}
+}
+
+// Take counts as many of the same as there is room for, at most n, and returns how many that are.
+func (a *Account) Take(pool string, each Amount, n int) int {
+	if a == nil || n <= 0 {
+		return n
+	}
+	n = sort.Search(n, func(i int) bool { return len(a.Exceeds(pool, each.times(i+1))) > 0 })
+	a.Add(pool, each.times(n))
+	return n
 }
 
 // VariablesMB is the limit of variables in MB; 0: none, below 0: no variable may be stored.

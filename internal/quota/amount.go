@@ -103,6 +103,8 @@ func (a Amount) Add(o Amount) Amount { return a.plus(o, 1) }
 // Sub returns a - o.
 func (a Amount) Sub(o Amount) Amount { return a.plus(o, -1) }
 
+func (a Amount) times(n int) Amount { return Amount{}.plus(a, int64(n)) }
+
 func (a Amount) plus(o Amount, sign int64) Amount {
 	a.CPU += sign * o.CPU
 	a.Cores += sign * o.Cores

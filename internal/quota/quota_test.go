@@ -162,3 +162,13 @@ func TestUsageHasTheFormOfTheLimit(t *testing.T) {
 	q.Here = "asia"
 	require.Len(t, Usage(q, used).Used, 1, "what is not limited is told, too")
 }
+
+func TestTakeIsWhatThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	a := limits(&drover.QuotaResources{CPU: new(1000)})
+	require.Equal(t, 3, a.Take("default", Amount{CPU: 300, Allocations: 1}, 10))
+	require.Equal(t, Amount{CPU: 900, Allocations: 3}, a.Used.Total)
+	require.Equal(t, 2, a.Take("default", Amount{CPU: 50}, 2))
+	require.Equal(t, 0, a.Take("default", Amount{CPU: 50}, 2))
+	require.Equal(t, 7, (*Account)(nil).Take("default", Amount{CPU: 50}, 7))
+}

@@ -24,8 +24,7 @@ type Snapshot interface {
 	Allocation(id string) *drover.Allocation
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
-	// QuotaAccount returns the account that pays for what is in a namespace, the caller's own; nil if nothing limits that.
-	QuotaAccount(namespace string) *quota.Account
+	quota.Accounts
 }
 
 // Log commits commands; *raftlog.Log satisfies it.

@@ -6,20 +6,6 @@ import (
 	"github.com/drover-project/drover/internal/quota"
 )
 
-// QuotaAccounts is an optional power of a Snapshot: the account that pays for what a namespace's jobs use, nil if nothing limits that.
-// The caller may change what it gets.
-type QuotaAccounts interface {
-	QuotaAccount(namespace string) *quota.Account
-}
-
-// accountOf is the account of the job's namespace.
-func accountOf(s Snapshot, j *drover.Job) *quota.Account {
-	if accounts, ok := s.(QuotaAccounts); ok && j != nil {
-		return accounts.QuotaAccount(j.Namespace)
-	}
-	return nil
-}
-
 // affords reports whether the quota lets one more allocation of the group be. What an exact one of several devices costs is only known
 // when it is granted: see pays.
 func (r *run) affords(g *drover.TaskGroup, x *GroupExplanation) bool {

@@ -63,13 +63,14 @@ func newRun(in Input) *run {
 		terms: rank.Terms{
 			Snapshot: in.Snapshot, Job: job, Random: rand.New(rand.NewPCG(seed, 0x5ced)), Matcher: matcher,
 		},
-		account: accountOf(in.Snapshot, job), failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
+		failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
 	}
 	if c := in.Snapshot.SchedulerConfig(); c != nil {
 		r.terms.SpreadFit = c.SchedulerAlgorithm == drover.SchedulerSpread
 		r.terms.Oversubscribed = c.MemoryOversubscriptionEnabled
 	}
 	if job != nil {
+		r.account = quota.AccountOf(in.Snapshot, job.Namespace)
 		r.readPool()
 	}
 	return r

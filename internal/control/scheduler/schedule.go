@@ -11,7 +11,7 @@ import (
 )
 
 // Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed. rank.NodeUsage and
-// rank.UnfinishedAllocations are optional powers of it, as ActiveAllocations is.
+// rank.UnfinishedAllocations are optional powers of it, as ActiveAllocations and quota.Accounts are.
 type Snapshot interface {
 	draft.Snapshot
 	rank.Snapshot

@@ -29,7 +29,7 @@ func claimedOf(allocs map[string]*drover.Allocation) (n int) {
 	return n
 }
 
-// QuotaAccount serves runner.QuotaAccounts.
+// QuotaAccount serves quota.Accounts.
 func (v view) QuotaAccount(string) *quota.Account {
 	if v.quota == 0 {
 		return nil

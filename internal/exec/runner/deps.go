@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
-// Snapshot is what is read of the state; control's store has it.
+// Snapshot is what is read of the state; control's store has it. quota.Accounts is an optional power of it.
 type Snapshot interface {
 	Index() uint64
 	Job(namespace, id string) *drover.Job

@@ -2,12 +2,6 @@ package runner
 
 import "github.com/drover-project/drover/internal/quota"
 
-// QuotaAccounts is an optional power of a Snapshot: the account that pays for what is in a namespace, nil if nothing limits that. The
-// caller may change what it gets.
-type QuotaAccounts interface {
-	QuotaAccount(namespace string) *quota.Account
-}
-
 // seat is a claim that a quota bounds, until it is answered.
 type seat struct{ quota, allocID string }
 
@@ -18,11 +12,7 @@ func (s *Service) admit(namespace string) (*seat, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snap := s.deps.Snapshot() // under the lock: whoever left a seat is in it
-	accounts, ok := snap.(QuotaAccounts)
-	if !ok {
-		return nil, nil
-	}
-	account := accounts.QuotaAccount(namespace)
+	account := quota.AccountOf(snap, namespace)
 	if !account.BoundsRunners() {
 		return nil, nil
 	}

@@ -34,13 +34,14 @@ func (v *View) Demand(nodePool, first string) ([]fleet.DemandClass, <-chan struc
 		}
 	}
 	var list []fleet.DemandClass
-	for key, b := range v.blocked {
-		j := s.Job(key.Namespace, key.ID)
+	paid := purse{}
+	for _, key := range v.inOrder(s) {
+		b, j := v.blocked[key], s.Job(key.Namespace, key.ID)
 		if j == nil || j.Stop || servingPool(j, first) != nodePool {
 			continue
 		}
 		for _, g := range j.TaskGroups {
-			if n := b.count(s, j, g); n > 0 {
+			if n := paid.take(s, j, g, b.count(s, j, g)); n > 0 {
 				c := classOf(j, g, n, b.since)
 				c.Refusals = v.refusalsOf(s, b, j, g, nodePool)
 				list = append(list, c)

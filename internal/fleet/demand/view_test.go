@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // world is a fake state, and the view that observes it.
@@ -26,6 +27,14 @@ type world struct {
 	pools  []*fleet.Pool
 	lacks  map[string]string // by node
 	waits  []float64
+	cpu    *int // a quota of all jobs together
+}
+
+func (w *world) QuotaAccount(string) *quota.Account {
+	if w.cpu == nil {
+		return nil
+	}
+	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: w.cpu}}}
 }
 
 func newWorld(t *testing.T) *world {
@@ -155,6 +164,28 @@ func TestDemandIsWhatTheSchedulerLeftLessWhatWasPlacedSince(t *testing.T) {
 	w.view.EvaluationsChanged(2, []*drover.Evaluation{&done})
 	closed(t, changed)
 	require.Empty(t, w.counts("default"))
+}
+
+// No machine is bought for what its quota would not let be placed: of several jobs together, the most urgent first.
+func TestDemandIsWithinTheQuota(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.job("a", "default", 10)
+	w.job("b", "default", 10).Priority = 70
+	w.leave("a", "e", 7)
+	w.leave("b", "f", 3)
+	w.cpu = new(2600) // each asks for 500
+	require.Equal(t, map[string]int{"b/g": 3, "a/g": 2}, w.counts("default"))
+	w.cpu = new(-1)
+	require.Empty(t, w.counts("default"))
+	w.cpu = nil
+
+	reached := *w.evals["e-1"]
+	reached.FailedTGAllocs = map[string]*drover.AllocationMetric{"g": {QuotaExhausted: []string{"cpu exhausted"}}}
+	waits := *w.evals["e"]
+	waits.QuotaLimitReached = "q"
+	w.view.EvaluationsChanged(2, []*drover.Evaluation{&waits, &reached})
+	require.Equal(t, map[string]int{"b/g": 3}, w.counts("default"), "what waits for its quota waits for no machine")
 }
 
 func TestAStoppedJobWantsNothing(t *testing.T) {
