@@ -33,6 +33,7 @@ type QuotaResources struct {
 	// Not Nomad's.
 	Allocations *int `json:",omitempty"` // that hold resources: also those that are ending
 	Runners     *int `json:",omitempty"` // claimed ones, likewise
+	Executions  *int `json:",omitempty"` // that run
 }
 
 // QuotaNodePool are limits of jobs in a node pool. They hold beside those of the region.

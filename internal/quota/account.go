@@ -103,7 +103,8 @@ func (a *Account) Exceeds(pool string, more Amount) []string {
 	r := a.Limits.RegionLimit
 	if r != nil {
 		bounds = part{r.CPU, r.Cores, r.MemoryMB, r.MemoryMaxMB, r.Allocations, r.Devices}.bounds()
-		bounds = append(bounds, bound{"runners", "", r.Runners, func(x Amount) int64 { return x.Runners }})
+		bounds = append(bounds, bound{"runners", "", r.Runners, func(x Amount) int64 { return x.Runners }},
+			bound{"executions", "", r.Executions, func(x Amount) int64 { return x.Executions }})
 	}
 	if mb := VariablesMB(a.Limits); mb != 0 {
 		bytes := mb << 20
@@ -132,10 +133,19 @@ func (a *Account) Refusal(pool string, more Amount) error {
 
 // BoundsRunners reports whether it bounds how many runners are claimed.
 func (a *Account) BoundsRunners() bool {
+	return a.bounds(func(r *drover.QuotaResources) *int { return r.Runners })
+}
+
+// BoundsExecutions reports whether it bounds how many executions run.
+func (a *Account) BoundsExecutions() bool {
+	return a.bounds(func(r *drover.QuotaResources) *int { return r.Executions })
+}
+
+func (a *Account) bounds(of func(*drover.QuotaResources) *int) bool {
 	if a == nil || a.Limits == nil || a.Limits.RegionLimit == nil {
 		return false
 	}
-	limit := a.Limits.RegionLimit.Runners
+	limit := of(a.Limits.RegionLimit)
 	return limit != nil && *limit != 0
 }
 
@@ -180,7 +190,8 @@ func Usage(q *drover.QuotaSpec, used Use) *drover.QuotaUsage {
 		Region: l.Region, Hash: l.Hash, VariablesLimit: new(mb(t.VariablesBytes)),
 		RegionLimit: &drover.QuotaResources{
 			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
-			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
+			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Executions: new(int(t.Executions)),
+			Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
 		},
 	}
 	if l.RegionLimit != nil {

@@ -15,6 +15,7 @@ type Amount struct {
 	MemoryMaxMB    int64
 	Allocations    int64
 	Runners        int64 // claimed ones
+	Executions     int64
 	VariablesBytes int64
 	Devices        map[string]int64 // by vendor/type/name, or as they are asked for; nil: none
 }
@@ -112,6 +113,7 @@ func (a Amount) plus(o Amount, sign int64) Amount {
 	a.MemoryMaxMB += sign * o.MemoryMaxMB
 	a.Allocations += sign * o.Allocations
 	a.Runners += sign * o.Runners
+	a.Executions += sign * o.Executions
 	a.VariablesBytes += sign * o.VariablesBytes
 	if len(o.Devices) == 0 {
 		return a
@@ -133,7 +135,7 @@ func (a Amount) plus(o Amount, sign int64) Amount {
 
 // IsZero reports whether nothing is counted.
 func (a Amount) IsZero() bool {
-	return a.CPU == 0 && a.Cores == 0 && a.MemoryMB == 0 && a.MemoryMaxMB == 0 && a.Allocations == 0 && a.Runners == 0 &&
+	return a.CPU == 0 && a.Cores == 0 && a.MemoryMB == 0 && a.MemoryMaxMB == 0 && a.Allocations == 0 && a.Runners == 0 && a.Executions == 0 &&
 		a.VariablesBytes == 0 && len(a.Devices) == 0
 }
 
@@ -209,7 +211,7 @@ func (a Amount) lessThan(o Amount) bool {
 			return true
 		}
 	}
-	return min(d.CPU, d.Cores, d.MemoryMB, d.MemoryMaxMB, d.Allocations, d.Runners, d.VariablesBytes) < 0
+	return min(d.CPU, d.Cores, d.MemoryMB, d.MemoryMaxMB, d.Allocations, d.Runners, d.Executions, d.VariablesBytes) < 0
 }
 
 // Min is the least of both in each; devices count where both have the same.
@@ -217,7 +219,7 @@ func (a Amount) Min(o Amount) Amount {
 	out := Amount{
 		CPU: min(a.CPU, o.CPU), Cores: min(a.Cores, o.Cores), MemoryMB: min(a.MemoryMB, o.MemoryMB),
 		MemoryMaxMB: min(a.MemoryMaxMB, o.MemoryMaxMB), Allocations: min(a.Allocations, o.Allocations),
-		Runners: min(a.Runners, o.Runners), VariablesBytes: min(a.VariablesBytes, o.VariablesBytes),
+		Runners: min(a.Runners, o.Runners), Executions: min(a.Executions, o.Executions), VariablesBytes: min(a.VariablesBytes, o.VariablesBytes),
 	}
 	for name, n := range a.Devices {
 		if m := min(n, o.Devices[name]); m > 0 {

@@ -12,6 +12,7 @@ limit {
     memory_max  = 65536 # MB
     allocations = 100
     runners     = 50 # that are claimed
+    executions  = 20 # that run
 
     device "nvidia/gpu" {
       count = 2

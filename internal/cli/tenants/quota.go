@@ -179,6 +179,7 @@ func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
 	rows = resourceRows("", quotaPart{limits.CPU, limits.Cores, limits.MemoryMB, limits.MemoryMaxMB, limits.Allocations, limits.Devices},
 		quotaPart{of.CPU, of.Cores, of.MemoryMB, of.MemoryMaxMB, of.Allocations, of.Devices})
 	rows = quotaRow(rows, "Claimed runners", limits.Runners, of.Runners)
+	rows = quotaRow(rows, "Executions", limits.Executions, of.Executions)
 	variables := l.VariablesLimit
 	if limits.Storage != nil && limits.Storage.VariablesMB != 0 {
 		variables = &limits.Storage.VariablesMB

@@ -30,6 +30,7 @@ type regionLimit struct {
 	SecretsMB   *int           `hcl:"secrets,optional"`
 	Allocations *int           `hcl:"allocations,optional"`
 	Runners     *int           `hcl:"runners,optional"`
+	Executions  *int           `hcl:"executions,optional"`
 	Devices     []deviceLimit  `hcl:"device,block"`
 	Storage     *storageLimit  `hcl:"storage,block"`
 	NodePools   []nodePoolFile `hcl:"node_pool,block"`
@@ -86,7 +87,7 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 	}
 	out := &drover.QuotaResources{
 		CPU: r.CPU, Cores: r.Cores, MemoryMB: r.MemoryMB, MemoryMaxMB: r.MemoryMaxMB, SecretsMB: r.SecretsMB, Allocations: r.Allocations,
-		Runners: r.Runners, Devices: devices,
+		Runners: r.Runners, Executions: r.Executions, Devices: devices,
 	}
 	if s := r.Storage; s != nil {
 		out.Storage = &drover.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}

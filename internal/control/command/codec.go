@@ -87,6 +87,8 @@ var kinds = [kindEnd]func() Command{
 	KindChangeVariable:         func() Command { return new(ChangeVariable) },
 	KindUpsertQuotas:           func() Command { return new(UpsertQuotas) },
 	KindDeleteQuotas:           func() Command { return new(DeleteQuotas) },
+	KindBeginExecution:         func() Command { return new(BeginExecution) },
+	KindDropExecution:          func() Command { return new(DropExecution) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -4,8 +4,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// TellExecutions puts what happened to executions into the event stream. It changes nothing in the state: executions
-// live in their runners. Result: nil.
+// TellExecutions puts what happened to executions into the event stream. It keeps nothing of them in the state: executions
+// live in their runners. Those that ended count in no quota any more. Result: nil.
 type TellExecutions struct{ Events []ExecutionEvent }
 
 // ExecutionEvent is one thing that happened to an execution.
@@ -30,6 +30,19 @@ type ExecutionRecord struct {
 	Webhook string `codec:",omitempty"` // to be told of the end
 	Request string `codec:",omitempty"` // a digest of the request, if that had an idempotency key
 }
+
+// BeginExecution counts an execution that is about to be started in the quota of its runner's namespace, until an event says that it
+// ended, or its runner did. Result: bool, whether it was not counted before. Errors: Exhausted beyond the quota; Gone: the runner ended.
+type BeginExecution struct{ AllocID, ID string }
+
+// DropExecution counts an execution no more: it could not be started. Result: nil.
+type DropExecution struct{ AllocID, ID string }
+
+// Kind implements Command.
+func (*BeginExecution) Kind() Kind { return KindBeginExecution }
+
+// Kind implements Command.
+func (*DropExecution) Kind() Kind { return KindDropExecution }
 
 // Kind implements Command.
 func (*RecordExecutions) Kind() Kind { return KindRecordExecutions }

@@ -75,6 +75,8 @@ const (
 	KindChangeVariable
 	KindUpsertQuotas
 	KindDeleteQuotas
+	KindBeginExecution
+	KindDropExecution
 	kindEnd
 )
 
@@ -132,7 +134,7 @@ var kindNames = [...]string{
 	"DeleteACLRoles", "PutOneTimeToken", "ExchangeOneTimeToken", "ExpireACLTokens",
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
-	"UpsertQuotas", "DeleteQuotas",
+	"UpsertQuotas", "DeleteQuotas", "BeginExecution", "DropExecution",
 }
 
 // String returns the command's name.

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/quotas"
 )
 
 // The bounds of what is kept of executions. The oldest ends give way, but none whose webhook is still to be told: of
@@ -24,9 +25,12 @@ func (e *entry) tellExecutions(c *command.TellExecutions) {
 	}
 }
 
-// tellExecution tells one event. The filter keys are the runner, its environment and its allocation.
+// tellExecution tells one event. The filter keys are the runner, its environment and its allocation. What ended counts in no quota.
 func (e *entry) tellExecution(ev *command.ExecutionEvent) {
 	x := &ev.Execution
+	if !x.Running {
+		quotas.DropExecution(e.txn, x.AllocID, x.ID)
+	}
 	env := strings.TrimSuffix(x.RunnerID, "-"+x.AllocID)
 	e.told = append(e.told, e.event(drover.TopicExecution, ev.Type, x.ID, ev.Namespace, []string{x.RunnerID, env, x.AllocID}, "Execution", x))
 }

@@ -221,6 +221,11 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 		return nil, quotas.Upsert(e.txn, e.index, c)
 	case *command.DeleteQuotas:
 		return nil, quotas.Delete(e.txn, c)
+	case *command.BeginExecution:
+		return quotas.BeginExecution(e.txn, c)
+	case *command.DropExecution:
+		quotas.DropExecution(e.txn, c.AllocID, c.ID)
+		return nil, nil
 	}
 	return e.applyACL(c)
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
@@ -19,7 +20,7 @@ import (
 // tenancy draws a command about quotas, or about what counts in them.
 func (d draw) tenancy(s *store.Snapshot) command.Command {
 	namespace := d.pick("namespace", "default", "team", "other")
-	switch rapid.IntRange(0, 6).Draw(d.t, "of tenancy") {
+	switch rapid.IntRange(0, 8).Draw(d.t, "of tenancy") {
 	case 0:
 		return &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: d.pick("quota", "a", "b"), Here: "global", Limits: []*drover.QuotaLimit{{
 			Region: "global", RegionLimit: &drover.QuotaResources{CPU: new(rapid.IntRange(0, 500).Draw(d.t, "limit"))},
@@ -35,6 +36,11 @@ func (d draw) tenancy(s *store.Snapshot) command.Command {
 		data := make([]byte, rapid.IntRange(0, 9).Draw(d.t, "bytes"))
 		v := &secrets.SealedVariable{Namespace: namespace, Path: d.id("v", 2), Data: data, KeyID: "k0"}
 		return &command.ChangeVariable{Var: v, Op: op, Time: d.time()}
+	case 6:
+		return &command.BeginExecution{AllocID: d.id("a", 6), ID: d.id("x", 3)}
+	case 7:
+		x := execution.Execution{AllocID: d.id("a", 6), ID: d.id("x", 3), Running: rapid.Bool().Draw(d.t, "running")}
+		return &command.TellExecutions{Events: []command.ExecutionEvent{{Type: "ExecutionEnded", Execution: x}}}
 	case 5:
 		return &command.Reap{Allocs: []string{d.id("a", 6)}}
 	}
@@ -82,6 +88,11 @@ func counted(s *store.Snapshot, name string) (used quota.Use) {
 		for a := range s.Allocations(n.Name, "") {
 			if a.HoldsResources() {
 				used = used.Add(quota.Pool(a.Job), quota.Of(a))
+			}
+		}
+		for x := range s.ExecutionSlots() {
+			if a := s.Allocation(x.AllocID); x.Namespace == n.Name && a != nil && a.HoldsResources() { // of no others there are any
+				used = used.Add("", quota.Amount{Executions: 1})
 			}
 		}
 		for v := range s.Variables(n.Name, "") {

@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/quota"
 )
 
 // Upsert applies the command; a quota that exists keeps its creation index. Errors: Invalid.
@@ -55,6 +57,29 @@ func Check(txn *store.Txn, list []*drover.Namespace) error {
 		}
 	}
 	return nil
+}
+
+// BeginExecution applies the command. Errors: Gone, Exhausted.
+func BeginExecution(txn *store.Txn, c *command.BeginExecution) (fresh bool, err error) {
+	a := txn.Allocation(c.AllocID)
+	switch {
+	case a == nil || a.Terminal():
+		return false, drover.Errorf(drover.Gone, "the runner of execution %s has ended", c.ID)
+	case txn.ExecutionSlot(c.AllocID, c.ID) != nil:
+		return false, nil
+	}
+	if err := txn.QuotaAccount(a.Namespace).Refusal("", quota.Amount{Executions: 1}); err != nil {
+		return false, err
+	}
+	txn.PutExecutionSlot(&execution.Slot{Namespace: a.Namespace, AllocID: a.ID, ID: c.ID})
+	return true, nil
+}
+
+// DropExecution counts an execution no more, if it did.
+func DropExecution(txn *store.Txn, allocID, id string) {
+	if x := txn.ExecutionSlot(allocID, id); x != nil {
+		txn.DropExecutionSlot(x)
+	}
 }
 
 // NotFound says that there is no quota of the name.

@@ -36,3 +36,46 @@ func TestQuotasAreDeletedWhenNothingRefersToThem(t *testing.T) {
 	require.Nil(t, txn.Quota("a"))
 	txn.Commit()
 }
+
+// Executions count from before they are started until they end, or their runner does; the same one counts once.
+func TestExecutionsCount(t *testing.T) {
+	t.Parallel()
+	s := store.New()
+	txn := s.Begin(1)
+	q := &drover.QuotaSpec{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
+		Region: "global", RegionLimit: &drover.QuotaResources{Executions: new(2)},
+	}}}
+	require.NoError(t, Upsert(txn, 1, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{q}}))
+	txn.PutNamespace(&drover.Namespace{Name: "default", Quota: "q"})
+	runner := &drover.Allocation{ID: "a", Namespace: "default", JobID: "j", ClientStatus: drover.AllocClientRunning}
+	txn.PutAllocation(runner)
+	begin := func(id string) (bool, error) {
+		return BeginExecution(txn, &command.BeginExecution{AllocID: "a", ID: id})
+	}
+	for _, id := range []string{"x", "y"} {
+		fresh, err := begin(id)
+		require.NoError(t, err)
+		require.True(t, fresh)
+	}
+	fresh, err := begin("x")
+	require.NoError(t, err)
+	require.False(t, fresh, "a repetition takes no other")
+	_, err = begin("z")
+	require.EqualError(t, err, `quota "q": executions exhausted (1 needed > 0 left of 2)`)
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	DropExecution(txn, "a", "x")
+	DropExecution(txn, "a", "x")
+	DropExecution(txn, "b", "y")
+	_, err = begin("z")
+	require.NoError(t, err)
+	require.Equal(t, int64(2), txn.QuotaUsed("q").Total.Executions)
+	ended := *runner
+	ended.ClientStatus = drover.AllocClientComplete
+	txn.PutAllocation(&ended)
+	require.Zero(t, txn.QuotaUsed("q").Total.Executions)
+	_, err = begin("w")
+	require.Equal(t, drover.Gone, drover.CodeOf(err))
+	_, err = BeginExecution(txn, &command.BeginExecution{AllocID: "nobody", ID: "w"})
+	require.Equal(t, drover.Gone, drover.CodeOf(err))
+	txn.Commit()
+}

@@ -65,6 +65,7 @@ const (
 	recBindingRule
 	recVariable
 	recQuota
+	recExecutionSlot
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

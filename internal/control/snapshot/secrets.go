@@ -10,7 +10,10 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recVariable, x.s.Variables("*", "")); err != nil {
 		return err
 	}
-	return writeAll(x, recQuota, x.s.Quotas(""))
+	if err := writeAll(x, recQuota, x.s.Quotas("")); err != nil {
+		return err
+	}
+	return writeAll(x, recExecutionSlot, x.s.ExecutionSlots())
 }
 
 // secrets restores the records of what is kept encrypted and of quotas, and refuses every kind that no reader knows.
@@ -22,6 +25,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreVariable)
 	case recQuota:
 		return read(payload, x.t.RestoreQuota)
+	case recExecutionSlot:
+		return read(payload, x.t.RestoreExecutionSlot)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
@@ -149,11 +150,49 @@ func (t *Txn) charge(old, a *drover.Allocation) {
 		old.HoldsResources() == a.HoldsResources() && (old.Claim == nil) == (a.Claim == nil) {
 		return
 	}
+	if old != nil && old.HoldsResources() && (a == nil || !a.HoldsResources()) && t.tables[tables.ExecutionSlots] > 0 {
+		t.dropSlots(old.ID)
+	}
 	if old != nil && old.HoldsResources() {
 		t.tenants[old.Namespace] = t.tenantUse(old.Namespace).Sub(quota.Pool(old.Job), quota.Of(old))
 	}
 	if a != nil && a.HoldsResources() {
 		t.tenants[a.Namespace] = t.tenantUse(a.Namespace).Add(quota.Pool(a.Job), quota.Of(a))
+	}
+}
+
+// ExecutionSlot returns the execution if it counts in a quota, else nil.
+func (r *reader) ExecutionSlot(allocID, id string) *execution.Slot {
+	return get[execution.Slot](r, tables.ExecutionSlots, term(allocID)+term(id))
+}
+
+// ExecutionSlots yields the executions that count in quotas, by runner and id.
+func (r *reader) ExecutionSlots() iter.Seq[*execution.Slot] {
+	return scan[execution.Slot](r, tables.ExecutionSlots, indexID, "")
+}
+
+// PutExecutionSlot counts an execution that does not count yet.
+func (t *Txn) PutExecutionSlot(x *execution.Slot) {
+	t.RestoreExecutionSlot(x)
+	t.touch(tables.ExecutionSlots, "") // nobody watches a single one
+}
+
+// DropExecutionSlot counts an execution no more.
+func (t *Txn) DropExecutionSlot(x *execution.Slot) {
+	t.drop(tables.ExecutionSlots, "", x)
+	t.tenants[x.Namespace] = t.tenantUse(x.Namespace).Sub("", quota.Amount{Executions: 1})
+}
+
+// RestoreExecutionSlot counts an execution.
+func (t *Txn) RestoreExecutionSlot(x *execution.Slot) {
+	t.insert(tables.ExecutionSlots, x)
+	t.tenants[x.Namespace] = t.tenantUse(x.Namespace).Add("", quota.Amount{Executions: 1})
+}
+
+// dropSlots counts the executions of a runner that ended no more.
+func (t *Txn) dropSlots(allocID string) {
+	for _, x := range slices.Collect(scan[execution.Slot](&t.reader, tables.ExecutionSlots, indexID, term(allocID))) {
+		t.DropExecutionSlot(x)
 	}
 }
 

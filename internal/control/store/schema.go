@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -82,6 +83,7 @@ func schema() *memdb.DBSchema {
 		table(tables.Deployments, func(d *drover.Deployment) string { return term(d.ID) },
 			index(indexJob, func(d *drover.Deployment) string { return jobPrefix(d.Namespace, d.JobID) })),
 		table(tables.Namespaces, func(n *drover.Namespace) string { return term(n.Name) }, index(indexQuota, quotaKey)),
+		table(tables.ExecutionSlots, func(x *execution.Slot) string { return term(x.AllocID) + term(x.ID) }),
 		table(tables.Quotas, func(q *drover.QuotaSpec) string { return term(q.Name) }),
 		table(tableTenants, func(u *tenantRow) string { return term(u.Namespace) }),
 		table(tables.NodePools, func(p *drover.NodePool) string { return term(p.Name) }),

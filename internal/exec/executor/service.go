@@ -72,6 +72,7 @@ type Deps struct {
 	Keeping  Keeping
 	Notifier Notifier // of webhooks; nil: there are none
 	Teller   Teller   // of events; nil: they are not told
+	Slots    Slots    // of quotas; nil: nothing is bounded
 	Records  Records  // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
 	Clock    clock.Clock
 	IDs      id.Source // used by several goroutines
@@ -151,7 +152,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 // Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
 // filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
-// Invalid, NotFound, Gone, Unavailable.
+// Invalid, NotFound, Gone, Unavailable, Exhausted.
 func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spec) (*Execution, error) {
 	return s.startFor(ctx, runnerID, spec, terms{})
 }
@@ -203,9 +204,14 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	}
 	s.beginOwn(spec.ID)
 	defer s.endOwn(spec.ID)
+	giveBack, err := s.takeSlot(ctx, r.AllocID, spec.ID)
+	if err != nil {
+		return nil, err
+	}
 	begun := s.deps.Clock.Now()
 	session, err := s.open(ctx, lease, spec)
 	if err != nil {
+		giveBack()
 		select {
 		case <-lease.Gone():
 			return nil, lease.GoneReason()
@@ -216,6 +222,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	if err := s.promise(ctx, r, spec, &of); err != nil {
 		_ = session.Signal(ctx, "KILL") // nobody has heard of it
 		_ = session.Close()
+		giveBack()
 		return nil, err
 	}
 	x, err := s.adopt(ctx, lease, spec, session, of)
