@@ -34,6 +34,9 @@ type QuotaResources struct {
 	Allocations *int `json:",omitempty"` // that hold resources: also those that are ending
 	Runners     *int `json:",omitempty"` // claimed ones, likewise
 	Executions  *int `json:",omitempty"` // that run
+	// Of executions that ended on a day, in UTC.
+	ExecutionCPUSeconds *int `json:",omitempty"` // user and system
+	ExecutionMB         *int `json:",omitempty"` // of output
 }
 
 // QuotaNodePool are limits of jobs in a node pool. They hold beside those of the region.

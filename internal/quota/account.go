@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Account is a quota's limit with what is used of it. Nil refuses nothing.
@@ -177,8 +178,35 @@ func VariablesMB(l *drover.QuotaLimit) int {
 	return 0
 }
 
-// Usage is what is used of a quota, in the form of its limit.
-func Usage(q *drover.QuotaSpec, used Use) *drover.QuotaUsage {
+// Overspent is the error of an execution that is to begin when as much was spent on the day; nil if it may. Executions that began before
+// may spend more. Errors: Exhausted, with the quota's name.
+func (a *Account) Overspent(spent execution.Spent) error {
+	if a == nil || a.Limits == nil || a.Limits.RegionLimit == nil {
+		return nil
+	}
+	r := a.Limits.RegionLimit
+	for _, b := range []struct {
+		name  string
+		limit *int
+		unit  string
+		spent float64
+	}{
+		{"execution_cpu_seconds", r.ExecutionCPUSeconds, "CPU-seconds", spent.CPU.Seconds()},
+		{"execution_mb", r.ExecutionMB, "MB", float64(spent.Bytes) / (1 << 20)},
+	} {
+		if b.limit == nil || *b.limit == 0 {
+			continue
+		}
+		if limit := max(*b.limit, 0); b.spent >= float64(limit) {
+			return drover.Errorf(drover.Exhausted, "quota %q: %s exhausted (%.1f %s used of %d for today, which ends at 00:00 UTC)",
+				a.Quota, b.name, b.spent, b.unit, limit)
+		}
+	}
+	return nil
+}
+
+// Usage is what is used of a quota, in the form of its limit. Spent is that of the day.
+func Usage(q *drover.QuotaSpec, used Use, spent execution.Spent) *drover.QuotaUsage {
 	l := q.Limit()
 	if l == nil {
 		l = &drover.QuotaLimit{Region: q.Here}
@@ -191,6 +219,7 @@ func Usage(q *drover.QuotaSpec, used Use) *drover.QuotaUsage {
 		RegionLimit: &drover.QuotaResources{
 			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
 			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Executions: new(int(t.Executions)),
+			ExecutionCPUSeconds: new(int(spent.CPU.Seconds())), ExecutionMB: new(mb(spent.Bytes)),
 			Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
 		},
 	}

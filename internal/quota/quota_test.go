@@ -2,10 +2,12 @@ package quota
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/secrets"
 )
 
@@ -154,13 +156,14 @@ func TestUsageHasTheFormOfTheLimit(t *testing.T) {
 	q := &drover.QuotaSpec{Name: "q", Here: "eu", Limits: []*drover.QuotaLimit{{Region: "us"}, {Region: "eu", RegionLimit: eu}}}
 	require.NoError(t, Complete(q))
 	used := Use{}.Add("p", Amount{CPU: 5, Allocations: 1, Devices: map[string]int64{"x/gpu/y": 2}}).Add("", Amount{VariablesBytes: 1})
-	u := Usage(q, used).Used[key(q.Limits[1].Hash)]
+	u := Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}).Used[key(q.Limits[1].Hash)]
 	require.Equal(t, []int{5, 1}, []int{*u.RegionLimit.CPU, *u.RegionLimit.Allocations})
+	require.Equal(t, []int{90, 5}, []int{*u.RegionLimit.ExecutionCPUSeconds, *u.RegionLimit.ExecutionMB})
 	require.Equal(t, []int{1, 1}, []int{*u.VariablesLimit, u.RegionLimit.Storage.VariablesMB})
 	require.Equal(t, uint64(2), *u.RegionLimit.Devices[0].Count)
 	require.Equal(t, 5, *u.RegionLimit.NodePools[0].CPU)
 	q.Here = "asia"
-	require.Len(t, Usage(q, used).Used, 1, "what is not limited is told, too")
+	require.Len(t, Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}).Used, 1, "what is not limited is told, too")
 }
 
 func TestTakeIsWhatThereIsRoomFor(t *testing.T) {
@@ -171,4 +174,18 @@ func TestTakeIsWhatThereIsRoomFor(t *testing.T) {
 	require.Equal(t, 2, a.Take("default", Amount{CPU: 50}, 2))
 	require.Equal(t, 0, a.Take("default", Amount{CPU: 50}, 2))
 	require.Equal(t, 7, (*Account)(nil).Take("default", Amount{CPU: 50}, 7))
+}
+
+func TestADaysBudget(t *testing.T) {
+	t.Parallel()
+	a := limits(&drover.QuotaResources{ExecutionCPUSeconds: new(60), ExecutionMB: new(10)})
+	require.NoError(t, a.Overspent(execution.Spent{CPU: 59 * time.Second, Bytes: 10<<20 - 1}))
+	require.EqualError(t, a.Overspent(execution.Spent{CPU: 61 * time.Second}),
+		`quota "q": execution_cpu_seconds exhausted (61.0 CPU-seconds used of 60 for today, which ends at 00:00 UTC)`)
+	err := a.Overspent(execution.Spent{Bytes: 10 << 20})
+	require.ErrorContains(t, err, "execution_mb exhausted (10.0 MB used of 10")
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	require.Error(t, limits(&drover.QuotaResources{ExecutionMB: new(-1)}).Overspent(execution.Spent{}))
+	require.NoError(t, limits(&drover.QuotaResources{}).Overspent(execution.Spent{CPU: time.Hour}))
+	require.NoError(t, (*Account)(nil).Overspent(execution.Spent{CPU: time.Hour}))
 }

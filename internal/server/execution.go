@@ -92,7 +92,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		}
 		xd := executor.Deps{
 			Runners: runners, Keeping: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps},
-			Slots: execseam.Slots{Intake: c.intake, Store: c.store},
+			Slots: execseam.Slots{Intake: c.intake, Store: c.store, Clock: d.Clock},
 			Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {

@@ -27,8 +27,9 @@ const (
 	ACLBootstrap    = "acl_bootstrap"
 	Services        = "services" // registrations; the key of one service is JobKey(namespace, name)
 	RootKeys        = "root_keys"
-	Variables       = "variables"       // the key of one is JobKey(namespace, path)
-	ExecutionSlots  = "execution_slots" // executions that count in a quota
+	Variables       = "variables"        // the key of one is JobKey(namespace, path)
+	ExecutionsSpent = "executions_spent" // by namespace, of the newest day
+	ExecutionSlots  = "execution_slots"  // executions that count in a quota
 	Quotas          = "quotas"
 	QuotaUsages     = "quota_usages" // what the namespaces of each quota use
 	FleetPools      = "fleet_pools"

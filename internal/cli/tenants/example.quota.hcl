@@ -14,6 +14,9 @@ limit {
     runners     = 50 # that are claimed
     executions  = 20 # that run
 
+    execution_cpu_seconds = 36000 # a day
+    execution_mb          = 1024  # of output, a day
+
     device "nvidia/gpu" {
       count = 2
     }

@@ -180,6 +180,8 @@ func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
 		quotaPart{of.CPU, of.Cores, of.MemoryMB, of.MemoryMaxMB, of.Allocations, of.Devices})
 	rows = quotaRow(rows, "Claimed runners", limits.Runners, of.Runners)
 	rows = quotaRow(rows, "Executions", limits.Executions, of.Executions)
+	rows = quotaRow(rows, "Execution CPU (s today)", limits.ExecutionCPUSeconds, of.ExecutionCPUSeconds)
+	rows = quotaRow(rows, "Execution output (MB today)", limits.ExecutionMB, of.ExecutionMB)
 	variables := l.VariablesLimit
 	if limits.Storage != nil && limits.Storage.VariablesMB != 0 {
 		variables = &limits.Storage.VariablesMB

@@ -31,6 +31,8 @@ type regionLimit struct {
 	Allocations *int           `hcl:"allocations,optional"`
 	Runners     *int           `hcl:"runners,optional"`
 	Executions  *int           `hcl:"executions,optional"`
+	CPUSeconds  *int           `hcl:"execution_cpu_seconds,optional"`
+	OutputMB    *int           `hcl:"execution_mb,optional"`
 	Devices     []deviceLimit  `hcl:"device,block"`
 	Storage     *storageLimit  `hcl:"storage,block"`
 	NodePools   []nodePoolFile `hcl:"node_pool,block"`
@@ -87,7 +89,7 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 	}
 	out := &drover.QuotaResources{
 		CPU: r.CPU, Cores: r.Cores, MemoryMB: r.MemoryMB, MemoryMaxMB: r.MemoryMaxMB, SecretsMB: r.SecretsMB, Allocations: r.Allocations,
-		Runners: r.Runners, Executions: r.Executions, Devices: devices,
+		Runners: r.Runners, Executions: r.Executions, ExecutionCPUSeconds: r.CPUSeconds, ExecutionMB: r.OutputMB, Devices: devices,
 	}
 	if s := r.Storage; s != nil {
 		out.Storage = &drover.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}

@@ -6,7 +6,10 @@ import (
 
 // TellExecutions puts what happened to executions into the event stream. It keeps nothing of them in the state: executions
 // live in their runners. Those that ended count in no quota any more. Result: nil.
-type TellExecutions struct{ Events []ExecutionEvent }
+type TellExecutions struct {
+	Events []ExecutionEvent
+	Time   int64 // of what they spent; 0: nobody counts that
+}
 
 // ExecutionEvent is one thing that happened to an execution.
 type ExecutionEvent struct {

@@ -21,6 +21,7 @@ var gates = map[string]string{
 	"execution.Execution.Taken":              "nodes say it to servers; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
+	"command.TellExecutions.Time":            "intake sets it only if there are quotas, which need version 3",
 	"command.RunnerClaim.Bounded":            "only claims under a quota have it, and a namespace's quota needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
 	"exchange.AllocUpdate.Order":             "control/assignment leaves it out before version 2",

@@ -21,15 +21,16 @@ const (
 // tellExecutions tells what happened to executions.
 func (e *entry) tellExecutions(c *command.TellExecutions) {
 	for i := range c.Events {
-		e.tellExecution(&c.Events[i])
+		e.tellExecution(&c.Events[i], c.Time)
 	}
 }
 
 // tellExecution tells one event. The filter keys are the runner, its environment and its allocation. What ended counts in no quota.
-func (e *entry) tellExecution(ev *command.ExecutionEvent) {
+func (e *entry) tellExecution(ev *command.ExecutionEvent, now int64) {
 	x := &ev.Execution
 	if !x.Running {
 		quotas.DropExecution(e.txn, x.AllocID, x.ID)
+		quotas.Spend(e.txn, ev, now)
 	}
 	env := strings.TrimSuffix(x.RunnerID, "-"+x.AllocID)
 	e.told = append(e.told, e.event(drover.TopicExecution, ev.Type, x.ID, ev.Namespace, []string{x.RunnerID, env, x.AllocID}, "Execution", x))
@@ -48,7 +49,7 @@ func (e *entry) recordExecutions(c *command.RecordExecutions) error {
 		if old != nil && !old.Execution.Running {
 			continue
 		}
-		e.tellExecution(&r.Event)
+		e.tellExecution(&r.Event, c.Time)
 		if !x.Running || r.Webhook != "" {
 			e.txn.PutExecution(&execution.Record{Execution: *x, Webhook: r.Webhook, Request: r.Request, At: c.Time})
 		}

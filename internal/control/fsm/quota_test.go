@@ -40,7 +40,8 @@ func (d draw) tenancy(s *store.Snapshot) command.Command {
 		return &command.BeginExecution{AllocID: d.id("a", 6), ID: d.id("x", 3)}
 	case 7:
 		x := execution.Execution{AllocID: d.id("a", 6), ID: d.id("x", 3), Running: rapid.Bool().Draw(d.t, "running")}
-		return &command.TellExecutions{Events: []command.ExecutionEvent{{Type: "ExecutionEnded", Execution: x}}}
+		x.Receipt = &execution.Receipt{UserCPU: 5, StdoutBytes: 7}
+		return &command.TellExecutions{Time: d.time(), Events: []command.ExecutionEvent{{Type: "ExecutionEnded", Execution: x}}}
 	case 5:
 		return &command.Reap{Allocs: []string{d.id("a", 6)}}
 	}
@@ -145,7 +146,7 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 		require.Equal(rt, f.Hash(), g.Hash())
 		for _, name := range []string{"a", "b"} {
 			require.Equal(rt, f.store.Snapshot().QuotaUsed(name), g.store.Snapshot().QuotaUsed(name))
-			require.Equal(rt, f.store.Snapshot().QuotaUsage(name), g.store.Snapshot().QuotaUsage(name))
+			require.Equal(rt, f.store.Snapshot().QuotaUsage(name, 0), g.store.Snapshot().QuotaUsage(name, 0))
 		}
 	})
 }

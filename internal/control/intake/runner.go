@@ -108,7 +108,12 @@ func (in *Intake) jobsOf(allocIDs func(yield func(string) bool)) func(yield func
 
 // TellExecutions puts what happened to executions into the event stream, in one entry.
 func (in *Intake) TellExecutions(ctx context.Context, events []command.ExecutionEvent) error {
-	_, _, err := in.deps.Log.Propose(ctx, &command.TellExecutions{Events: events})
+	c := &command.TellExecutions{Events: events}
+	for range in.deps.Store.Snapshot().Quotas("") {
+		c.Time = in.now().UnixNano()
+		break
+	}
+	_, _, err := in.deps.Log.Propose(ctx, c)
 	return err
 }
 

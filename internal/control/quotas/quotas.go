@@ -2,6 +2,7 @@ package quotas
 
 import (
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -80,6 +81,29 @@ func DropExecution(txn *store.Txn, allocID, id string) {
 	if x := txn.ExecutionSlot(allocID, id); x != nil {
 		txn.DropExecutionSlot(x)
 	}
+}
+
+// Spend counts what an execution used that ended, if its namespace has a quota. The time is that of the log: what a node says of its own
+// clock begins no new day.
+func Spend(txn *store.Txn, ev *command.ExecutionEvent, now int64) {
+	r := ev.Execution.Receipt
+	if r == nil || now == 0 {
+		return
+	}
+	namespace := ev.Namespace
+	if a := txn.Allocation(ev.Execution.AllocID); a != nil {
+		namespace = a.Namespace
+	}
+	if n := txn.Namespace(namespace); n == nil || n.Quota == "" {
+		return
+	}
+	next := execution.Spent{Namespace: namespace, Day: execution.Day(time.Unix(0, now))}
+	if old := txn.Spent(namespace); old != nil && old.Day >= next.Day {
+		next = *old
+	}
+	next.CPU += max(r.UserCPU+r.SystemCPU, 0)
+	next.Bytes += max(r.StdoutBytes+r.StderrBytes, 0)
+	txn.PutSpent(&next)
 }
 
 // NotFound says that there is no quota of the name.

@@ -2,10 +2,12 @@ package quotas
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -77,5 +79,33 @@ func TestExecutionsCount(t *testing.T) {
 	require.Equal(t, drover.Gone, drover.CodeOf(err))
 	_, err = BeginExecution(txn, &command.BeginExecution{AllocID: "nobody", ID: "w"})
 	require.Equal(t, drover.Gone, drover.CodeOf(err))
+	txn.Commit()
+}
+
+// What executions use counts for the day of the log, of whatever namespace their runner is; a clock that goes back begins no new day.
+func TestExecutionsSpend(t *testing.T) {
+	t.Parallel()
+	s := store.New()
+	txn := s.Begin(1)
+	txn.PutNamespace(&drover.Namespace{Name: "team", Quota: "q"})
+	txn.PutAllocation(&drover.Allocation{ID: "a", Namespace: "team", JobID: "j", ClientStatus: drover.AllocClientRunning})
+	const day = int64(24 * time.Hour)
+	spend := func(allocID string, now int64) {
+		Spend(txn, &command.ExecutionEvent{Namespace: "default", Execution: execution.Execution{AllocID: allocID, Receipt: &execution.Receipt{
+			UserCPU: time.Second, SystemCPU: time.Second, StdoutBytes: 10, StderrBytes: 5, StartedAt: time.Unix(1<<40, 0),
+		}}}, now)
+	}
+	spend("a", 5*day)
+	spend("a", 6*day-1)
+	spend("b", 5*day) // of the namespace default, which has no quota
+	spend("a", 0)
+	require.Equal(t, execution.Spent{Day: 5, CPU: 4 * time.Second, Bytes: 30}, txn.QuotaSpent("q", 5))
+	require.Zero(t, txn.QuotaSpent("q", 6).CPU, "the next day is another one")
+	spend("a", 4*day)
+	require.Equal(t, 6*time.Second, txn.QuotaSpent("q", 4).CPU)
+	spend("a", 6*day)
+	require.Equal(t, 2*time.Second, txn.QuotaSpent("q", 6).CPU)
+	txn.DeleteNamespace(txn.Namespace("team"))
+	require.Nil(t, txn.Spent("team"))
 	txn.Commit()
 }

@@ -66,6 +66,7 @@ const (
 	recVariable
 	recQuota
 	recExecutionSlot
+	recSpent
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -13,7 +13,10 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recQuota, x.s.Quotas("")); err != nil {
 		return err
 	}
-	return writeAll(x, recExecutionSlot, x.s.ExecutionSlots())
+	if err := writeAll(x, recExecutionSlot, x.s.ExecutionSlots()); err != nil {
+		return err
+	}
+	return writeAll(x, recSpent, x.s.AllSpent())
 }
 
 // secrets restores the records of what is kept encrypted and of quotas, and refuses every kind that no reader knows.
@@ -27,6 +30,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreQuota)
 	case recExecutionSlot:
 		return read(payload, x.t.RestoreExecutionSlot)
+	case recSpent:
+		return read(payload, x.t.RestoreSpent)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

@@ -50,7 +50,7 @@ var records = map[recordKind]any{
 	recACLBootstrap: acl.Bootstrap{}, recACLPolicy: acl.Policy{}, recACLRole: acl.Role{}, recACLToken: acl.Token{},
 	recOneTimeToken: acl.OneTimeToken{}, recRootKey: secrets.RootKey{},
 	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
-	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{},
+	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

@@ -111,6 +111,9 @@ func (t *Txn) PutNamespace(n *drover.Namespace) {
 // DeleteNamespace forgets the namespace.
 func (t *Txn) DeleteNamespace(n *drover.Namespace) {
 	t.requota(n, nil)
+	if x := t.Spent(n.Name); x != nil {
+		t.drop(tables.ExecutionsSpent, n.Name, x)
+	}
 	t.drop(tables.Namespaces, n.Name, n)
 }
 

@@ -64,13 +64,13 @@ func (t *Txn) QuotaUsed(name string) (used quota.Use) {
 	return used
 }
 
-// QuotaUsage returns what is used of a quota as its clients see it; nil if there is no such quota.
-func (r *reader) QuotaUsage(name string) *drover.QuotaUsage {
+// QuotaUsage returns what is used of a quota on a day (execution.Day) as its clients see it; nil if there is no such quota.
+func (r *reader) QuotaUsage(name string, day int64) *drover.QuotaUsage {
 	q := r.Quota(name)
 	if q == nil {
 		return nil
 	}
-	u := quota.Usage(q, r.QuotaUsed(name))
+	u := quota.Usage(q, r.QuotaUsed(name), r.QuotaSpent(name, day))
 	u.ModifyIndex = max(u.ModifyIndex, r.TableIndex(tables.QuotaUsages))
 	return u
 }
@@ -188,6 +188,40 @@ func (t *Txn) RestoreExecutionSlot(x *execution.Slot) {
 	t.insert(tables.ExecutionSlots, x)
 	t.tenants[x.Namespace] = t.tenantUse(x.Namespace).Add("", quota.Amount{Executions: 1})
 }
+
+// Spent returns what the namespace's executions used on the newest day on which some ended, or nil.
+func (r *reader) Spent(namespace string) *execution.Spent {
+	return get[execution.Spent](r, tables.ExecutionsSpent, term(namespace))
+}
+
+// AllSpent yields what executions used, by namespace.
+func (r *reader) AllSpent() iter.Seq[*execution.Spent] {
+	return scan[execution.Spent](r, tables.ExecutionsSpent, indexID, "")
+}
+
+// QuotaSpent returns what the executions of the quota's namespaces used on a day. What a clock that was ahead wrote counts for every day
+// before it, too: a wrong clock gives nothing away.
+func (r *reader) QuotaSpent(name string, day int64) execution.Spent {
+	sum := execution.Spent{Day: day}
+	for n := range r.NamespacesOfQuota(name) {
+		if x := r.Spent(n.Name); x != nil && x.Day >= day {
+			sum.CPU += x.CPU
+			sum.Bytes += x.Bytes
+		}
+	}
+	return sum
+}
+
+// PutSpent stores what the namespace's executions used.
+func (t *Txn) PutSpent(x *execution.Spent) {
+	t.put(tables.ExecutionsSpent, x.Namespace, x)
+	if n := t.Namespace(x.Namespace); n != nil && n.Quota != "" {
+		t.touch(tables.QuotaUsages, n.Quota)
+	}
+}
+
+// RestoreSpent stores what a namespace's executions used.
+func (t *Txn) RestoreSpent(x *execution.Spent) { t.insert(tables.ExecutionsSpent, x) }
 
 // dropSlots counts the executions of a runner that ended no more.
 func (t *Txn) dropSlots(allocID string) {

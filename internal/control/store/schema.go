@@ -83,6 +83,7 @@ func schema() *memdb.DBSchema {
 		table(tables.Deployments, func(d *drover.Deployment) string { return term(d.ID) },
 			index(indexJob, func(d *drover.Deployment) string { return jobPrefix(d.Namespace, d.JobID) })),
 		table(tables.Namespaces, func(n *drover.Namespace) string { return term(n.Name) }, index(indexQuota, quotaKey)),
+		table(tables.ExecutionsSpent, func(x *execution.Spent) string { return term(x.Namespace) }),
 		table(tables.ExecutionSlots, func(x *execution.Slot) string { return term(x.AllocID) + term(x.ID) }),
 		table(tables.Quotas, func(q *drover.QuotaSpec) string { return term(q.Name) }),
 		table(tableTenants, func(u *tenantRow) string { return term(u.Namespace) }),

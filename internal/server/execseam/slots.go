@@ -3,6 +3,8 @@ package execseam
 import (
 	"context"
 
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -11,13 +13,24 @@ import (
 type Slots struct {
 	Intake *intake.Intake
 	Store  *store.Store
+	Clock  clock.Clock
 }
 
 // Take implements executor.Slots. Where no quota bounds executions it writes nothing.
 func (s Slots) Take(ctx context.Context, allocID, executionID string) (fresh bool, err error) {
 	snap := s.Store.Snapshot()
 	a := snap.Allocation(allocID)
-	if a == nil || !snap.QuotaAccount(a.Namespace).BoundsExecutions() {
+	if a == nil {
+		return false, nil
+	}
+	account := snap.QuotaAccount(a.Namespace)
+	if account == nil {
+		return false, nil
+	}
+	if err := account.Overspent(snap.QuotaSpent(account.Quota, execution.Day(s.Clock.Now()))); err != nil {
+		return false, err
+	}
+	if !account.BoundsExecutions() {
 		return false, nil
 	}
 	return s.Intake.BeginExecution(ctx, allocID, executionID)

@@ -77,5 +77,5 @@ type ClusterReader interface {
 	SchedulerConfig() *drover.SchedulerConfiguration
 	Quota(name string) *drover.QuotaSpec
 	Quotas(prefix string) iter.Seq[*drover.QuotaSpec]
-	QuotaUsage(name string) *drover.QuotaUsage
+	QuotaUsage(name string, day int64) *drover.QuotaUsage
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
@@ -43,12 +44,17 @@ func (f *face) listQuotas(w http.ResponseWriter, r *http.Request) error {
 // allQuotas lets whoever may list quotas see each.
 func allQuotas(*rights.Caller, *drover.QuotaSpec) bool { return true }
 
+// today is the day of which executions' use is shown.
+func (f *face) today() int64 { return execution.Day(f.Clock.Now()) }
+
 // listQuotaUsages answers GET /v1/quota-usages.
 func (f *face) listQuotaUsages(w http.ResponseWriter, r *http.Request) error {
 	return answer.Lister[*drover.QuotaSpec, *drover.QuotaUsage]{
 		On: []answer.Source{{Table: tables.QuotaUsages}}, Items: quotasAsked, ID: quotaName,
 		Keep: answer.HasPrefix(r, quotaName), Sees: allQuotas,
-		View: func(q *drover.QuotaSpec, s answer.Snapshot) *drover.QuotaUsage { return s.QuotaUsage(q.Name) },
+		View: func(q *drover.QuotaSpec, s answer.Snapshot) *drover.QuotaUsage {
+			return s.QuotaUsage(q.Name, f.today())
+		},
 	}.Serve(f.Cluster, w, r)
 }
 
@@ -66,7 +72,7 @@ func (f *face) readQuota(w http.ResponseWriter, r *http.Request) error {
 // readQuotaUsage answers GET /v1/quota-usage/NAME.
 func (f *face) readQuotaUsage(w http.ResponseWriter, r *http.Request) error {
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.QuotaUsage, uint64) {
-		if u := s.QuotaUsage(r.PathValue("name")); u != nil {
+		if u := s.QuotaUsage(r.PathValue("name"), f.today()); u != nil {
 			return u, u.ModifyIndex
 		}
 		return nil, 0
