@@ -131,3 +131,46 @@ func TestAnUpdateUnderAFullQuotaGoesOn(t *testing.T) {
 		})
 	})
 }
+
+// A system job gets as many nodes as its quota has room for, and the others when there is more.
+func TestASystemJobUnderAQuota(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.limit(250)
+		for i := range 4 {
+			c.agent(testNode(fmt.Sprintf("n%d", i), 10_000), false)
+		}
+		o := c.register(testJob("s", drover.JobTypeSystem, 1))
+		c.until("two run", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 2 })
+		synctest.Wait()
+		e := c.store.Snapshot().Evaluation(o.EvalID)
+		require.Equal(t, "q", e.QuotaLimitReached)
+		require.Equal(t, []string{"cpu exhausted (100 needed > 50 left of 250)"}, e.FailedTGAllocs["g"].QuotaExhausted)
+		require.Equal(t, int64(200), used(c.store.Snapshot()))
+		c.limit(400)
+		c.until("all run", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 4 })
+	})
+}
+
+// A job of which one group waits for its quota and another one for a node is placed when either comes.
+func TestAGroupForEachReason(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.limit(1000)
+		c.agent(testNode("n1", 500), false)
+		j := atOnce(testJob("s", drover.JobTypeService, 1))
+		j.TaskGroups[0].Tasks[0].Resources.CPU = 2000 // beyond the quota
+		other := *j.TaskGroups[0]
+		other.Name, other.Tasks = "h", []*drover.Task{{Name: "t", Driver: "fake", Resources: &drover.Resources{CPU: 800, MemoryMB: 10}}}
+		j.TaskGroups = append(j.TaskGroups, &other)
+		c.register(j)
+		synctest.Wait()
+		require.Empty(t, c.allocs(c.store.Snapshot(), "s", wantedPending))
+		c.agent(testNode("n2", 900), false)
+		c.until("the one runs", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 1 })
+		c.agent(testNode("n3", 2000), false)
+		synctest.Wait()
+		c.limit(2800)
+		c.until("both run", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 2 })
+	})
+}
