@@ -54,13 +54,18 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 		return httpapi.ErrDenied
 	}
 	all := b.Context == "" || b.Context == "all"
-	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "evals", "deployment"}; {
+	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "quotas", "evals", "deployment"}; {
 	case all, slices.Contains(known, b.Context), slices.Contains(emptyContexts(), b.Context):
 	default:
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
 	}
 	z.names(snap, namespace, b.Context, all)
 	z.ids(snap, namespace, b.Context, all)
+	if (all || b.Context == "quotas") && z.sees.searches("quotas", namespace) {
+		for q := range snap.Quotas("") {
+			z.try("quotas", q.Name)
+		}
+	}
 	f.SetIndex(w, snap.Index())
 	found := z.answer(snap.Index())
 	found.Meta = f.MetaOf(snap.Index())
