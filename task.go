@@ -173,6 +173,7 @@ const (
 	TaskRestarting         = "Restarting"
 	TaskNotRestarting      = "Not Restarting"
 	TaskSignaling          = "Signaling"
+	TaskTemplate           = "Template"
 	TaskRestartSignal      = "Restart Signaled"
 	TaskLeaderDead         = "Leader Task Dead"
 	TaskMainDead           = "Main Tasks Dead"

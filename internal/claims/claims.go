@@ -91,13 +91,18 @@ func (s Stamp) standard(subject string, audience []string, ttl time.Duration) jw
 	return c
 }
 
+// Job is the job that an allocation's tasks are of: what was dispatched is of the job that it was dispatched from.
+func Job(alloc *drover.Allocation) string {
+	if alloc.Job != nil && alloc.Job.ParentID != "" {
+		return alloc.Job.ParentID
+	}
+	return alloc.JobID
+}
+
 // Workload are the claims of a task's identity, or of a service's if the identity names one. What was dispatched is of the job that it was
 // dispatched from.
 func Workload(s Stamp, alloc *drover.Allocation, task string, w *drover.WorkloadIdentity) *Claims {
-	job := alloc.JobID
-	if alloc.Job != nil && alloc.Job.ParentID != "" {
-		job = alloc.Job.ParentID
-	}
+	job := Job(alloc)
 	name := cmp.Or(w.Name, Default)
 	audience := w.Audience
 	if name == Default && len(audience) == 0 {

@@ -32,7 +32,7 @@ var accepted = map[string][]string{
 	"client": {
 		"alloc_mounts_dir", "preferred_address_family", "network_speed", "cpu_disable_dmidecode", "disk_free_mb",
 		"chroot_env", "client_min_port", "client_max_port", "gc_parallel_destroys",
-		"gc_volumes_on_node_gc", "no_host_uuid", "template", "host_volumes_dir", "host_volume_plugin_dir",
+		"gc_volumes_on_node_gc", "no_host_uuid", "host_volumes_dir", "host_volume_plugin_dir",
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
 		"bridge_network_hairpin_mode", "bind_wildcard_default_host_network", "reservable_cores",
 		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
@@ -42,6 +42,9 @@ var accepted = map[string][]string{
 	"client.artifact": {
 		"http_read_timeout", "http_max_size", "gcs_timeout", "git_timeout", "hg_timeout", "s3_timeout", "decompression_size_limit",
 		"decompression_file_count_limit", "disable_filesystem_isolation", "filesystem_isolation_extra_paths", "set_environment_variables",
+	},
+	"client.template": {
+		"block_query_wait_time", "consul_retry", "disable_file_sandbox", "max_stale", "nomad_retry", "vault_retry", "wait", "wait_bounds",
 	},
 	"telemetry": {
 		"use_node_name", "statsite_address", "statsd_address", "datadog_address", "datadog_tags", "filter_default",

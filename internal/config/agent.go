@@ -231,6 +231,7 @@ type Client struct {
 	Reserved    *Reserved     `hcl:"reserved,block"`
 	Egress      *Egress       `hcl:"egress,block"`
 	Artifact    *Artifact     `hcl:"artifact,block"`
+	Template    *Template     `hcl:"template,block"`
 	Machine     *Machine      `hcl:"machine,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
 
@@ -245,6 +246,13 @@ type Artifact struct {
 	// CIDR; default: the Internet and private networks
 	Allow []string `hcl:"allow,optional"`
 	Rest  hcl.Body `hcl:",remain" json:"-"`
+}
+
+// Template bounds what templates of tasks do on the node.
+type Template struct {
+	// functions that templates may not call, with * for any characters: "sprig_*"; plugin, writeToFile and sockaddr never work; default none
+	FunctionDenylist []string `hcl:"function_denylist,optional"`
+	Rest             hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Free is a block with keys of the user's choice.

@@ -93,7 +93,10 @@ leave_on_interrupt = true
 autopilot { cleanup_dead_servers = true }
 client {
   host_network "public" { cidr = "10.0.0.0/8" }
-  template { disable_file_sandbox = true }
+  template {
+    disable_file_sandbox = true
+    function_denylist    = ["sprig_*"]
+  }
   reserved { cores = "0" }
 }
 keyring "aead" { active = true }
@@ -113,7 +116,7 @@ consul { address = "127.0.0.1:8500" }
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
 	require.Subset(t, m.Ignored, []string{
-		"client.reserved.cores", "client.template", "disable_update_check",
+		"client.reserved.cores", "client.template.disable_file_sandbox", "disable_update_check",
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
 	require.Equal(t, &HostNetwork{Name: "public", CIDR: "10.0.0.0/8"}, m.Client.HostNetworks[0])

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -140,6 +141,12 @@ func (a *Agent) clientProblems(p *problems) {
 	if artifact := c.Artifact; artifact != nil {
 		_, err := netguard.Networks(artifact.Allow)
 		p.check(err == nil, "client.artifact.allow", "%v", err)
+	}
+	if c.Template != nil {
+		for _, name := range c.Template.FunctionDenylist {
+			_, err := path.Match(name, "")
+			p.check(err == nil, "client.template.function_denylist", "%q is no pattern: %v", name, err)
+		}
 	}
 	p.errs = append(p.errs, c.Machine.problems()...)
 	p.errs = append(p.errs, c.Egress.problems()...)

@@ -89,6 +89,15 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 			return &signReply{signed}, err
 		})
 	}
+	if looks, ok := c.(exchange.Lookups); ok {
+		unary(mux, procLook, opts, func(ctx context.Context, h http.Header, r *lookRequest) (*lookReply, error) {
+			if err := checked(ctx, h, &nodeRequest{NodeID: r.NodeID}); err != nil {
+				return nil, err
+			}
+			found, err := looks.Look(ctx, r.NodeID, r.Asked, r.MaxWait)
+			return &lookReply{found}, err
+		})
+	}
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		nodeID := h.Get(nodeHeader)
@@ -131,6 +140,7 @@ type Control struct {
 	pull      *connect.Client[nodeRequest, pullReply]
 	push      *connect.Client[nodeRequest, empty]
 	sign      *connect.Client[signRequest, signReply]
+	look      *connect.Client[lookRequest, lookReply]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
 	faces     http.Handler                    // of the node's agent, for control; nil: it is not asked
@@ -157,6 +167,7 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 		pull:      connect.NewClient[nodeRequest, pullReply](hc, base+procPull, opts),
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
 		sign:      connect.NewClient[signRequest, signReply](hc, base+procSign, opts),
+		look:      connect.NewClient[lookRequest, lookReply](hc, base+procLook, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
 	}
@@ -194,6 +205,12 @@ func (c *Control) SignIdentities(
 ) ([]exchange.SignedIdentity, error) {
 	reply, err := call(ctx, c.sign, c.who(), &signRequest{nodeID, wanted})
 	return reply.Signed, err
+}
+
+// Look asks what templates of what runs on the node ask. Errors: NotImplemented from an older server.
+func (c *Control) Look(ctx context.Context, nodeID string, asked []exchange.Lookup, maxWait time.Duration) ([]exchange.Found, error) {
+	reply, err := call(ctx, c.look, c.who(), &lookRequest{nodeID, asked, maxWait})
+	return reply.Found, err
 }
 
 // SetTokens has later calls show other tokens.

@@ -65,6 +65,13 @@ func (d *Dialed) SignIdentities(
 	})
 }
 
+// Look implements exchange.Lookups.
+func (d *Dialed) Look(ctx context.Context, nodeID string, asked []exchange.Lookup, maxWait time.Duration) ([]exchange.Found, error) {
+	return ask(ctx, d, func(ctx context.Context, c *Control) ([]exchange.Found, error) {
+		return c.Look(ctx, nodeID, asked, maxWait)
+	})
+}
+
 // ask asks the main server. If that one is gone, or can do nothing, the next server becomes the main one and is asked, until
 // each had its turn. After that each further round waits longer.
 func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {

@@ -17,6 +17,7 @@ const (
 	procPush      = controlPath + "Push"
 	procTunnel    = controlPath + "Tunnel"
 	procSign      = controlPath + "SignIdentities"
+	procLook      = controlPath + "Look"
 )
 
 // Procedures of the workloads, called by control through the tunnel.
@@ -78,6 +79,15 @@ type signRequest struct {
 }
 
 type signReply struct{ Signed []exchange.SignedIdentity }
+
+// lookRequest asks what templates of what runs on the node ask.
+type lookRequest struct {
+	NodeID  string
+	Asked   []exchange.Lookup
+	MaxWait time.Duration
+}
+
+type lookReply struct{ Found []exchange.Found }
 
 // chunk is a piece of a byte stream; the first of a FileRead also has the file's info. In a tunnel it may tell of a server instead.
 type chunk struct {

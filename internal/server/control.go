@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/keyring"
 	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/lookups"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
@@ -26,6 +27,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/servers"
@@ -42,9 +44,11 @@ type control struct {
 	access    *access.Access
 	keyring   *keyring.Keyring
 	variables *variables.Variables
-	issuer    *identity.Issuer // of signed tokens
-	tokens    httpapi.Resolver // who has which, as the state says
-	front     *nodes.Front     // control as nodes see it
+	issuer    *identity.Issuer                                                    // of signed tokens
+	lookups   *lookups.Lookups                                                    // what templates ask
+	tokens    httpapi.Resolver                                                    // who has which, as the state says
+	tasks     func(alloc *drover.Allocation, task string) (*rights.Caller, error) // what they may do
+	front     *nodes.Front                                                        // control as nodes see it
 	view      *demand.View
 	gate      *gate.Gate
 	archives  *archive.Archives
@@ -112,6 +116,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	c.issuer = identity.New(identity.Deps{
 		Signer: c.keyring, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, Issuer: cfg.OIDCIssuer, Region: a.cfg.Region,
 	})
+	c.lookups = lookups.New(lookups.Deps{Store: c.store, Variables: c.variables, Rights: c.tasks, Clock: a.deps.Clock})
 	a.openFront(c)
 	if err := c.servers.Open(ctx, c.log); err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func (a *Agent) openFront(c *control) {
 		Several: c.servers.Clustered(), Touch: func() error { return c.front.Touch() },
 	})
 	c.front = nodes.New(nodes.Deps{
-		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock, Issuer: c.issuer,
+		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock, Issuer: c.issuer, Looker: c.lookups,
 		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
 		Suspect: a.remote.Suspect,
 		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},

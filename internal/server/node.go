@@ -92,6 +92,9 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 			return out, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
 		}
 	}
+	if cfg.Template != nil {
+		out.DenyFunctions = cfg.Template.FunctionDenylist
+	}
 	if r := cfg.Reserved; r != nil {
 		out.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
 		out.ReservedPorts = r.ReservedPorts

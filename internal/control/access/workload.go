@@ -47,13 +47,23 @@ func (r *Resolver) workload(key [sha256.Size]byte, token string) (*rights.Caller
 	if !c.IsWorkload() || alloc == nil || alloc.ClientTerminal() || alloc.Namespace != c.Namespace {
 		return nil, ErrNoToken
 	}
-	of, err := r.rights(s.History(), policiesOfTask(s, alloc, c))
+	return r.task(s, alloc, c.JobID, c.Task, c.Subject)
+}
+
+// Task returns what an allocation's task may do, whose identity it need not show: who asks knows which task it is. Errors: Internal for
+// a policy whose rules this program cannot read.
+func (r *Resolver) Task(alloc *drover.Allocation, task string) (*rights.Caller, error) {
+	return r.task(r.store.Snapshot(), alloc, claims.Job(alloc), task, alloc.ID+"/"+task)
+}
+
+func (r *Resolver) task(s *store.Snapshot, alloc *drover.Allocation, job, task, name string) (*rights.Caller, error) {
+	of, err := r.rights(s.History(), policiesOfTask(s, alloc, job, task))
 	if err != nil {
 		return nil, err
 	}
 	return &rights.Caller{
-		Token:  &acl.Token{AccessorID: "workload/" + alloc.ID + "/" + c.Task, Name: c.Subject, Type: acl.ClientToken},
-		Rights: of.With(rights.OwnOf(c.Namespace, c.JobID, alloc.TaskGroup, c.Task)),
+		Token:  &acl.Token{AccessorID: "workload/" + alloc.ID + "/" + task, Name: name, Type: acl.ClientToken},
+		Rights: of.With(rights.OwnOf(alloc.Namespace, job, alloc.TaskGroup, task)),
 	}, nil
 }
 
@@ -77,9 +87,9 @@ func (r *Resolver) read(key [sha256.Size]byte, token string) (*claims.Claims, er
 }
 
 // policiesOfTask returns the policies that are bound to the job as a whole, to the task's group, or to the task.
-func policiesOfTask(s *store.Snapshot, alloc *drover.Allocation, c *claims.Claims) (out []*acl.Policy) {
-	for p := range s.ACLPoliciesOfJob(c.Namespace, c.JobID) {
-		if j := p.JobACL; (j.Group == "" || j.Group == alloc.TaskGroup) && (j.Task == "" || j.Task == c.Task) {
+func policiesOfTask(s *store.Snapshot, alloc *drover.Allocation, job, task string) (out []*acl.Policy) {
+	for p := range s.ACLPoliciesOfJob(alloc.Namespace, job) {
+		if j := p.JobACL; (j.Group == "" || j.Group == alloc.TaskGroup) && (j.Task == "" || j.Task == task) {
 			out = append(out, p)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/identities"
 	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/lookups"
 	"github.com/drover-project/drover/internal/node/taskrunner"
 	"github.com/drover-project/drover/internal/wake"
 )
@@ -145,13 +146,19 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 		signer = identities.New(control, a.identity.ID, a.clock)
 	}
 	a.self.signer, a.self.again = signer, wake.NewSignal()
+	settings := hook.Settings{
+		HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
+		DenyFunctions: a.cfg.DenyFunctions,
+	}
+	if control, ok := deps.Controller.(exchange.Lookups); ok {
+		settings.Lookups = lookups.New(control, a.identity.ID, a.clock, a.log)
+	}
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
-		Hooks: hook.Standard(hook.Settings{
-			HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer,
-		}),
+		Hooks:    hook.Standard(settings),
+		Settings: settings,
 		Networks: deps.Networks, Signer: signer,
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)

@@ -79,6 +79,8 @@ type Config struct {
 	ArtifactTimeout time.Duration
 	// ArtifactMaxBytes bounds one artifact, packed and unpacked. Default 10 GiB.
 	ArtifactMaxBytes int64
+	// DenyFunctions are the functions that templates may not call, as patterns ("sprig_*").
+	DenyFunctions []string
 	// ArtifactAllow are networks that artifacts may come from although they are special: loopback and so on.
 	ArtifactAllow []netip.Prefix
 }

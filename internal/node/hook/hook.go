@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/lookups"
 	"github.com/drover-project/drover/internal/taskenv"
 )
 
@@ -32,6 +34,10 @@ type Request struct {
 	Mounts []driver.Mount
 	// Tokens is how long the task's tokens are good, by the names of its identities.
 	Tokens map[string]localstate.Life
+	// Live are the task's templates, once rendered. nil: it has none.
+	Live *Live
+	// Yield says that the hook waits for what others have to do: until then it is no start under way. nil: nobody cares.
+	Yield func()
 	// Emit adds an event to the task's history. It does not wait until control has heard of it.
 	Emit func(*drover.TaskEvent)
 }
@@ -67,10 +73,14 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Settings are the node's own limits for hooks.
 type Settings struct {
-	HTTP        *http.Client // for artifacts
-	ArtifactMax int64        // bytes
-	Evaluator   Evaluator    // for templates
-	Signer      Signer       // of tasks' tokens; nil: there are none
+	HTTP        *http.Client     // for artifacts
+	ArtifactMax int64            // bytes
+	Evaluator   Evaluator        // for templates
+	Signer      Signer           // of tasks' tokens; nil: there are none
+	Lookups     *lookups.Watcher // of what templates ask; nil: nobody answers
+	// DenyFunctions are the functions that templates may not call, as patterns of package path.
+	DenyFunctions []string
+	Clock         clock.Clock // for what is waited for
 }
 
 // Standard returns the prestart hooks in order.

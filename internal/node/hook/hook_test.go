@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // rendersIn is the hook as it is in an agent.
 func rendersIn(t *testing.T, c clock.Clock) templates {
 	p := evaluator.New(evaluator.Config{
-		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: rendering.Max},
+		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: rendering.MaxResult},
 		Workers: 1, Waiting: 10, Idle: time.Minute, Clock: c, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(p.Close)
@@ -439,4 +439,25 @@ func TestRunRemembersWhatIsDone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"once": true, "fails": true}, done)
 	require.Equal(t, []int{1, 2, 2}, []int{once.runs, always.runs, fails.runs})
+}
+
+// Files of the task are the template's to read, and no others: not by a path that leaves, not by a link, and no device.
+func TestTemplatesReadFiles(t *testing.T) {
+	t.Parallel()
+	r := newRequest(t)
+	require.NoError(t, os.WriteFile(filepath.Join(r.Dirs.Local, "a"), []byte("text"), 0o600))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(r.Dirs.Local, "link")))
+	h := rendersIn(t, clock.Wall{})
+	r.Task.Templates = []*drover.Template{{EmbeddedTmpl: `{{ file "local/a" }} {{ file "/local/a" }}`, DestPath: "local/out"}}
+	require.NoError(t, h.Prestart(t.Context(), r))
+	require.Equal(t, "text text", read(t, r.Dirs.Local, "out"))
+	for path, says := range map[string]string{
+		"/etc/passwd": "escapes the allocation's folder", "../../../../etc/passwd": "escapes", "local/link": "escapes",
+		"local/nope": "no such file", "local": "is not a regular file",
+	} {
+		r.Task.Templates[0].EmbeddedTmpl = `{{ file "` + path + `" }}`
+		require.ErrorContains(t, h.Prestart(t.Context(), r), says, path)
+	}
+	r.Task.Templates[0].EmbeddedTmpl = `{{ with nomadVar "a" }}{{ . }}{{ end }}`
+	require.ErrorContains(t, h.Prestart(t.Context(), r), "control answers no templates")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // Store keeps records by allocation and task. Its methods may be called by several goroutines.
@@ -51,9 +52,17 @@ type Task struct {
 	Killed  bool            // it was being stopped
 	Stopped bool            // it has ended for good
 	Tokens  map[string]Life `json:",omitempty"` // how long its tokens are good, by the names of its identities
+	// Templates are what its templates asked at their last rendering; nil if none asks what may change.
+	Templates []Template `json:",omitempty"`
 
 	// Preparing is stored while hooks of a task run during whose hooks the agent may have died before.
 	Preparing bool
+}
+
+// Template is what a template asked.
+type Template struct {
+	Asked   []exchange.Question
+	Version string // of the answers; what they were is not kept
 }
 
 // Life is how long a token is good.

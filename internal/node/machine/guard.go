@@ -223,4 +223,15 @@ func (g *Guard) SignIdentities(
 	return signs.SignIdentities(ctx, nodeID, wanted)
 }
 
+// Look implements exchange.Lookups, where the controller does.
+func (g *Guard) Look(
+	ctx context.Context, nodeID string, asked []exchange.Lookup, maxWait time.Duration,
+) ([]exchange.Found, error) {
+	looks, ok := g.deps.Controller.(exchange.Lookups)
+	if !ok {
+		return nil, drover.Errorf(drover.NotImplemented, "control answers no templates")
+	}
+	return looks.Look(ctx, nodeID, asked, maxWait)
+}
+
 var _ exchange.Controller = (*Guard)(nil)

@@ -33,7 +33,7 @@ func TestRender(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"A": "x", "EMPTY": "", "RAW": "\xff<&>"}
 	for source, want := range map[string]string{
-		`{{ env "A" | toUpper }}{{ env "NOPE" }}{{ envOrDefault "EMPTY" "d" }}{{ mustEnv "A" }}`: "Xdx",
+		`{{ env "A" | toUpper }}{{ env "NOPE" }}{{ envOrDefault "EMPTY" "d" }}{{ mustEnv "A" }}`: "Xx",
 		`{{ printf "%s=%05d|%-4s|%%" "a" 7 "b" }}`:                                               "a=00007|b   |%",
 		`{{ print 1 "a" 2 }}{{ println "x" }}`:                                                   "1a2x\n",
 		`{{ html "<" }}{{ js "'" }}{{ urlquery "a b" }}`:                                         "&lt;\\'a+b",
@@ -41,13 +41,15 @@ func TestRender(t *testing.T) {
 		`{{ env "RAW" }}`: "\xff<&>",
 		`{{ range $i := split "" "abc" }}{{ $i }}.{{ end }}{{ add 1 2 }}{{ parseInt "7" }}`: "a.b.c.37",
 	} {
-		got, err := Func(Request{Source: source, Env: env}.Pack())
+		packed, err := Func(Request{Source: source, Env: env}.Pack())
 		require.NoError(t, err, source)
-		require.Equal(t, want, string(got), source)
+		got, err := Unpack(packed)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got.Text), source)
 	}
 	got, err := Render(Request{Source: `<<env "A">>`, Left: "<<", Right: ">>", Env: env})
 	require.NoError(t, err)
-	require.Equal(t, "x", string(got))
+	require.Equal(t, "x", string(got.Text))
 	_, err = Render(Request{Source: `{{ (index . "a") }}`, Strict: true})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 }
@@ -78,6 +80,10 @@ func greedy() map[string]string {
 		`{{ range 99 }}{{ $x := printf "%999999d" 1 }}{{ end }}`:                      texts,
 		`{{ range 99999 }}{{ range 99999 }}x{{ end }}{{ end }}`:                       "go round more than 100000 times",
 		`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`:               "", // the depth that text/template allows, or the stack
+		`{{ range loop 0 999999999 }}x{{ end }}`:                                      "go round more than 100000 times",
+		`{{ indent 9999999 "a" }}`:                                                    texts,
+		`{{ sprig_repeat 999999999 "aaaaaaaa" }}`:                                     "",
+		`{{ range loop 99999 }}{{ nomadVar (print .) }}{{ end }}`:                     "more than 1000 variables",
 		`{{ range 99 }}{{ printf "%99999d" 1 }}{{ end }}`:                             "the result has more than",
 		strings.Repeat("{{ if 1 }}", 400_000):                                         "",
 		"{{" + strings.Repeat("(", 1_000_000):                                         "",
@@ -89,7 +95,7 @@ func greedy() map[string]string {
 func TestGreedyTemplatesAreContained(t *testing.T) {
 	t.Parallel()
 	p := evaluator.New(evaluator.Config{
-		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: Max},
+		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: MaxResult},
 		Workers: 2, Waiting: 100, Idle: time.Minute, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(p.Close)
@@ -97,9 +103,11 @@ func TestGreedyTemplatesAreContained(t *testing.T) {
 		_, err := p.Evaluate(t.Context(), Name, Request{Source: source}.Pack())
 		require.ErrorContains(t, err, says, source[:min(len(source), 100)])
 		require.NotEqual(t, drover.Internal, drover.CodeOf(err), "%v", err)
-		got, err := p.Evaluate(t.Context(), Name, Request{Source: `{{ env "A" }}`, Env: map[string]string{"A": "b"}}.Pack())
+		packed, err := p.Evaluate(t.Context(), Name, Request{Source: `{{ env "A" }}`, Env: map[string]string{"A": "b"}}.Pack())
 		require.NoError(t, err)
-		require.Equal(t, "b", string(got))
+		got, err := Unpack(packed)
+		require.NoError(t, err)
+		require.Equal(t, "b", string(got.Text))
 	}
 	_, err := p.Evaluate(t.Context(), "unbounded", []byte("a"))
 	require.EqualError(t, err, "the template needs more than 128 MB of memory to evaluate")
@@ -109,7 +117,7 @@ func TestGreedyTemplatesAreContained(t *testing.T) {
 func TestLargeTemplatesAreRendered(t *testing.T) {
 	t.Parallel()
 	p := evaluator.New(evaluator.Config{
-		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 20 * time.Second, Wall: time.Minute, Answer: Max},
+		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 20 * time.Second, Wall: time.Minute, Answer: MaxResult},
 		Workers: 1, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(p.Close)
@@ -141,7 +149,7 @@ func BenchmarkRender(b *testing.B) {
 		}
 	})
 	p := evaluator.New(evaluator.Config{
-		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: Max},
+		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: MaxResult},
 		Workers: 2, Waiting: 100, Idle: time.Minute, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})
 	b.Cleanup(p.Close)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -48,7 +49,7 @@ func (r *Runner) perform(e taskmachine.Effect) {
 			r.cancel()
 		}
 		r.mu.Lock()
-		r.prepared = nil // the agent keeps ended allocations for a while
+		r.unprepare() // the agent keeps ended allocations for a while
 		r.mu.Unlock()
 	}
 }
@@ -94,23 +95,31 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 	if err != nil {
 		return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
 	}
-	defer release()
+	free := func() {}
 	if len(w.task.Artifacts) == 0 { // a download must not keep others from starting
-		release, err := r.slot(ctx)
-		if err != nil {
+		if free, err = r.slot(ctx); err != nil {
+			release()
 			return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
 		}
-		defer release()
 	}
+	leave := sync.OnceFunc(func() { free(); release() })
+	defer leave()
 	r.mu.Lock()
 	done := r.record.Done
+	r.unprepare()
 	r.mu.Unlock()
 	request := r.request(w)
+	request.Yield = func() { // nor must what a template waits for
+		r.mu.Lock()
+		r.cleared(ctx)
+		r.mu.Unlock()
+		leave()
+	}
 	done, err = hook.Run(ctx, r.shared.Hooks, request, done)
 	r.mu.Lock()
-	r.record.Done, r.record.Tokens = done, request.Tokens
+	r.record.Done, r.record.Tokens, r.record.Templates = done, request.Tokens, request.Live.Record()
 	r.cleared(ctx)
-	r.prepared = request
+	r.prepared, r.unfollow = request, context.AfterFunc(r.life, request.Live.Close) //nolint:contextcheck // it outlives the start
 	r.mu.Unlock()
 	if err == nil {
 		return taskmachine.Prepared{}
@@ -121,6 +130,15 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 		failed.Type, failed.Recoverable = f.Type, f.Recoverable
 	}
 	return failed
+}
+
+// unprepare forgets what the hooks made for the start before. r.mu is held.
+func (r *Runner) unprepare() {
+	if r.prepared != nil {
+		r.unfollow()
+		r.prepared.Live.Close()
+	}
+	r.prepared = nil
 }
 
 // launch asks the driver. Before that the id of the start is stored, and before it is called started, how to find it.
@@ -212,7 +230,7 @@ func (r *Runner) forgetStart() {
 // await waits for the end. The exit is stored before the driver frees the task: it can be asked for only once.
 func (r *Runner) await(w work, h driver.Handle) {
 	ctx, alloc := r.life, w.alloc
-	stats, renewal := r.publish(ctx, alloc, h), r.renew(ctx, w, h)
+	stats, renewal, following := r.publish(ctx, alloc, h), r.renew(ctx, w, h), r.follow(ctx, w, h)
 	if n, ok := h.(driver.Noticer); ok {
 		n.OnNotice(func(text string) {
 			e := taskmachine.NewEvent(drover.TaskDriverMessage, text, "driver_message", text)
@@ -223,6 +241,7 @@ func (r *Runner) await(w work, h driver.Handle) {
 	exit, err := h.Wait(ctx)
 	stats()
 	renewal()
+	following()
 	if err != nil && ctx.Err() != nil {
 		return // the agent ends; the task goes on
 	}

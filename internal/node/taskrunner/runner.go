@@ -23,6 +23,7 @@ type Shared struct {
 	Node           func() *drover.Node
 	Drivers        map[string]driver.Driver
 	Hooks          []hook.Prestart
+	Settings       hook.Settings // of the hooks
 	Clock          clock.Clock
 	IDs            id.Source
 	Log            *slog.Logger
@@ -101,6 +102,7 @@ type Runner struct {
 	mu       sync.Mutex // guards what follows
 	handle   driver.Handle
 	prepared *hook.Request // what the hooks made of the specification
+	unfollow func() bool   // has prepared's templates outlive the agent's life: they were closed
 	record   localstate.Task
 	suspect  bool // the agent may have died during its hooks
 }

@@ -70,6 +70,7 @@ type Deps struct {
 	Servers Servers
 	Control exchange.Controller // that of this server, which decides only while it leads
 	Issuer  Issuer              // nil: this server makes no tokens
+	Looker  Looker              // nil: this server answers no templates
 	Gate    Gate
 	Holds   func(nodeID string) bool // whether this server reaches the node
 	Suspect func(serverID string)    // tells the nodes that this server reaches that another server does not answer it

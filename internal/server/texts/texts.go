@@ -29,7 +29,7 @@ type Limits struct{ Templates, JobFiles evaluator.Limits }
 // what the largest need that are taken, of 1 MB.
 func DefaultLimits() Limits {
 	return Limits{
-		Templates: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: rendering.Max},
+		Templates: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: rendering.MaxResult},
 		JobFiles:  evaluator.Limits{Memory: 256 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: 16 << 20},
 	}
 }

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"crypto/sha256"
 	"iter"
 	"maps"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -104,21 +104,10 @@ func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 		}
 		all := l.Items
 		l.Items = func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
-			return slices.Values(chosen(slices.Collect(all(q, s)), n, key))
+			return slices.Values(registration.Choose(slices.Collect(all(q, s)), n, key))
 		}
 	}
 	return l.Serve(f.Cluster, w, r)
-}
-
-// chosen returns the n registrations that rank first for the key. Each has a rank of its own with each key, so that one that comes or
-// goes changes no more than its own place.
-func chosen(list []*drover.ServiceRegistration, n int, key string) []*drover.ServiceRegistration {
-	rank := func(r *drover.ServiceRegistration) string {
-		sum := sha256.Sum256([]byte(key + "\x00" + r.ID))
-		return string(sum[:])
-	}
-	slices.SortFunc(list, func(a, b *drover.ServiceRegistration) int { return strings.Compare(rank(a), rank(b)) })
-	return list[:min(n, len(list))]
 }
 
 // List answers a list of registrations.
