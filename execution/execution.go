@@ -30,6 +30,8 @@ type Spec struct {
 	ID         string            `json:"id,omitempty"` // chosen by the caller; unique in the runner
 	Argv       []string          `json:"argv"`         // run by execve, no shell in between
 	Env        map[string]string `json:"env,omitempty"`
+	Secrets    []Secret          `json:"secrets,omitempty"`
+	Values     []string          `json:"-"`                 // of the secrets, on their way to the runner only
 	HideEnv    string            `json:"hideEnv,omitempty"` // the task's variables whose names begin so are not inherited
 	WorkDir    string            `json:"workDir,omitempty"`
 	User       string            `json:"user,omitempty"`       // name or uid[:gid], looked up in the runner; "" = its default user
@@ -45,6 +47,21 @@ type Spec struct {
 	// Keep is how long the runner keeps the output after its end was read: whoever read it may be gone before others had it. The
 	// newest 2 MB of all that a runner keeps so stay. The execution service sets it.
 	Keep time.Duration `json:"-"`
+}
+
+// Secret is an item of a variable that the command gets, in its environment or as a file. Who asks for it must be allowed to read the
+// variable. Its value is in no receipt, event or record.
+type Secret struct {
+	Namespace string `json:"namespace,omitempty"` // of the variable; default "default"
+	Path      string `json:"path"`                // of the variable
+	Key       string `json:"key"`                 // of its item
+	Env       string `json:"env,omitempty"`       // the environment variable that it becomes
+	// File is the name of a file in the folder that the environment variable DROVER_SECRETS_DIR names: in memory, for the command's
+	// user alone, and removed when the command ends.
+	File string `json:"file,omitempty"`
+	// Mask has *** written in place of the value, wherever the command writes it to stdout or stderr. Bytes that may begin it wait for
+	// those after them.
+	Mask bool `json:"mask,omitempty"`
 }
 
 // Cause says why an execution ended.

@@ -41,6 +41,7 @@ type Need struct {
 	kind         needKind
 	scope        scope
 	late         bool // the token may come after the head of the request
+	asks         bool // the handler asks for the caller
 	capabilities []policy.Capability
 	part         policy.Part
 	level        policy.Level
@@ -71,6 +72,12 @@ func InNamespace(all ...policy.Capability) Need {
 // InDefault needs all of the capabilities in the namespace default, where environments, runners and executions are.
 func InDefault(all ...policy.Capability) Need {
 	return Need{kind: needCapability, scope: inDefault, capabilities: all}
+}
+
+// Knowing has the handler know its caller (CallerOf) where the need would be decided without.
+func (n Need) Knowing() Need {
+	n.asks = true
+	return n
 }
 
 // OfObject needs all of the capabilities in the namespace of what the request is about. Its handler decides that with Allow or May; who has

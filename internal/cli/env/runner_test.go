@@ -154,6 +154,7 @@ func TestWhatARunLeaves(t *testing.T) {
 		clitest.Case{Args: "run py true", Asks: []string{`"idleTimeout":60000000000`, "DELETE"}},
 		clitest.Case{Args: "run -f /no/such py true", Code: 2, Err: []string{"copying /no/such:"}, Asks: []string{"POST", "DELETE"}},
 		clitest.Case{Args: "run -env A py true", Code: 2, Err: []string{`-env "A": want key=value`}, Asks: []string{"DELETE"}},
+		clitest.Case{Args: "run -secret A=db py true", Code: 2, Err: []string{`-secret "A=db": want NAME=PATH#KEY`}, Asks: []string{"DELETE"}},
 		clitest.Case{Args: "run py", Code: 2, Err: []string{"1 argument given; it is: drover run ENV [-f FILE]… COMMAND"}},
 	)
 	api.Set("DELETE /v1/runner/py-2", refused("500", "internal", "broken"))

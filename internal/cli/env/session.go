@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +29,8 @@ type execFlags struct {
 	privileged                 bool
 	escape                     term.Escape
 	env                        []string
+	secrets, secretFiles       []string
+	mask                       bool
 	// Bounds of this execution only; 0 leaves what the environment says.
 	limits drover.Limits
 }
@@ -42,6 +45,9 @@ func (f *execFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.privileged, "privileged", false, "run as the runner's root")
 	fl.StringVar(&f.workDir, "work-dir", "", "working directory")
 	fl.StringArrayVar(&f.env, "env", nil, "environment variable, KEY=value; can be repeated")
+	fl.StringArrayVar(&f.secrets, "secret", nil, "environment variable from an item of a variable, NAME=PATH[@NAMESPACE]#KEY; can be repeated")
+	fl.StringArrayVar(&f.secretFiles, "secret-file", nil, "file in $DROVER_SECRETS_DIR from one, NAME=PATH#KEY; can be repeated")
+	fl.BoolVar(&f.mask, "mask", false, "have *** printed in place of the secrets' values")
 	fl.DurationVar(&f.limits.Wall, "limit-wall", 0, "end it after this time")
 	fl.DurationVar(&f.limits.CPU, "limit-cpu", 0, "… after this much CPU time")
 	fl.IntVar(&f.limits.MemoryMB, "limit-memory", 0, "… when it takes more MB")
@@ -57,6 +63,21 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 	if r.Env, err = term.KeyValues("-env", f.env); err != nil {
 		return r, err
 	}
+	for _, text := range f.secrets {
+		s, err := f.secret("-secret", text)
+		if err != nil {
+			return r, err
+		}
+		s.Env, s.File = s.File, ""
+		r.Secrets = append(r.Secrets, s)
+	}
+	for _, text := range f.secretFiles {
+		s, err := f.secret("-secret-file", text)
+		if err != nil {
+			return r, err
+		}
+		r.Secrets = append(r.Secrets, s)
+	}
 	if r.TTY = f.tty || t != nil && !f.noTTY; r.TTY && t != nil {
 		r.Size = t.Size()
 		// Programs there must write the codes that our terminal understands.
@@ -65,6 +86,17 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 		}
 	}
 	return r, nil
+}
+
+// secret parses a flag's NAME=PATH[@NAMESPACE]#KEY; the name is File's. Errors: Invalid.
+func (f *execFlags) secret(flag, text string) (execution.Secret, error) {
+	name, from, named := strings.Cut(text, "=")
+	path, key, keyed := strings.Cut(from, "#")
+	if !named || !keyed || name == "" || path == "" || key == "" {
+		return execution.Secret{}, drover.Errorf(drover.Invalid, "%s %q: want NAME=PATH#KEY, as PASSWORD=nomad/jobs/web#password", flag, text)
+	}
+	path, namespace, _ := strings.Cut(path, "@")
+	return execution.Secret{Namespace: namespace, Path: path, Key: key, File: name, Mask: f.mask}, nil
 }
 
 // execute runs a command in a runner with our streams, and ends with its code. The terminal is raw meanwhile and

@@ -28,3 +28,18 @@ func TestEndsNameTheirReason(t *testing.T) {
 		require.EqualError(t, exitOf(app, &r, false), want)
 	}
 }
+
+// Flags name secrets as the API takes them.
+func TestSecretFlags(t *testing.T) {
+	t.Parallel()
+	f := &execFlags{secrets: []string{"A=db#password"}, secretFiles: []string{"key=app/tls@prod#k#1"}, mask: true}
+	r, err := f.request([]string{"true"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []execution.Secret{
+		{Path: "db", Key: "password", Env: "A", Mask: true}, {Namespace: "prod", Path: "app/tls", Key: "k#1", File: "key", Mask: true},
+	}, r.Secrets)
+	for _, wrong := range []string{"A", "A=db", "=db#k", "A=#k", "A=db#"} {
+		_, err = (&execFlags{secretFiles: []string{wrong}}).request(nil, nil)
+		require.ErrorContains(t, err, "-secret-file")
+	}
+}

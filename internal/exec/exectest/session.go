@@ -66,6 +66,15 @@ func (e signalError) Error() string { return string(e) }
 // newSession starts the commands at once. The wall limit runs on the real clock: tests with limits keep them short, or
 // run in a synctest bubble.
 func newSession(spec execution.Spec) *session {
+	if len(spec.Values) > 0 {
+		spec.Env = maps.Clone(spec.Env)
+	}
+	for i, value := range spec.Values {
+		if s := spec.Secrets[i]; s.Env != "" {
+			spec.Env[s.Env] = value
+		}
+	}
+	spec.Values = nil
 	s := &session{spec: spec, frames: make(chan execution.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inR, s.inW = io.Pipe()

@@ -202,6 +202,9 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	if spec.ID == "" {
 		spec.ID = s.deps.IDs.New()
 	}
+	if len(spec.Values) != len(spec.Secrets) {
+		return nil, drover.Errorf(drover.NotImplemented, "secrets: this server reads no variables for executions")
+	}
 	s.beginOwn(spec.ID)
 	defer s.endOwn(spec.ID)
 	giveBack, err := s.takeSlot(ctx, r.AllocID, spec.ID)
@@ -210,6 +213,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	}
 	begun := s.deps.Clock.Now()
 	session, err := s.open(ctx, lease, spec)
+	spec.Values = nil // from here on it is kept, and told of
 	if err != nil {
 		giveBack()
 		select {

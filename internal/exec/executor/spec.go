@@ -42,6 +42,9 @@ func Validate(spec execution.Spec) error {
 	if err := environment.ValidateEnv(spec.Env); err != nil {
 		return err
 	}
+	if err := validateSecrets(spec.Secrets); err != nil {
+		return err
+	}
 	return environment.ValidateLimits(spec.Limits)
 }
 

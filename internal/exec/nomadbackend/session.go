@@ -50,6 +50,9 @@ func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec 
 	if err := unsupported(spec.Limits); err != nil {
 		return nil, err
 	}
+	if len(spec.Secrets) > 0 {
+		return nil, drover.Errorf(drover.NotImplemented, "secrets: runners of another cluster cannot be given any")
+	}
 	b := w.b
 	s := &session{
 		b: b, allocID: allocID, spec: spec, begun: b.deps.Clock.Now(), frames: make(chan execution.Frame),

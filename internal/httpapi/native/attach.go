@@ -120,6 +120,9 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", execution.RequestHeader, err)
 	}
+	if err := f.reveal(ctx, &req.Spec); err != nil {
+		return nil, err
+	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)
 	return &opened{session, err}, nil
 }
@@ -135,6 +138,9 @@ func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner strin
 	var req execution.Request
 	if err := httpapi.UnmarshalStrict(data, &req); err != nil {
 		return &opened{nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)}
+	}
+	if err := f.reveal(ctx, &req.Spec); err != nil {
+		return &opened{nil, err}
 	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)
 	return &opened{session, err}

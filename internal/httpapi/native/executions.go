@@ -23,7 +23,8 @@ func (f *Face) executionOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executes, Handle: f.once(f.createExecution), MaxBody: f.MaxFiles,
+				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executes.Knowing(), Handle: f.once(f.createExecution),
+				MaxBody: f.MaxFiles,
 			},
 			summary: "Start an execution",
 			query:   []param{keyParam},
@@ -85,7 +86,7 @@ func (f *Face) executionOperations() []operation {
 			in:      execution.WindowSize{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runs, Handle: f.once(f.run), MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runs.Knowing(), Handle: f.once(f.run), MaxBody: f.MaxFiles},
 			summary: "Claim a runner, run a command with files, release the runner",
 			query:   []param{keyParam},
 			in:      execution.RunRequest{}, out: execution.RunResult{},
@@ -112,6 +113,9 @@ func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Once = onceOf(r)
+	if err := f.reveal(r.Context(), &req.Spec); err != nil {
+		return err
+	}
 	x, err := f.Executions.CreateRequest(r.Context(), r.PathValue("runner"), req)
 	return answer(w, r, http.StatusCreated, x, err)
 }
@@ -299,6 +303,9 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Once = onceOf(r)
+	if err := f.reveal(r.Context(), &req.Spec); err != nil {
+		return err
+	}
 	result, err := f.Executions.RunOnce(r.Context(), req)
 	return answer(w, r, http.StatusOK, result, err)
 }

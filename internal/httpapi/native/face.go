@@ -61,6 +61,7 @@ type Deps struct {
 	Environments Environments
 	Runners      Runners
 	Executions   Executions
+	Variables    Variables // for secrets of executions; nil: there are none
 	// Incarnation is that of the execution service; nil: there is only one. What another answered was not remembered by
 	// this server alone, and may be outdated.
 	Incarnation func() uint64

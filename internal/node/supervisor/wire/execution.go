@@ -48,6 +48,9 @@ func (e *Encoder) spec(s execution.Spec) {
 	i.Int(int64(s.Detach))
 	i.Str(s.HideEnv)
 	i.Int(int64(s.Keep))
+	if len(s.Secrets) > 0 {
+		i.secrets(s)
+	}
 	e.Bytes(i.B)
 }
 
@@ -66,8 +69,30 @@ func (d *Decoder) spec() execution.Spec {
 	if i.Err == nil && len(i.B) > 0 { // and before there was Keep keeps nothing
 		s.Keep = time.Duration(i.Int())
 	}
+	if i.Err == nil && len(i.B) > 0 { // and most have no secrets
+		i.toSecrets(&s)
+	}
 	d.inner(i)
 	return s
+}
+
+// secrets appends what a command gets, and the values if they are known. Where they come from is no business of the guest.
+func (e *Encoder) secrets(s execution.Spec) {
+	e.Uint(uint64(len(s.Secrets)))
+	for _, x := range s.Secrets {
+		e.Str(x.Env)
+		e.Str(x.File)
+		e.Bool(x.Mask)
+	}
+	e.Strs(s.Values)
+}
+
+func (d *Decoder) toSecrets(s *execution.Spec) {
+	s.Secrets = make([]execution.Secret, d.Len())
+	for i := range s.Secrets {
+		s.Secrets[i] = execution.Secret{Env: d.Str(), File: d.Str(), Mask: d.Bool()}
+	}
+	s.Values = d.Strs()
 }
 
 // inner takes over the error of a decoder for an embedded value; what it left unread is ignored.

@@ -36,6 +36,13 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			Min: rapid.Uint64().Draw(t, "min"), Max: rapid.Uint64().Draw(t, "max"), Pid: rapid.Int().Draw(t, "pid"),
 			ID: text.Draw(t, "id"), Failure: text.Draw(t, "failure"),
 		}
+		exec := Exec{Spec: execution.Spec{ID: text.Draw(t, "id"), Argv: words.Draw(t, "argv"), HideEnv: text.Draw(t, "hide")}}
+		for range rapid.IntRange(0, 2).Draw(t, "secrets") {
+			exec.Spec.Secrets = append(exec.Spec.Secrets, execution.Secret{
+				Env: text.Draw(t, "env"), File: text.Draw(t, "file"), Mask: rapid.Bool().Draw(t, "mask"),
+			})
+			exec.Spec.Values = append(exec.Spec.Values, text.Draw(t, "value"))
+		}
 		later := rapid.SliceOf(rapid.Byte()).Draw(t, "later")
 		same := func(want, got any, err error) {
 			require.NoError(t, err)
@@ -47,6 +54,8 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 		same(task, gotTask, err)
 		gotHello, err := DecodeHello(append(hello.Encode(), later...))
 		same(hello, gotHello, err)
+		gotExec, err := DecodeExec(append(exec.Encode(), later...))
+		same(exec, gotExec, err)
 	})
 }
 

@@ -35,6 +35,9 @@ type command struct {
 	started time.Time
 	stdio   *program.Stdio // our ends
 	pumps   sync.WaitGroup
+	values  []string // of its secrets, until it is started
+	masked  []string // values that its output does not have
+	secrets secretFiles
 
 	mu                  sync.Mutex
 	cond                *sync.Cond
@@ -96,6 +99,7 @@ func (x *command) wait(files [2]*os.File) {
 		}
 	}
 	x.pumps.Wait()
+	x.removeSecrets()
 	x.closeStdin()
 	if x.stdio.TTY != nil {
 		_ = x.stdio.TTY.Close()

@@ -22,7 +22,14 @@ func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *exec
 		return nil, nil, err
 	}
 	// The id is claimed before the user and the program are looked up, so a repeated request is a conflict from the start.
-	prog, err := t.launcher.Resolve(commandOf(spec, t.launcher.Boot().Env))
+	given, err := x.takeSecrets()
+	var prog spawn.Spec
+	if err == nil {
+		prog, err = t.launcher.Resolve(commandOf(spec, t.launcher.Boot().Env, given))
+	}
+	if err == nil {
+		err = x.writeSecrets(prog.User)
+	}
 	if err == nil {
 		err = x.run(prog, req.Clone)
 	}
@@ -31,6 +38,7 @@ func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *exec
 	}
 	t.forget(x)
 	x.tree.Close()
+	x.removeSecrets()
 	if f := (*program.Failure)(nil); errors.As(err, &f) {
 		return nil, &execution.Receipt{
 			ExecutionID: spec.ID, ExitCode: f.Exit, Cause: execution.CauseStartFailed, Error: f.Reason, StartedAt: x.Clock.Now(),
@@ -39,10 +47,10 @@ func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *exec
 	return nil, nil, err
 }
 
-// commandOf is what a specification asks for in a guest with that environment.
-func commandOf(spec execution.Spec, guest map[string]string) program.Command {
+// commandOf is what a specification asks for in a guest with that environment. given are its secrets'.
+func commandOf(spec execution.Spec, guest, given map[string]string) program.Command {
 	// Later maps win: the task's environment, then the execution's, and TERM only where neither sets it.
-	env := []map[string]string{program.Visible(guest, spec.HideEnv), spec.Env}
+	env := []map[string]string{program.Visible(guest, spec.HideEnv), spec.Env, given}
 	if spec.TTY {
 		env = append([]map[string]string{{"TERM": "xterm"}}, env...)
 	}
@@ -77,7 +85,13 @@ func (x *command) run(prog spawn.Spec, clone bool) error {
 			continue
 		}
 		x.pumps.Go(func() { // ends at the end of the stream; wait sees to it that it has one
-			program.Pump(f, func(p []byte) { x.put(i, p) })
+			put := func(p []byte) { x.put(i, p) }
+			if m := newMask(x.masked); m != nil {
+				program.Pump(f, func(p []byte) { m.write(p, put) })
+				m.flush(put)
+			} else {
+				program.Pump(f, put)
+			}
 			if f != io.TTY {
 				_ = f.Close()
 			}
