@@ -59,7 +59,8 @@ var layers = []layer{ // a table
 	{
 		"loops",
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
-			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner node/hook " +
+			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner " +
+			"node/hook " +
 			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
 			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups",
 		"they own goroutines; effects come through interfaces that they declare",

@@ -104,7 +104,8 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms, Checkup: a.info().Checkup,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms,
+			Checkup: a.info().Checkup,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},

@@ -118,8 +118,8 @@ func (c *Core) remake(snap Snapshot, e *env) {
 
 func demandOf(job *drover.Job) int { return job.TaskGroups[0].Pool.Demand } // FromJob took it
 
-// forgetEnv ends what belongs to an environment that was deleted. That its runners ended is recorded: if the environment is put again before
-// they were stopped, the state would keep them, and nobody would use or end them any more.
+// forgetEnv ends what belongs to an environment that was deleted. That its runners ended is recorded: if the environment is put again
+// before they were stopped, the state would keep them, and nobody would use or end them any more.
 func (c *Core) forgetEnv(id string) {
 	e, ok := c.envs[id]
 	if !ok {

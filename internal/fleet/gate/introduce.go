@@ -5,7 +5,8 @@ import (
 )
 
 // introduced decides about a node that shows an identity of this cluster: its own, or an introduction. The identity says which pool the
-// node is in; the default one is what a node names that was not told of any. A node that was removed needs another introduction. Errors: Unauthorized.
+// node is in; the default one is what a node names that was not told of any. A node that was removed needs another introduction.
+// Errors: Unauthorized.
 func (g *Gate) introduced(token string, node *drover.Node, s State) error {
 	c, err := g.deps.Verify(token)
 	if err != nil {
@@ -17,7 +18,8 @@ func (g *Gate) introduced(token string, node *drover.Node, s State) error {
 	case !c.IsNode() && !c.IsIntroduction():
 		return drover.Errorf(drover.Unauthorized, "the token is of no node and introduces none: %s", giveIntroduction)
 	case node.NodePool != "" && node.NodePool != drover.DefaultNodePool && node.NodePool != c.NodePool:
-		return drover.Errorf(drover.Unauthorized, "client.node_pool is %q, and the token is for pool %q: %s", node.NodePool, c.NodePool, giveIntroduction)
+		return drover.Errorf(drover.Unauthorized, "client.node_pool is %q, and the token is for pool %q: %s", node.NodePool, c.NodePool,
+			giveIntroduction)
 	case c.NodeName != "" && node.Name != "" && node.Name != c.NodeName:
 		return drover.Errorf(drover.Unauthorized, "the node's name is %q, and the token is for %q: %s", node.Name, c.NodeName, giveIntroduction)
 	}

@@ -42,8 +42,8 @@ func (s *signing) count() int {
 	return s.signed
 }
 
-// TestOwnIdentity: the node has an identity once it has registered, keeps it in a file for the next start, and renews it at half of its life
-// and when it is asked to. Servers that make none are not asked again and again.
+// TestOwnIdentity: the node has an identity once it has registered, keeps it in a file for the next start, and renews it at half of its
+// life and when it is asked to. Servers that make none are not asked again and again.
 func TestOwnIdentity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
