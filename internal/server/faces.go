@@ -106,7 +106,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms,
 			Checkup: a.info().Checkup,
-			Clock: a.deps.Clock, Log: shared.Logger,
+			Clock:   a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}
