@@ -101,6 +101,7 @@ func (s *session) run() {
 	}
 	select {
 	case s.frames <- execution.Frame{Started: true, Pid: 42}:
+	case <-s.closed: // by who never asked
 	case <-s.ctx.Done():
 	}
 	err := s.script()
