@@ -52,7 +52,7 @@ func (e *entry) registerNode(c *command.RegisterNode) error {
 	}
 	e.ensurePool(n.NodePool)
 	e.putNode(&n)
-	e.putEvals(c.Evals)
+	e.putNodeEvals(c.Evals, c.Time, n.ID)
 	return nil
 }
 
@@ -66,6 +66,7 @@ func (e *entry) ensurePool(name string) {
 // updateNodeStatuses sets statuses, or only adds an event where the status is empty. Nodes that were forgotten since
 // the command was made are skipped. StatusUpdatedAt is in Unix seconds, as in Nomad's API.
 func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
+	var changed []string
 	for _, s := range c.Nodes {
 		old := e.txn.Node(s.NodeID)
 		if old == nil {
@@ -75,12 +76,13 @@ func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
 		if s.Status != "" {
 			n.Status, n.StatusDescription = s.Status, s.Description
 			n.StatusUpdatedAt = c.Time / int64(time.Second)
+			changed = append(changed, n.ID)
 		}
 		e.addNodeEvent(&n, s.Event)
 		n.ModifyIndex = e.index
 		e.putNode(&n)
 	}
-	e.putEvals(c.Evals)
+	e.putNodeEvals(c.Evals, c.Time, changed...)
 }
 
 // setNodeMeta merges keys into the node's dynamic meta and returns the changed node. A nil value hides a key of the
@@ -99,7 +101,7 @@ func (e *entry) setNodeMeta(c *command.SetNodeMeta) (*drover.Node, error) {
 	n.MergeMeta(old.OwnMeta(), dynamic)
 	n.ComputedClass, n.ModifyIndex = feasible.ComputedClass(&n), e.index
 	e.putNode(&n)
-	e.putEvals(c.Evals)
+	e.putNodeEvals(c.Evals, c.Time, n.ID)
 	return &n, nil
 }
 
@@ -115,13 +117,15 @@ func (e *entry) setEligibility(c *command.SetEligibility) error {
 	case old.DrainStrategy != nil && c.Eligibility == drover.NodeEligible:
 		return drover.Errorf(drover.Conflict, "can not set node's scheduling eligibility to eligible while it is draining")
 	}
-	if old.SchedulingEligibility != c.Eligibility {
-		n := *old
-		n.SchedulingEligibility, n.ModifyIndex = c.Eligibility, e.index
-		e.addNodeEvent(&n, c.Event)
-		e.putNode(&n)
+	if old.SchedulingEligibility == c.Eligibility {
+		e.putEvals(c.Evals)
+		return nil
 	}
-	e.putEvals(c.Evals)
+	n := *old
+	n.SchedulingEligibility, n.ModifyIndex = c.Eligibility, e.index
+	e.addNodeEvent(&n, c.Event)
+	e.putNode(&n)
+	e.putNodeEvals(c.Evals, c.Time, n.ID)
 	return nil
 }
 
@@ -141,7 +145,7 @@ func (e *entry) setDrain(c *command.SetDrain) error {
 	n.ModifyIndex = e.index
 	e.addNodeEvent(&n, c.Event)
 	e.putNode(&n)
-	e.putEvals(c.Evals)
+	e.putNodeEvals(c.Evals, c.Time, n.ID)
 	return nil
 }
 

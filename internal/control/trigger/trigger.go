@@ -54,12 +54,17 @@ func (m Maker) NodeAs(s Snapshot, nodeID string, n *drover.Node, by string) []*d
 	}
 	if n != nil {
 		for j := range s.Jobs("*", "") {
-			if system(j) && !j.Stopped() && !j.Periodical() && !j.Parameterized() && usable(j, n) {
+			if Wants(j, n) {
 				jobs[j.Key()] = j
 			}
 		}
 	}
 	return m.sorted(jobs, func(e *drover.Evaluation) { e.TriggeredBy, e.NodeID = by, nodeID })
+}
+
+// Wants reports whether the job is a system job that could use the node, whatever state that is in.
+func Wants(j *drover.Job, n *drover.Node) bool {
+	return system(j) && !j.Stopped() && !j.Periodical() && !j.Parameterized() && usable(j, n)
 }
 
 func system(j *drover.Job) bool {
