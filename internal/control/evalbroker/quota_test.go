@@ -17,13 +17,19 @@ func waiting(id string, snapshot uint64) *drover.Evaluation {
 }
 
 // left has a quota with that many MHz left, of which each evaluation asks for 100.
-func left(cpu int) Afford {
-	return func(*drover.Evaluation) (*quota.Account, string, quota.Amount) {
-		return &quota.Account{
-			Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: &cpu}},
-		}, "default", quota.Amount{CPU: 100}
-	}
+type left int
+
+func (l left) Account(string) *quota.Account {
+	cpu := int(l)
+	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: &cpu}}}
 }
+
+func (left) Ask(*drover.Evaluation) (string, quota.Amount) { return "default", quota.Amount{CPU: 100} }
+
+// unlimited is where no quota is.
+type unlimited struct{ left }
+
+func (unlimited) Account(string) *quota.Account { return nil }
 
 // A quota with room wakes as many as it has room for, the oldest first, and the next ones once those are through.
 func TestAQuotaWakesAsManyAsItHasRoomFor(t *testing.T) {
@@ -49,9 +55,7 @@ func TestAQuotaWakesAsManyAsItHasRoomFor(t *testing.T) {
 	require.True(t, b.Finished("c"))
 	require.Empty(t, b.Wake(room, left(1000)), "it has not become more since")
 	b.QuotaFreed("q", 14)
-	require.Equal(t, []string{"d"}, ids(b.Wake(room, func(*drover.Evaluation) (*quota.Account, string, quota.Amount) {
-		return nil, "", quota.Amount{}
-	})), "without a limit it runs")
+	require.Equal(t, []string{"d"}, ids(b.Wake(room, unlimited{})), "without a limit it runs")
 }
 
 // What waits for nodes, too, is woken by either.

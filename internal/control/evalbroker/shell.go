@@ -14,7 +14,7 @@ import (
 type Shell struct {
 	clock  clock.Clock
 	room   Room
-	afford Afford // nil: nothing waits for a quota
+	quotas Quotas // nil: nothing waits for a quota
 
 	mu      sync.Mutex // guards everything below
 	enabled bool
@@ -32,10 +32,10 @@ type waiter struct {
 	wake  wake.Signal
 }
 
-// NewShell returns a disabled shell. room tells what is free on a node, afford what is left of a quota; they are called by Run only.
-func NewShell(cfg Config, c clock.Clock, room Room, afford Afford) *Shell {
+// NewShell returns a disabled shell. room tells what is free on a node, quotas what is left of quotas; they are called by Run only.
+func NewShell(cfg Config, c clock.Clock, room Room, quotas Quotas) *Shell {
 	return &Shell{
-		clock: c, room: room, afford: afford, broker: New(cfg), blocked: NewBlocked(),
+		clock: c, room: room, quotas: quotas, broker: New(cfg), blocked: NewBlocked(),
 		retime: wake.NewSignal(), cancel: wake.NewSignal(),
 	}
 }
@@ -190,7 +190,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	for clock.Await(ctx, s.clock, s.untilNext(), s.retime.C()) {
 		s.enter(func(now time.Time) {
 			s.broker.Expire(now)
-			if woken := s.blocked.Wake(s.room, s.afford); len(woken) > 0 {
+			if woken := s.blocked.Wake(s.room, s.quotas); len(woken) > 0 {
 				s.broker.Enqueue(now, woken...)
 			}
 		})

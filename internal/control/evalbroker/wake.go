@@ -29,7 +29,8 @@ func (b *Blocked) WakeAll() {
 
 // Wake takes out and returns the evaluations that the free capacity may help, by priority and age. Each of them has to
 // be reported Finished when the scheduler is through with it.
-func (b *Blocked) Wake(room Room, afford Afford) []*drover.Evaluation {
+func (b *Blocked) Wake(room Room, quotas Quotas) []*drover.Evaluation {
+	standings := map[string]*standing{}
 	known := map[string]roomOf{}
 	lookup := func(nodeID string) roomOf {
 		r, ok := known[nodeID]
@@ -41,7 +42,7 @@ func (b *Blocked) Wake(room Room, afford Afford) []*drover.Evaluation {
 	}
 	var out []*drover.Evaluation
 	for _, be := range slices.Clone(b.order) {
-		if !be.now && !b.granted(be, afford) && !b.helped(be, lookup) {
+		if !be.now && !b.granted(be, quotas, standings) && !b.helped(be, lookup) {
 			continue
 		}
 		b.drop(be)

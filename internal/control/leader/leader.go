@@ -99,7 +99,7 @@ func New(cfg Config, deps Deps) *Leader {
 		deps.Schedule = scheduler.Schedule
 	}
 	l := &Leader{cfg: cfg, deps: deps, crew: newCrew(min(cfg.Schedulers, MaxSchedulers), deps.Clock.Now())}
-	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room, l.afford)
+	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room, quotas{deps.Store})
 	l.heartbeats = newHeartbeats(cfg, deps.Clock)
 	l.periodic = newPeriodic()
 	return l
