@@ -26,6 +26,7 @@ var otherCodes = map[string]struct {
 	why  string
 }{
 	"job plan web.nomad.hcl":              {0, "a plan with changes is a success; -detailed-exitcode tells them apart"},
+	"var put -in hcl a/b k=v":             {1, "the cluster of this test has the variable already"},
 	"job plan -var v=2 web.nomad.hcl":     {0, "the same"},
 	"status nothing":                      {3, "what is not there has a code of its own"},
 	"quota list":                          {0, "there they are Enterprise's"},
@@ -41,7 +42,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "job action", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
 	"operator metrics", "operator api",
-	"var put -in", "service", "volume", "plugin", "system reconcile", "ui", "license", "setup",
+	"service", "volume", "plugin", "system reconcile", "ui", "license", "setup",
 	"node pool apply pool.hcl", // a file: refused
 }
 

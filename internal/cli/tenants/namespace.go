@@ -43,7 +43,7 @@ type namespaceFile struct {
 	Name         string        `hcl:"name"`
 	Description  string        `hcl:"description,optional"`
 	Quota        string        `hcl:"quota,optional"`
-	Meta         *free         `hcl:"meta,block"`
+	Meta         *term.Free    `hcl:"meta,block"`
 	Capabilities *capabilities `hcl:"capabilities,block"`
 	NodePools    *nodePools    `hcl:"node_pool_config,block"`
 }
@@ -79,7 +79,8 @@ func readNamespace(text []byte, file string) (*drover.Namespace, error) {
 		n.NodePoolConfiguration = (*drover.NamespaceNodePoolConfig)(p)
 	}
 	var err error
-	n.Meta, err = f.Meta.values()
+	meta, diags := f.Meta.Values()
+	n.Meta, err = meta, diagnosed(diags)
 	return n, err
 }
 

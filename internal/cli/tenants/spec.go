@@ -8,8 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/drover-project/drover"
 )
@@ -61,30 +59,4 @@ func decodeAPI(text []byte, file string, into any) error {
 		return drover.Errorf(drover.Invalid, "%s: %w", file, err)
 	}
 	return nil
-}
-
-// free is a block with free keys.
-type free struct {
-	Keys hcl.Body `hcl:",remain"`
-}
-
-// values are the block's keys with their texts; nil without a block. Errors: Invalid.
-func (f *free) values() (map[string]string, error) {
-	if f == nil {
-		return nil, nil
-	}
-	attrs, diags := f.Keys.JustAttributes()
-	out := map[string]string{}
-	for name, attr := range attrs {
-		v, more := attr.Expr.Value(nil)
-		if diags = append(diags, more...); more.HasErrors() {
-			continue
-		}
-		text, err := convert.Convert(v, cty.String)
-		if err != nil || text.IsNull() {
-			return nil, drover.Errorf(drover.Invalid, "%s: %s must be a text", attr.Range, name)
-		}
-		out[name] = text.AsString()
-	}
-	return out, diagnosed(diags)
 }

@@ -2,7 +2,6 @@ package vars
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -18,13 +17,13 @@ import (
 // putCommand is "drover var put".
 func putCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	var check string
+	var check, format string
 	var force bool
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if force && check != "" {
 			return drover.Errorf(drover.Invalid, "-force and -check-index: give one of the two")
 		}
-		v, err := asked(ctx, app, args)
+		v, err := asked(ctx, app, args, format)
 		if err != nil {
 			return err
 		}
@@ -52,17 +51,19 @@ func putCommand(app *term.App) *cobra.Command {
 	c := term.NomadCommand(app, "put PATH [KEY=VALUE...] | @FILE [KEY=VALUE...] | -", "Write a variable", 1, 10_000, run)
 	term.Describe(c, `Writes a variable, which must be new unless -check-index or -force says otherwise. A value that begins with @ is read
 from that file, so that it stands in no list of processes; \@ is an @. @FILE, or - for stdin, is a variable as JSON, as "var get -json"
-prints it: with its ModifyIndex it replaces that very one.`, `drover var put nomad/jobs/web user=app password=@password.txt
+prints it, or as HCL, as "var init" writes it: with its ModifyIndex it replaces that very one.`, `drover var put @db.nv.hcl
+drover var put nomad/jobs/web user=app password=@password.txt
 drover var get -json nomad/jobs/web > web.json; drover var put @web.json password=@new.txt
 drover var put -force nomad/jobs/web password=@new.txt user=app`)
 	c.Flags().StringVar(&check, "check-index", "", "only if this is the variable's modify index; 0: only if there is none")
 	c.Flags().BoolVar(&force, "force", false, "whatever there is")
+	c.Flags().StringVar(&format, "in", "", "format of a file or of stdin: hcl or json; default: as its name ends or its text begins")
 	o.Bind(c.Flags())
 	return c
 }
 
 // asked is the variable that the arguments describe.
-func asked(ctx context.Context, app *term.App, args []string) (*secrets.Variable, error) {
+func asked(ctx context.Context, app *term.App, args []string, format string) (*secrets.Variable, error) {
 	v := &secrets.Variable{Items: map[string]string{}}
 	file, isFile := strings.CutPrefix(args[0], "@")
 	if isFile || args[0] == "-" {
@@ -70,8 +71,8 @@ func asked(ctx context.Context, app *term.App, args []string) (*secrets.Variable
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(text, v); err != nil {
-			return nil, drover.Errorf(drover.Invalid, "%s: it is no variable in JSON", args[0]) // the error might quote a secret
+		if v, err = parse(args[0], text, format); err != nil {
+			return nil, err
 		}
 		v.Lock = nil
 	} else {

@@ -20,7 +20,7 @@ import (
 // Command is "drover var".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("var", "Keep small secrets, encrypted",
-		putCommand(app), getCommand(app), listCommand(app), purgeCommand(app))
+		putCommand(app), getCommand(app), listCommand(app), purgeCommand(app), initCommand(app), lockCommand(app))
 }
 
 // varPath is where the API has the variable.
