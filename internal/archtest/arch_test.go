@@ -177,6 +177,7 @@ var quarantine = map[string][]string{
 	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},
 	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
 	"github.com/vishvananda/netlink":                       {"drover/internal/node/driver/sandbox/bridge"},
+	"github.com/chromedp/chromedp":                         {"drover/internal/e2e"},
 	"golang.org/x/crypto/ssh":                              {"drover/internal/fleet/bootstrap"},
 	"github.com/aws/aws-sdk-go-v2/config":                  {"drover/internal/fleet/provider/ec2"},
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4":           {"drover/internal/fleet/provider/ec2"},

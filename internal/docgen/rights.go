@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/native"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/httpapi/web"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 )
@@ -43,6 +44,7 @@ func neededRights(string) (string, error) {
 		{"Drover's own API", native.New(native.Config{}, native.Deps{})},
 		{"The fleet, Arvados' paths and metrics", &fleet.Face{}},
 		{"Poseidon's API", poseidon.New(poseidon.Config{}, poseidon.Deps{})},
+		{"The page, which asks Drover's and Nomad's API as its viewer", &web.Face{}},
 	} {
 		rows := newTable("Methods", "Path", "Needs", "Policy")
 		for _, r := range part.face.Routes() {

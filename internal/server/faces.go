@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
 	"github.com/drover-project/drover/internal/httpapi/throttle"
+	"github.com/drover-project/drover/internal/httpapi/web"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
@@ -75,7 +76,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
 		shared.Relay, shared.ServersDecide, shared.Resolver = a.relay, true, a.resolver()
-		return httpapi.Handler(shared, a.nodeFaces(shared)...), nil
+		return withPage(shared, a.nodeFaces(shared)), nil
 	}
 	if a.control.servers.Clustered() {
 		a.relay = a.openRelay()
@@ -110,7 +111,14 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}
-	return httpapi.Handler(shared, faces...), nil
+	return withPage(shared, faces), nil
+}
+
+// withPage joins the faces and the page, which asks them.
+func withPage(shared httpapi.Config, faces []httpapi.Face) http.Handler {
+	page := &web.Face{Clock: shared.Clock}
+	page.API = httpapi.Handler(shared, append(faces, page)...)
+	return page.API
 }
 
 // requestLimits are those of the configuration; nil if it has none.

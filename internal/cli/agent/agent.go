@@ -82,7 +82,7 @@ An agent that listens beyond loopback (-bind, bind_addr) needs api_token or acce
 					go demonstrate(cmd.Context(), app, t) // ends by itself
 					return
 				}
-				fmt.Fprintf(app.Out, "==> Drover agent is serving on %s\n", t.Address)
+				fmt.Fprintf(app.Out, "==> Drover agent is serving on %[1]s\n==> The page is %[1]s/ui/\n", t.Address)
 			})
 		},
 	}

@@ -40,7 +40,7 @@ func TestFlagsGoOverFilesAndDefaults(t *testing.T) {
 	out, cfg, err := execute(t, "--dev", "--config", file, "--node", "flag", "--http-port", "0", "--node-class", "big", "--meta", "a=b",
 		"--log-json")
 	require.NoError(t, err)
-	require.Equal(t, "==> Drover agent is serving on http://here:1\n", out)
+	require.Equal(t, "==> Drover agent is serving on http://here:1\n==> The page is http://here:1/ui/\n", out)
 	require.Equal(t, "flag", cfg.Name)
 	require.Equal(t, "dc7", cfg.Datacenter)
 	require.Zero(t, cfg.Ports.HTTP)

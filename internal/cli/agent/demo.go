@@ -44,6 +44,7 @@ func demonstrate(ctx context.Context, app *term.App, t api.Target) {
 	}
 	fmt.Fprintf(app.Out, `
 ==> Serving on %[1]s until you press Ctrl-C:
+    %[1]s/ui/                                the page: write a program and run it
     %[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=%[1]s nomad status)
     %[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
     %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package github.com/drover-project/drover/client)

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// Face serves the page.
+type Face struct {
+	// API answers the public API's requests; set before the first request. It is the handler that the face itself is part of.
+	API   http.Handler
+	Clock clock.Clock
+}
+
+// Routes serves httpapi.Face. No route looks at a token: the API does, of which the pages ask.
+func (f *Face) Routes() []httpapi.Route {
+	routes := []httpapi.Route{
+		{Pattern: "GET /{$}", Handle: to(html.Path("ui", ""))},
+		{Pattern: "GET /ui", Handle: to(html.Path("ui", ""))},
+		{Pattern: "GET /ui/{$}", Handle: to(html.Path("ui", "play"))},
+		{Pattern: "GET /ui/{rest...}", Handle: f.unknown},
+		{Pattern: "GET /ui/login", Handle: f.loginPage},
+		{Pattern: "POST /ui/login", Handle: f.login, MaxBody: 64 << 10},
+		{Pattern: "POST /ui/logout", Handle: f.logout},
+		{Pattern: "POST /ui/theme", Handle: f.theme, MaxBody: 4 << 10},
+		{Pattern: "GET /ui/static/{version}/{name}", Raw: serveAsset},
+		{Pattern: "GET /ui/play", Handle: f.playPage},
+		{Pattern: "POST /ui/play", Handle: f.playSubmit},
+		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},
+		{Pattern: "POST /ui/play/environment", Handle: f.playEnvironment},
+	}
+	for i := range routes {
+		routes[i].Where, routes[i].Need = httpapi.Here, httpapi.Nothing
+	}
+	return routes
+}
+
+// WriteError serves httpapi.Face: an error is a page, too.
+func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	_ = f.write(w, r, httpapi.Status(err), view{title: text.Failed, body: failed(r, err)}) // the viewer may have left
+}
+
+// to redirects to an address.
+func to(u html.URL) httpapi.Handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		http.Redirect(w, r, u.String(), http.StatusSeeOther)
+		return nil
+	}
+}
+
+func (f *Face) unknown(w http.ResponseWriter, r *http.Request) error {
+	body := html.Group(html.El("h1", html.Text(text.NoPage)), html.El("p", html.Text(text.NoPageMore)))
+	return f.write(w, r, http.StatusNotFound, view{title: text.NoPage, body: body})
+}

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// view is what a page shows inside of its frame.
+type view struct {
+	title  string
+	body   html.Part
+	module string // of JavaScript, by its name; "" if the page has none
+}
+
+// policy has the browser load and run what this agent serves, and show it in no other page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'"
+
+// protect sets the headers of every answer.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// write answers with a view in its frame.
+func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
+	protect(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, err := w.Write(html.Document(frame(r, v)))
+	return err
+}
+
+func frame(r *http.Request, v view) html.Part {
+	root := []html.Part{html.Attr("lang", "en")}
+	if theme := themeOf(r); theme != "" {
+		root = append(root, html.Attr("data-theme", theme))
+	}
+	head := []html.Part{
+		html.El("meta", html.Attr("charset", "utf-8")),
+		html.El("meta", html.Attr("name", "viewport"), html.Attr("content", "width=device-width, initial-scale=1")),
+		html.El("meta", html.Attr("name", "color-scheme"), html.Attr("content", "light dark")),
+		html.El("title", html.Text(v.title+" · Drover")),
+		html.El("link", html.Attr("rel", "stylesheet"), html.Href(asset("app.css"))),
+		html.El("link", html.Attr("rel", "icon"), html.Attr("type", "image/svg+xml"), html.Href(asset("favicon.svg"))),
+	}
+	if v.module != "" {
+		head = append(head, html.Module(asset(v.module)))
+	}
+	return html.El("html", append(root,
+		html.El("head", head...),
+		html.El("body",
+			html.Anchor("main", html.Class("skip"), html.Text(text.Skip)),
+			bar(r),
+			html.El("main", html.ID("main"), html.Attr("tabindex", "-1"), v.body),
+		))...)
+}
+
+// navigation is the pages that there are.
+var navigation = []struct {
+	words string
+	path  html.URL
+}{
+	{text.Playground, html.Path("ui", "play")},
+}
+
+func bar(r *http.Request) html.Part {
+	items := make([]html.Part, 0, len(navigation))
+	for _, n := range navigation {
+		link := []html.Part{html.Href(n.path), html.Text(n.words)}
+		if r.URL.Path == n.path.String() {
+			link = append(link, html.Attr("aria-current", "page"))
+		}
+		items = append(items, html.El("li", html.El("a", link...)))
+	}
+	return html.El("header", html.Class("bar"),
+		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")),
+		html.El("nav", html.Attr("aria-label", text.Pages), html.El("ul", items...)),
+		html.El("div", html.Class("end"), themeForm(r), session(r)),
+	)
+}
+
+// session offers to sign in, or out.
+func session(r *http.Request) html.Part {
+	if tokenOf(r) == "" {
+		return html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignIn))
+	}
+	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "logout")),
+		html.El("button", html.Class("plain"), html.Text(text.SignOut)))
+}
+
+func themeForm(r *http.Request) html.Part {
+	other, words := "dark", text.Dark
+	if themeOf(r) == "dark" {
+		other, words = "light", text.Light
+	}
+	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "theme")),
+		html.El("input", html.Attr("type", "hidden"), html.Attr("name", "next"), html.Attr("value", r.URL.Path)),
+		html.El("button", html.Class("plain"), html.Attr("name", "theme"), html.Attr("value", other), html.Text(words)))
+}
+
+// notice is a message with a tone: "bad", "warn" or "idle".
+func notice(tone, title, more string) html.Part {
+	return html.El("div", html.Class("notice "+tone), html.Attr("role", "alert"), html.El("strong", html.Text(title)),
+		html.El("p", html.Text(more)))
+}
+
+// failed says what went wrong, and what to do. Who is not signed in is told how to.
+func failed(r *http.Request, err error) html.Part {
+	status := httpapi.Status(err)
+	if status != http.StatusUnauthorized && status != http.StatusForbidden {
+		return notice("bad", text.Failed, httpapi.Message(err))
+	}
+	sign := html.El("p", html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignInOther)))
+	return html.Group(notice("warn", text.Forbidden, httpapi.Message(err)), sign)
+}

@@ -1,0 +1,47 @@
+package web
+
+// text is every text of the page, in one place for translators.
+var text = struct {
+	Skip, Pages, SignIn, SignInMore, SignInOther, SignOut, Token, NoToken, NotSignedIn, Dark, Light string
+
+	Failed, Forbidden, NoPage, NoPageMore string
+
+	Playground, PlayMore, Environment, Command, CommandMore, Stdin, StdinMore, Files, File, FileName, FileText, AddFile, Remove, Run, Stop,
+	Share, Shared, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, Making, BadForm string
+
+	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting, Warm, EnvironmentFails string
+
+	Causes map[string]string
+}{
+	Skip: "Skip to content", Pages: "Pages",
+	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
+	SignInMore: "The secret of a token of this cluster, or the agent's api_token. It stays in a cookie that no script can read, " +
+		"until the browser closes.",
+	NoToken:     "The token is empty.",
+	NotSignedIn: "Not signed in", Dark: "Dark", Light: "Light",
+
+	Failed: "That did not work", Forbidden: "Your token may not do this",
+	NoPage: "There is no such page", NoPageMore: "The address may be mistyped, or of another version. The pages that there are stand above.",
+
+	Playground: "Playground", PlayMore: "Runs a program in a warm runner that is thrown away afterwards.",
+	Environment: "Environment", Command: "Command", CommandMore: "a line for the runner's shell",
+	Stdin: "Input (stdin)", StdinMore: "all of it, given ahead",
+	Files: "Files", File: "File", FileName: "Name", FileText: "Content", AddFile: "Add a file", Remove: "Remove",
+	Run: "Run", Stop: "Stop", Share: "Copy a link", Shared: "The link is copied: it holds the program, nothing is stored.",
+	Stdout: "stdout", Stderr: "stderr", NoOutput: "nothing", Result: "Result",
+	NoEnvironment:     "There is no environment yet",
+	NoEnvironmentMore: "An environment keeps warm runners of an image. One on this machine's own files, read-only, is enough to begin.",
+	MakeEnvironment:   "Make environment “playground”", Making: "Runners of this environment do not start",
+	BadForm: "The form could not be read",
+
+	Exit: "Exit", Cause: "Ended", Wall: "Ran for", CPU: "CPU time", Memory: "Peak memory", Claimed: "Runner after",
+	FirstByte: "First byte after",
+	Ended:     "All after", Written: "Output", Truncated: "Some of the output is not shown: it was too long.", Reason: "Why",
+	Starting: "claiming a runner", Warm: "warm", EnvironmentFails: "Its runners do not start",
+
+	Causes: map[string]string{
+		"exited": "by itself", "signalled": "by a signal", "timeout": "killed: out of time", "oom": "killed: out of memory",
+		"output_limit": "killed: too much output", "cpu_limit": "killed: out of CPU time", "killed": "killed on request",
+		"runner_gone": "with its runner", "start_failed": "it did not start",
+	},
+}

@@ -1,0 +1,302 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const hostile = "<img src=x onerror=alert(1)>\u202Etxt\"'"
+
+// api stands for the API: whoever shows the token "good" may do all.
+type api struct {
+	mu           sync.Mutex
+	calls        []string                // guarded by mu
+	environments []execution.Environment // constant
+	began        chan struct{}           // of stdout that does not end by itself; nil: it does
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.calls = append(a.calls, r.Method+" "+r.URL.Path)
+	a.mu.Unlock()
+	reply := func(status int, body any) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	receipt := execution.Receipt{ExitCode: 137, Cause: execution.CauseOOM, Error: "<b>why</b>"}
+	switch path := r.URL.Path; {
+	case r.Header.Get("X-Drover-Token") != "good" || r.Header.Get("Cookie") != "":
+		reply(http.StatusForbidden, map[string]string{"message": "Permission denied <b>"})
+	case path == "/v1/environments":
+		reply(http.StatusOK, a.environments)
+	case path == "/v1/run":
+		var asked execution.RunRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		reply(http.StatusOK, execution.RunResult{
+			Stdout: fmt.Sprintf("%s|%s|%q", asked.Command, *asked.Files[0].Text, asked.Input), Stderr: hostile, Receipt: receipt,
+		})
+	case path == "/v1/runners":
+		reply(http.StatusCreated, execution.Runner{ID: "r/1"})
+	case path == "/v1/runner/r/1/executions":
+		reply(http.StatusCreated, execution.Execution{ID: "x1"})
+	case path == "/v1/execution/x1/output" && r.URL.Query().Get("stream") == "stdout":
+		_, _ = w.Write([]byte("gr\xc3"))
+		if a.began != nil {
+			close(a.began)
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte("\xbcn"))
+	case path == "/v1/execution/x1/output":
+		_, _ = w.Write([]byte(hostile))
+	case path == "/v1/execution/x1":
+		reply(http.StatusOK, execution.Execution{Receipt: &receipt})
+	default:
+		reply(http.StatusOK, map[string]string{})
+	}
+}
+
+func (a *api) called() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return strings.Join(a.calls, "\n")
+}
+
+// page is the face behind the checks of all faces.
+func page(a *api) http.Handler {
+	f := &Face{API: a, Clock: clock.Wall{}}
+	return httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, f)
+}
+
+func ask(t *testing.T, h http.Handler, method, path, token string, form url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost:4646"+path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if token != "" {
+		w := httptest.NewRecorder()
+		setCookie(w, r, token)
+		r.AddCookie(w.Result().Cookies()[0])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestSigningIn(t *testing.T) {
+	t.Parallel()
+	h := page(&api{})
+	w := ask(t, h, "POST", "/ui/login", "", url.Values{"token": {" good\n"}, "next": {"/ui/play?x=1"}})
+	require.Equal(t, http.StatusSeeOther, w.Code)
+	require.Equal(t, "/ui/play?x=1", w.Header().Get("Location"))
+	c := w.Result().Cookies()[0]
+	require.Equal(t, "drover-4646", c.Name)
+	require.True(t, c.HttpOnly)
+	require.Equal(t, http.SameSiteStrictMode, c.SameSite)
+	require.Equal(t, "/ui", c.Path)
+	require.Zero(t, c.MaxAge, "it ends with the browser")
+
+	for _, token := range []string{"wrong", ""} {
+		w = ask(t, h, "POST", "/ui/login", "", url.Values{"token": {token}})
+		require.GreaterOrEqual(t, w.Code, 400)
+		require.Empty(t, w.Result().Cookies())
+		require.Contains(t, w.Body.String(), "Permission denied &lt;b&gt;")
+	}
+	for _, next := range []string{"//evil.example/ui/", "https://evil.example", "/ui/\\evil", "/v1/jobs", "/ui/\r\nX: y", ""} {
+		w = ask(t, h, "POST", "/ui/login", "", url.Values{"token": {"good"}, "next": {next}})
+		require.Equal(t, "/ui/", w.Header().Get("Location"), next)
+	}
+	w = ask(t, h, "POST", "/ui/logout", "good", nil)
+	require.Negative(t, w.Result().Cookies()[0].MaxAge)
+}
+
+func TestWhoMayNotIsTold(t *testing.T) {
+	t.Parallel()
+	w := ask(t, page(&api{}), "GET", "/ui/play", "", nil)
+	require.Contains(t, w.Body.String(), text.Forbidden)
+	require.Contains(t, w.Body.String(), `href="/ui/login?next=%2Fui%2Fplay"`)
+	require.NotContains(t, w.Body.String(), `id="play"`)
+}
+
+// inert checks that a document's only code is modules of the page's own, and that what others named is text.
+func inert(t *testing.T, document string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(document))
+	require.NoError(t, err)
+	for n := range root.Descendants() {
+		require.NotContains(t, []string{"img", "b", "style", "iframe"}, n.Data)
+		for _, a := range n.Attr {
+			require.False(t, strings.HasPrefix(a.Key, "on") || a.Key == "style", a.Key)
+			if a.Key == "href" || a.Key == "src" || a.Key == "action" {
+				require.True(t, strings.HasPrefix(a.Val, "/ui/") || a.Val == "#main", a.Val)
+			}
+		}
+		if n.Data == "script" {
+			require.Nil(t, n.FirstChild)
+		}
+	}
+}
+
+func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
+	t.Parallel()
+	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
+	for _, path := range []string{"/ui/play", "/ui/login", "/ui/nothing", "/ui/login?next=" + url.QueryEscape(hostile)} {
+		w := ask(t, h, "GET", path, "good", nil)
+		inert(t, w.Body.String())
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self';")
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'")
+		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+	}
+	require.Contains(t, ask(t, h, "GET", "/ui/play", "good", nil).Body.String(), "&lt;img src=x onerror=alert(1)&gt;\u202Etxt&#34;&#39;")
+}
+
+// TestEveryFormIsOfThisPage has a page of another origin send each form.
+func TestEveryFormIsOfThisPage(t *testing.T) {
+	t.Parallel()
+	a := &api{}
+	h, forms := page(a), 0
+	for _, route := range (&Face{}).Routes() {
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		if method == "GET" {
+			continue
+		}
+		forms++
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost:4646"+path, http.NoBody)
+		r.Header.Set("Origin", "http://localhost:4647")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(t, http.StatusForbidden, w.Code, path)
+	}
+	require.GreaterOrEqual(t, forms, 5)
+	require.Empty(t, a.called())
+}
+
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	h, all := page(&api{}), 0
+	for name, content := range assets().plain {
+		path := asset(name).String()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:4646"+path, http.NoBody)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Contains(t, w.Header().Get("Cache-Control"), "immutable")
+		require.NotEmpty(t, w.Header().Get("Content-Type"), name)
+		all += w.Body.Len()
+		z, err := gzip.NewReader(w.Body)
+		require.NoError(t, err)
+		got, err := io.ReadAll(z)
+		require.NoError(t, err)
+		require.Equal(t, content, got)
+		r.Header.Set("If-None-Match", w.Header().Get("Etag"))
+		again := httptest.NewRecorder()
+		h.ServeHTTP(again, r)
+		require.Equal(t, http.StatusNotModified, again.Code)
+		require.Equal(t, content, ask(t, h, "GET", path, "", nil).Body.Bytes())
+		require.Equal(t, "no-store", ask(t, h, "GET", "/ui/static/0/"+name, "", nil).Header().Get("Cache-Control"), "of another version")
+	}
+	require.Less(t, all, 30<<10, "compressed script and style of all pages")
+	require.Equal(t, http.StatusNotFound, ask(t, h, "GET", "/ui/static/0/..%2Fface.go", "", nil).Code)
+}
+
+func program1() url.Values {
+	return url.Values{
+		"environment": {"e"}, "command": {"cat"}, "stdin": {"a\r\nb"}, "name": {"m.py"}, "text": {"x = 1\r\n"},
+	}
+}
+
+func TestAFormWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	h := page(&api{environments: []execution.Environment{{ID: "other"}, {ID: "e"}}})
+	w := ask(t, h, "POST", "/ui/play", "good", program1())
+	body := w.Body.String()
+	require.Contains(t, body, "cat|x = 1\n|&#34;a\\nb&#34;</pre>", "lines end as programs expect it")
+	require.Contains(t, body, `<option value="e" selected="">`)
+	require.Contains(t, body, text.Causes["oom"])
+	require.Contains(t, body, `<dd class="bad">137</dd>`)
+	inert(t, body)
+
+	form := program1()
+	form.Set("add", "1")
+	body = ask(t, h, "POST", "/ui/play", "good", form).Body.String()
+	require.Equal(t, 2, strings.Count(body, "<fieldset"))
+	require.Contains(t, body, "x = 1\n", "nothing typed is lost")
+
+	form = program1()
+	form.Set("name", "")
+	w = ask(t, h, "POST", "/ui/play", "good", form)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+	require.Contains(t, w.Body.String(), "file 1: it has content, but no name")
+	require.Contains(t, w.Body.String(), "x = 1\n")
+
+	form["name"] = nil
+	require.Equal(t, http.StatusBadRequest, ask(t, h, "POST", "/ui/play", "good", form).Code)
+}
+
+func TestWithoutEnvironmentOneIsOffered(t *testing.T) {
+	t.Parallel()
+	a := &api{}
+	h := page(a)
+	require.Contains(t, ask(t, h, "GET", "/ui/play", "good", nil).Body.String(), text.MakeEnvironment)
+	require.Equal(t, http.StatusSeeOther, ask(t, h, "POST", "/ui/play/environment", "good", nil).Code)
+	require.Contains(t, a.called(), "PUT /v1/environment/playground")
+	require.Contains(t, ask(t, h, "POST", "/ui/play/environment", "", nil).Body.String(), text.Forbidden)
+}
+
+func TestALiveRun(t *testing.T) {
+	t.Parallel()
+	a := &api{}
+	w := ask(t, page(a), "POST", "/ui/play/run", "good", program1())
+	streams, last := map[string]string{}, event{}
+	for line := range strings.Lines(w.Body.String()) {
+		last = event{}
+		require.NoError(t, json.Unmarshal([]byte(line), &last))
+		streams[last.Type] += last.Text
+	}
+	require.Equal(t, map[string]string{"stdout": "grün", "stderr": hostile, "facts": ""}, streams)
+	require.Equal(t, fact{text.Exit, "137", "bad"}, last.Facts[0])
+	require.Contains(t, a.called(), "POST /v1/runner/r/1/files")
+	require.True(t, strings.HasSuffix(a.called(), "DELETE /v1/runner/r/1"), a.called())
+
+	w = ask(t, page(a), "POST", "/ui/play/run", "", program1())
+	require.JSONEq(t, `{"type":"error","text":"Permission denied <b>"}`, w.Body.String())
+}
+
+func TestWhoLeavesEndsTheRun(t *testing.T) {
+	t.Parallel()
+	a := &api{began: make(chan struct{})}
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost:4646/ui/play/run", strings.NewReader(program1().Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	setCookie(w, r, "good")
+	r.AddCookie(w.Result().Cookies()[0])
+	done := make(chan struct{})
+	go func() { // ends with the viewer
+		defer close(done)
+		page(a).ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	<-a.began
+	leave()
+	<-done
+	require.True(t, strings.HasSuffix(a.called(), "DELETE /v1/runner/r/1"), a.called())
+}
