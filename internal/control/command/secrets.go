@@ -11,8 +11,8 @@ type PutRootKey struct {
 	Time  int64 // Unix nanoseconds
 }
 
-// SetRootKeyState moves a root key from one state to another. A key that becomes active retires the one that was. Result: nil. Errors:
-// NotFound; Conflict if it is in another state than From.
+// SetRootKeyState moves a root key on: from prepublished to active, or from rekeying to deprecated. A key that becomes active retires
+// the one that was. Result: nil. Errors: NotFound; Conflict if it is in another state than From, or does not go to To from there.
 type SetRootKeyState struct {
 	KeyID    string
 	From, To secrets.RootKeyState

@@ -66,8 +66,12 @@ func SetRootKeyState(txn *store.Txn, index uint64, c *command.SetRootKeyState) e
 	if k.State == secrets.Active {
 		return drover.Errorf(drover.Conflict, "root key %s is active: only another one that becomes active ends that", c.KeyID)
 	}
-	if c.To == secrets.Active {
+	switch {
+	case k.State == secrets.Prepublished && c.To == secrets.Active:
 		retire(txn, index, c.Time, false)
+	case k.State == secrets.Rekeying && c.To == secrets.Deprecated:
+	default:
+		return drover.Errorf(drover.Conflict, "root key %s is %s, which does not become %s", c.KeyID, k.State, c.To)
 	}
 	next := *k
 	next.State, next.ModifyIndex = c.To, index
