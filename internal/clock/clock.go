@@ -62,15 +62,15 @@ const Forever time.Duration = math.MaxInt64
 // Sleep waits for d or until ctx ends; it reports whether d passed.
 func Sleep(ctx context.Context, c Clock, d time.Duration) bool { return Await(ctx, c, d) }
 
-// Await waits until one of the signals, at most two, is ready, which it receives, until d passed, or until ctx ended. It
+// Await waits until one of the signals, at most three, is ready, which it receives, until d passed, or until ctx ended. It
 // reports false if ctx ended. A nil signal is never ready.
 func Await(ctx context.Context, c Clock, d time.Duration, signals ...<-chan struct{}) bool {
 	if own, ok := c.(Cooperative); ok {
 		return own.Await(ctx, d, signals...)
 	}
-	var signal [2]<-chan struct{}
+	var signal [3]<-chan struct{}
 	if copy(signal[:], signals) < len(signals) {
-		panic("clock: more than two signals")
+		panic("clock: more than three signals")
 	}
 	var due <-chan time.Time
 	if d != Forever {
@@ -82,6 +82,7 @@ func Await(ctx context.Context, c Clock, d time.Duration, signals ...<-chan stru
 	case <-due:
 	case <-signal[0]:
 	case <-signal[1]:
+	case <-signal[2]:
 	case <-ctx.Done():
 		return false
 	}

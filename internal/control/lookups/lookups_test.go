@@ -192,3 +192,26 @@ func TestOthersGetNothing(t *testing.T) {
 		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
 	})
 }
+
+// TestMixedQuestions: one call may ask of variables and of services, and hears of whichever changes first.
+func TestMixedQuestions(t *testing.T) {
+	t.Parallel()
+	in(t, func(t *testing.T, w *world) {
+		asked := []exchange.Lookup{
+			{AllocID: "a", Task: "t", Question: about("nomad/jobs/web"), Seen: "none"},
+			{AllocID: "a", Task: "t", Question: exchange.Question{Kind: exchange.AskService, Namespace: "default", Name: "web"}},
+		}
+		found, _, err := w.Look(t.Context(), "n", asked, time.Minute)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		asked[1].Seen = found[0].Version
+		go func() { // ends at once
+			time.Sleep(time.Second) // of the bubble
+			w.write("nomad/jobs/web")
+		}()
+		found, _, err = w.Look(t.Context(), "n", asked, time.Minute)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Zero(t, found[0].At)
+	})
+}
