@@ -150,3 +150,41 @@ func TestSigningInInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, a.addr, u.Host)
 }
+
+// TestTheListsInABrowser follows links from the jobs to a node.
+func TestTheListsInABrowser(t *testing.T) {
+	t.Parallel()
+	a := dev(t)
+	_, _, err := a.nomad().Jobs().Register(rawJob("seen", "service", "/bin/sleep", "600"), nil)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		all, _, err := a.nomad().Jobs().Allocations("seen", false, nil)
+		return err == nil && len(all) == 1 && all[0].ClientStatus == "running"
+	}, 30*time.Second, 50*time.Millisecond)
+	b := openTab(t)
+	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/jobs"))
+	look := func(name string) {
+		b.until(`document.querySelector('main h1') !== null`)
+		require.Zero(t, eval[int](b, `document.querySelectorAll('.notice').length`), name)
+		b.accessible()
+		b.picture(name)
+		b.do(chromedp.Click(chromedp.CSS("button[name=theme]")))
+		b.until(`document.readyState === 'complete' && document.documentElement.dataset.theme === 'dark'`)
+		b.accessible()
+		b.picture(name + "-dark")
+		b.do(chromedp.Click(chromedp.CSS("button[name=theme]")))
+		b.until(`document.readyState === 'complete' && document.documentElement.dataset.theme === 'light'`)
+	}
+	look("jobs")
+	for _, step := range []struct{ click, at, name string }{
+		{`tbody a[href="/ui/jobs/seen@default"]`, "/ui/jobs/seen@default", "job"},
+		{`tbody a[href^="/ui/allocations/"]`, "/ui/allocations/", "allocation"},
+		{`dl a[href^="/ui/clients/"]`, "/ui/clients/", "node"},
+		{`nav a[href="/ui/clients"]`, "/ui/clients", "nodes"},
+		{`nav a[href="/ui/environments"]`, "/ui/environments", "environments"},
+	} {
+		b.do(chromedp.Click(chromedp.CSS(step.click)))
+		b.until(`location.pathname.startsWith('` + step.at + `') && document.readyState === 'complete'`)
+		look(step.name)
+	}
+}

@@ -33,6 +33,15 @@ func (f *Face) ask(ctx context.Context, viewer *http.Request, method, path strin
 	return nil
 }
 
+// read is ask for GET, and returns the answer's headers, too.
+func (f *Face) read(r *http.Request, path string, out any) (http.Header, error) {
+	answer := &answer{header: http.Header{}}
+	if err := f.call(r.Context(), r, answer, http.MethodGet, path, nil); err != nil {
+		return answer.header, err
+	}
+	return answer.header, json.Unmarshal(answer.kept.Bytes(), out)
+}
+
 // follow gives what the API answers to to as it comes, until it ends. Errors: those of ask, and those of to.
 func (f *Face) follow(ctx context.Context, viewer *http.Request, path string, to func([]byte) error) error {
 	return f.call(ctx, viewer, &answer{header: http.Header{}, to: to}, http.MethodGet, path, nil)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
@@ -69,13 +70,16 @@ var navigation = []struct {
 	path  html.URL
 }{
 	{text.Playground, html.Path("ui", "play")},
+	{text.Environments, html.Path("ui", "environments")},
+	{text.Jobs, html.Path("ui", "jobs")},
+	{text.Nodes, html.Path("ui", "clients")},
 }
 
 func bar(r *http.Request) html.Part {
 	items := make([]html.Part, 0, len(navigation))
 	for _, n := range navigation {
 		link := []html.Part{html.Href(n.path), html.Text(n.words)}
-		if r.URL.Path == n.path.String() {
+		if p := n.path.String(); r.URL.Path == p || strings.HasPrefix(r.URL.Path, p+"/") {
 			link = append(link, html.Attr("aria-current", "page"))
 		}
 		items = append(items, html.El("li", html.El("a", link...)))

@@ -7,11 +7,16 @@ var text = struct {
 	Failed, Forbidden, NoPage, NoPageMore string
 
 	Playground, PlayMore, Environment, Command, CommandMore, Stdin, StdinMore, Files, File, FileName, FileText, AddFile, Remove, Run, Stop,
-	Share, Shared, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, Making, BadForm string
+	Share, Shared, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, BadForm string
 
-	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting, Warm, EnvironmentFails string
+	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting string
 
 	Causes map[string]string
+
+	Jobs, Job, Nodes, Node, Environments, Allocations, Groups, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, Why, Pool,
+	Datacenter, ID, Search, Find, FirstPage, NextPage, Nothing, NoJobs, NoNodes, NewestOf string
+
+	JobColumns, GroupColumns, AllocationColumns, EventColumns, NodeColumns, EnvironmentColumns, Counts []string
 }{
 	Skip: "Skip to content", Pages: "Pages",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
@@ -31,17 +36,33 @@ var text = struct {
 	Stdout: "stdout", Stderr: "stderr", NoOutput: "nothing", Result: "Result",
 	NoEnvironment:     "There is no environment yet",
 	NoEnvironmentMore: "An environment keeps warm runners of an image. One on this machine's own files, read-only, is enough to begin.",
-	MakeEnvironment:   "Make environment “playground”", Making: "Runners of this environment do not start",
-	BadForm: "The form could not be read",
+	MakeEnvironment:   "Make environment “playground”",
+	BadForm:           "The form could not be read",
 
 	Exit: "Exit", Cause: "Ended", Wall: "Ran for", CPU: "CPU time", Memory: "Peak memory", Claimed: "Runner after",
 	FirstByte: "First byte after",
 	Ended:     "All after", Written: "Output", Truncated: "Some of the output is not shown: it was too long.", Reason: "Why",
-	Starting: "claiming a runner", Warm: "warm", EnvironmentFails: "Its runners do not start",
+	Starting: "claiming a runner",
 
 	Causes: map[string]string{
 		"exited": "by itself", "signalled": "by a signal", "timeout": "killed: out of time", "oom": "killed: out of memory",
 		"output_limit": "killed: too much output", "cpu_limit": "killed: out of CPU time", "killed": "killed on request",
 		"runner_gone": "with its runner", "start_failed": "it did not start",
 	},
+
+	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
+	Task: "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
+	Made: "Made (UTC)", Why: "Why", Pool: "Pool", Datacenter: "Datacenter", ID: "Id", Search: "Beginning of an id", Find: "Find",
+	FirstPage: "First page", NextPage: "Next page", Nothing: "There is nothing here yet.",
+	NoJobs:   "No job is here: none yet, none that begins so, or none that your token may see. `drover job run FILE` runs one.",
+	NoNodes:  "No node is here: none yet, none whose id begins so, or none that your token may see.",
+	NewestOf: "The newest %d of %d.",
+
+	JobColumns:         []string{"Job", "Namespace", "Type", "Status", "Priority", "Allocations"},
+	GroupColumns:       []string{"Group", "Wanted", "Allocations", "Tasks"},
+	AllocationColumns:  []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
+	EventColumns:       []string{"Time (UTC)", "Event", "What"},
+	NodeColumns:        []string{"Node", "Id", "Pool", "Datacenter", "Status", "Version"},
+	EnvironmentColumns: []string{"Environment", "Image", "Warm", "Starting", "Queued", "Claimed", "Waiting", "Last error"},
+	Counts:             []string{"running", "starting", "queued", "failed", "lost", "unknown", "complete"},
 }

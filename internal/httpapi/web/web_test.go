@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/html"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -49,6 +50,23 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(http.StatusForbidden, map[string]string{"message": "Permission denied <b>"})
 	case path == "/v1/environments":
 		reply(http.StatusOK, a.environments)
+	case path == "/v1/jobs":
+		if r.URL.Query().Get("next_token") == "" {
+			w.Header().Set(nextToken, "p 2")
+		}
+		reply(http.StatusOK, []drover.JobListStub{{ID: r.URL.RawQuery + hostile, Namespace: "ns", Status: "running"}})
+	case path == "/v1/job/a@b" && r.URL.Query().Get("namespace") == "ns":
+		reply(http.StatusOK, drover.Job{ID: "a@b", TaskGroups: []*drover.TaskGroup{{Name: hostile, Tasks: []*drover.Task{{Name: hostile}}}}})
+	case path == "/v1/job/a@b/allocations", path == "/v1/node/n1/allocations":
+		reply(http.StatusOK, []drover.AllocationListStub{{ID: "0123456789", Name: hostile, NodeName: hostile, ClientStatus: "failed"}})
+	case path == "/v1/job/gone":
+		reply(http.StatusNotFound, map[string]string{"message": "job not found"})
+	case path == "/v1/nodes":
+		reply(http.StatusOK, []drover.NodeListStub{{ID: "n1", Name: hostile, Status: "ready", SchedulingEligibility: "ineligible"}})
+	case path == "/v1/allocation/a1":
+		reply(http.StatusOK, drover.Allocation{Name: hostile, TaskStates: map[string]*drover.TaskState{
+			hostile: {State: "dead", Events: []*drover.TaskEvent{{Type: "Killing", DisplayMessage: hostile, Time: 1}}},
+		}})
 	case path == "/v1/run":
 		var asked execution.RunRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -159,7 +177,10 @@ func inert(t *testing.T, document string) {
 func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 	t.Parallel()
 	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
-	for _, path := range []string{"/ui/play", "/ui/login", "/ui/nothing", "/ui/login?next=" + url.QueryEscape(hostile)} {
+	for _, path := range []string{
+		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations/a1", "/ui/clients",
+		"/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
+	} {
 		w := ask(t, h, "GET", path, "good", nil)
 		inert(t, w.Body.String())
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self';")
@@ -299,4 +320,29 @@ func TestWhoLeavesEndsTheRun(t *testing.T) {
 	leave()
 	<-done
 	require.True(t, strings.HasSuffix(a.called(), "DELETE /v1/runner/r/1"), a.called())
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	h := page(&api{environments: []execution.Environment{{ID: "e", Image: "host"}}})
+	body := ask(t, h, "GET", "/ui/jobs?prefix=w%26", "good", nil).Body.String()
+	require.Contains(t, body, "namespace=%2A&amp;per_page=50&amp;prefix=w%26", "the API filters and pages")
+	require.Contains(t, body, `href="/ui/jobs?prefix=w%26&amp;after=p+2"`)
+	require.Contains(t, body, `<span class="status ok">running</span>`)
+	body = ask(t, h, "GET", "/ui/jobs?after=p+2", "good", nil).Body.String()
+	require.Contains(t, body, "next_token=p+2")
+	require.Contains(t, body, text.FirstPage)
+	require.NotContains(t, body, text.NextPage)
+	require.Contains(t, ask(t, h, "GET", "/ui/clients", "good", nil).Body.String(), `<span class="status warn">ineligible</span>`)
+	require.Contains(t, ask(t, h, "GET", "/ui/jobs/a@b@ns", "good", nil).Body.String(), `href="/ui/allocations/0123456789"`)
+	require.Contains(t, ask(t, h, "GET", "/ui/environments", "good", nil).Body.String(), "0 / 0")
+	w := ask(t, h, "GET", "/ui/jobs/gone", "good", nil)
+	require.Equal(t, http.StatusNotFound, w.Code)
+	require.Contains(t, w.Body.String(), "job not found")
+	for _, path := range []string{"/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations/a1", "/ui/clients", "/ui/clients/n1", "/ui/environments"} {
+		w = ask(t, h, "GET", path, "", nil)
+		require.Equal(t, http.StatusForbidden, w.Code, path)
+		require.Contains(t, w.Body.String(), text.Forbidden)
+		inert(t, w.Body.String())
+	}
 }

@@ -80,7 +80,8 @@ var empty = []string{"input", "meta", "link", "br", "hr"}
 
 // allowed are the elements that there are for El. What executes, embeds or redirects is not among them.
 var allowed = strings.Fields("a b bdi body button code dd details div dl dt fieldset footer form h1 h2 h3 head header html input " +
-	"label legend li link main meta meter nav ol option output p pre section select small span strong summary table tbody td textarea th thead " +
+	"label legend li link main meta meter nav ol option output " +
+	"p pre section select small span strong summary table tbody td textarea th thead " +
 	"time title tr ul")
 
 // El is an element. Its tag is one of the allowed ones.
