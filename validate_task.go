@@ -1,6 +1,8 @@
 package drover
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/drover-project/drover/internal/references"
@@ -43,7 +45,26 @@ func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	validateTemplates(v, at, t.Templates)
 	validateVolumeMounts(v, at, g, t.VolumeMounts)
 	t.validateIdentities(v, at)
+	t.validateActions(v, at)
 }
+
+// validateActions checks the named commands: the name is what a caller asks for, so it must be one, and one task's only.
+func (t *Task) validateActions(v *report, at string) {
+	seen := map[string]bool{}
+	for i, a := range t.Actions {
+		field := fmt.Sprintf("%s.Actions[%d]", at, i)
+		if a == nil {
+			v.Addf(field, "must not be null")
+			continue
+		}
+		v.Check(actionName.MatchString(a.Name), field+".Name", "must be 1 to 128 letters, digits, - or _, got %q", a.Name)
+		v.Check(!seen[a.Name], field+".Name", "%q is the name of another action of this task", a.Name)
+		v.Check(a.Command != "", field+".Command", "must be set")
+		seen[a.Name] = true
+	}
+}
+
+var actionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // validateLogs checks the rotation of logs. All files together must fit on the group's disk, which they are written to.
 func (t *Task) validateLogs(v *report, g *TaskGroup, at string) {

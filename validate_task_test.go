@@ -24,6 +24,13 @@ func TestFaultsOfATask(t *testing.T) {
 		{`{"Env": {"A=B": "x"}}`, `job.group[g].task[t].Env: "A=B" is no name for a variable`},
 		{`{"Env": {"": "x"}}`, `job.group[g].task[t].Env: "" is no name for a variable`},
 		{`{"Env": {"A": "${B}", "B": "${env[\"A\"]}"}}`, "job.group[g].task[t].Env: the variables A, B need each other"},
+		{`{"Actions": [null]}`, "job.group[g].task[t].Actions[0]: must not be null"},
+		{`{"Actions": [{"Name": "a b", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 letters"},
+		{`{"Actions": [{"Name": "a"}]}`, "job.group[g].task[t].Actions[0].Command: must be set"},
+		{
+			`{"Actions": [{"Name": "a", "Command": "x"}, {"Name": "a", "Command": "y"}]}`,
+			`job.group[g].task[t].Actions[1].Name: "a" is the name of another action`,
+		},
 		{`{"LogConfig": {"MaxFiles": 0}}`, "job.group[g].task[t].LogConfig.MaxFiles: must be from 1 to 32768, got 0"},
 		{`{"LogConfig": {"MaxFiles": 4611686018427387904}}`, "job.group[g].task[t].LogConfig.MaxFiles: must be from 1 to 32768"},
 		{`{"LogConfig": {"MaxFileSizeMB": 0}}`, "job.group[g].task[t].LogConfig.MaxFileSizeMB: must be from 1 to 32768, got 0"},

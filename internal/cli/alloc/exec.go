@@ -81,23 +81,14 @@ func exec(ctx context.Context, app *term.App, f *execFlags, t *term.Console, arg
 }
 
 // dialExec opens the WebSocket of Nomad's exec API. The command is JSON in the query, since it is a list of words.
-// Errors: those of Unreachable.
+// Errors: those of dial.
 func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string, tty bool) (*websocket.Conn, error) {
 	command, err := json.Marshal(argv)
 	if err != nil {
 		return nil, err
 	}
 	q := url.Values{"task": {task}, "command": {string(command)}, "tty": {strconv.FormatBool(tty)}}
-	o := &websocket.DialOptions{HTTPClient: c.HTTP, HTTPHeader: map[string][]string{}}
-	c.Authorize(o.HTTPHeader)
-	address := "ws" + strings.TrimPrefix(c.Url("/v1/client/allocation/"+id+"/exec", q), "http") // https → wss
-	conn, _, err := websocket.Dial(ctx, address, o)                                             // the library closes it
-	if err != nil {
-		return nil, c.Unreachable(ctx, err)
-	}
-	// The library's limit of 32 KiB is less than one frame of output may be.
-	conn.SetReadLimit(16 << 20)
-	return conn, nil
+	return dial(ctx, c, "/v1/client/allocation/"+id+"/exec", q)
 }
 
 // session is one exec connection: text frames of JSON in both directions, as Nomad has them. Stdin, resizes and

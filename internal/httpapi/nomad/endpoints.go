@@ -28,11 +28,7 @@ func Endpoints() []Endpoint {
 			works = append(works, Endpoint{Pattern: r.Pattern})
 		}
 		for _, p := range paths {
-			if p.Refused == "" {
-				works = append(works, Endpoint(p))
-			} else {
-				refused = append(refused, Endpoint(p))
-			}
+			works = append(works, Endpoint{Pattern: p})
 		}
 	}
 	return append(works, refused...)

@@ -36,7 +36,8 @@ func TestTranscripts(t *testing.T) {
 	hit := map[string]bool{}
 	// These answer without an end, or to a websocket; exec_test.go and streams_test.go try them.
 	for _, p := range []string{
-		"GET /v1/event/stream", "GET /v1/agent/monitor", "GET /v1/client/allocation/{id}/exec", "GET /v1/client/fs/logs/{id}",
+		"GET /v1/event/stream", "GET /v1/agent/monitor", "GET /v1/client/allocation/{id}/exec", "GET /v1/job/{id}/action",
+		"GET /v1/client/fs/logs/{id}",
 		"GET /v1/client/fs/stream/{id}", "GET /v1/agent/pprof/profile", "GET /v1/agent/pprof/trace",
 	} {
 		hit[p] = true

@@ -79,7 +79,11 @@ func (f *face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 
 // allocation finds that of the path, for who has the capability in its namespace; else 404 with Nomad's text, or Forbidden.
 func (f *face) allocation(r *http.Request, need policy.Capability) (*drover.Allocation, error) {
-	id := r.PathValue("id")
+	return f.allocationOf(r, r.PathValue("id"), need)
+}
+
+// allocationOf finds the one with the id, as allocation does.
+func (f *face) allocationOf(r *http.Request, id string, need policy.Capability) (*drover.Allocation, error) {
 	if a := f.State.Snapshot().Allocation(id); a != nil {
 		return a, httpapi.Allow(r.Context(), a.Namespace, need)
 	}

@@ -26,9 +26,20 @@ const (
 	execQueue    = 16               // stdin frames read ahead, so that a close behind them is seen
 )
 
-// execAllocation answers the exec websocket: the upgrade comes first, errors come
-// as close frames: 1011 for ours, 1008 for the client's.
+// execAllocation answers the exec websocket with the command of the query.
 func (f *face) execAllocation(w http.ResponseWriter, r *http.Request) error {
+	return f.answerExec(w, r, wanted{r.PathValue("id"), commandOf})
+}
+
+// wanted is what an exec websocket is for.
+type wanted struct {
+	allocation string // its id
+	// argv returns the command for a task of the allocation. Errors: Invalid, NotFound.
+	argv func(r *http.Request, a *drover.Allocation, task string) ([]string, error)
+}
+
+// answerExec serves the websocket: the upgrade comes first, errors come as close frames: 1011 for ours, 1008 for the client's.
+func (f *face) answerExec(w http.ResponseWriter, r *http.Request, want wanted) error {
 	up := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, HandshakeTimeout: 10 * time.Second}
 	conn, err := up.Upgrade(w, r, nil)
 	if err != nil {
@@ -38,7 +49,7 @@ func (f *face) execAllocation(w http.ResponseWriter, r *http.Request) error {
 	defer func() { _ = conn.Close() }() // nothing is left to be said
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	if err := f.exec(ctx, cancel, c, r); err != nil {
+	if err := f.exec(ctx, cancel, c, r, want); err != nil {
 		c.closeWith(err)
 	}
 	return nil
@@ -46,7 +57,7 @@ func (f *face) execAllocation(w http.ResponseWriter, r *http.Request) error {
 
 // exec starts the command and serves it until the end. Its errors become the close frame: the token comes first, so
 // that a client without one learns nothing about allocations.
-func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *execConn, r *http.Request) error {
+func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *execConn, r *http.Request, want wanted) error {
 	c.SetReadLimit(execMaxFrame)
 	if err := c.identify(r); err != nil {
 		return err
@@ -54,11 +65,15 @@ func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *exec
 	if f.DisableExec {
 		return drover.Errorf(drover.Forbidden, "exec is disabled on this agent")
 	}
-	a, node, err := f.workloads(r, policy.AllocExec)
+	a, err := f.allocationOf(r, want.allocation, policy.AllocExec)
 	if err != nil {
 		return err
 	}
-	task, spec, err := f.execRequest(r, a)
+	node, err := f.Nodes.Workloads(a.NodeID)
+	if err != nil {
+		return err
+	}
+	task, spec, err := f.execRequest(r, a, want)
 	if err != nil {
 		return err
 	}
@@ -87,8 +102,20 @@ func onNode(a *drover.Allocation, task string) bool {
 	return g.Task(task).Driver == "raw_exec"
 }
 
+// commandOf is the command of the query.
+func commandOf(r *http.Request, _ *drover.Allocation, _ string) (argv []string, err error) {
+	text := r.URL.Query().Get("command")
+	if text == "" {
+		return nil, drover.Errorf(drover.Invalid, "command is not present")
+	}
+	if err := json.Unmarshal([]byte(text), &argv); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "failed to decode command: a JSON list of strings is expected: %w", err)
+	}
+	return argv, nil
+}
+
 // execRequest reads the query.
-func (f *face) execRequest(r *http.Request, a *drover.Allocation) (task string, spec execution.Spec, err error) {
+func (f *face) execRequest(r *http.Request, a *drover.Allocation, want wanted) (task string, spec execution.Spec, err error) {
 	task = r.URL.Query().Get("task")
 	if task == "" {
 		return "", spec, drover.Errorf(drover.Invalid, "missing task name")
@@ -96,12 +123,8 @@ func (f *face) execRequest(r *http.Request, a *drover.Allocation) (task string, 
 	if err := checkTask(a, task); err != nil {
 		return "", spec, err
 	}
-	text := r.URL.Query().Get("command")
-	if text == "" {
-		return "", spec, drover.Errorf(drover.Invalid, "command is not present")
-	}
-	if err := json.Unmarshal([]byte(text), &spec.Argv); err != nil {
-		return "", spec, drover.Errorf(drover.Invalid, "failed to decode command: a JSON list of strings is expected: %w", err)
+	if spec.Argv, err = want.argv(r, a, task); err != nil {
+		return "", spec, err
 	}
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return "", spec, drover.Errorf(drover.Invalid, "command is not present")

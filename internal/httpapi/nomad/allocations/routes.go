@@ -51,6 +51,10 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 			Pattern: "GET /v1/client/allocation/{id}/exec", Where: onNode,
 			Need: httpapi.OfObject(policy.AllocExec).InHandshake(), Handle: f.execAllocation, Stream: true,
 		},
+		{
+			Pattern: "GET /v1/job/{id}/action", Where: httpapi.Allocation(httpapi.QueryKey("allocID")),
+			Need: httpapi.OfObject(policy.AllocExec).InHandshake(), Handle: f.runAction, Stream: true,
+		},
 		{Pattern: "GET /v1/client/allocation/{id}/stats", Where: onNode, Need: reads, Handle: f.allocationStats},
 		{Pattern: "GET /v1/client/allocation/{id}/checks", Where: onNode, Need: reads, Handle: f.allocationChecks},
 		{

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,10 +94,8 @@ func TestPathsListTheTables(t *testing.T) {
 	f := newFace(nil, Config{})
 	require.Len(t, Paths(readsOf), len(f.reads))
 	require.Len(t, Paths(writesOf), len(f.writes)+1)
-	require.Equal(t, []Path{{Pattern: "DELETE /v1/job/{id}"}, {Pattern: "DELETE /v1/job/{id}/versions/{name}/tag"}}, Paths(endOf))
+	require.Equal(t, []string{"DELETE /v1/job/{id}", "DELETE /v1/job/{id}/versions/{name}/tag"}, Paths(endOf))
 	require.Nil(t, Paths("GET /v1/jobs"))
-	refused := slices.DeleteFunc(Paths(readsOf), func(p Path) bool { return p.Refused == "" })
-	require.Equal(t, []Path{{Pattern: "GET /v1/job/{id}/action", Refused: actionRefused}}, refused)
 	expanded := 0
 	for _, r := range Routes(nil, Config{}) {
 		if Paths(r.Pattern) != nil {

@@ -227,7 +227,7 @@ func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) er
 	}).Serve(f.Cluster, w, r)
 }
 
-// jobActions answers GET /v1/job/ID/actions with a list of the actions of all tasks. None of them can be run.
+// jobActions answers GET /v1/job/ID/actions with a list of the actions of all tasks. Package allocations runs them.
 func (f *face) jobActions(w http.ResponseWriter, r *http.Request, id string) error {
 	job := f.State.Snapshot().Job(answer.Namespace(r), id)
 	if job == nil {

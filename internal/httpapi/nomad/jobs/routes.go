@@ -73,7 +73,6 @@ func newFace(c *answer.Cluster, cfg Config) *face {
 		"/services":    {f.jobServices, read},
 		"/actions":     {f.jobActions, read},
 		"/submission":  {f.jobSubmission, read},
-		"/action":      {refuseAction, httpapi.InNamespace(policy.AllocExec)},
 	}
 	f.writes = map[string]jobPath{
 		"":                  {f.register, httpapi.OfObject(policy.RegisterJob)},
@@ -124,30 +123,17 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 	}
 }
 
-// actionRefused is the sentence of the answer to running an action of a job.
-const actionRefused = "running job actions is not implemented yet; use exec"
-
-// Path is one of the paths below a job.
-type Path struct {
-	Pattern string // methods and path
-	Refused string // the sentence of the 501 that is its answer; "" = it works
-}
-
-// Paths lists the paths that a pattern of Routes stands for; none if it stands for itself.
-func Paths(pattern string) []Path {
+// Paths lists the patterns, methods and path, that a pattern of Routes stands for; none if it stands for itself.
+func Paths(pattern string) []string {
 	// Only the keys of its tables are used; its handlers have no cluster and must not be called.
 	f := newFace(nil, Config{})
-	var paths []Path
+	var paths []string
 	add := func(methods string, table map[string]jobPath) {
 		for _, suffix := range slices.Sorted(maps.Keys(table)) {
-			p := Path{Pattern: methods + " " + jobRoot + "{id}" + suffix}
-			if suffix == "/action" {
-				p.Refused = actionRefused
-			}
-			paths = append(paths, p)
+			paths = append(paths, methods+" "+jobRoot+"{id}"+suffix)
 		}
 		if methods != http.MethodGet {
-			paths = append(paths, Path{Pattern: methods + " " + tagOf})
+			paths = append(paths, methods+" "+tagOf)
 		}
 	}
 	switch pattern {
@@ -216,11 +202,6 @@ func endNeeds(r *http.Request) httpapi.Need {
 		return purges
 	}
 	return ends
-}
-
-// refuseAction answers GET /v1/job/ID/action, which in Nomad is a websocket that runs an action in a task.
-func refuseAction(http.ResponseWriter, *http.Request, string) error {
-	return drover.Errorf(drover.NotImplemented, "%s", actionRefused)
 }
 
 // jobGet answers all reads below a job, by the path behind its id.
