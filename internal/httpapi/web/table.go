@@ -34,7 +34,7 @@ func list[T any](f *Face, r *http.Request, path string, query url.Values) ([]T, 
 	return rows, listing{len(rows), header.Get(nextToken)}, err
 }
 
-// table is one with its rows; without rows it says why. Columns without words are of numbers.
+// table is one with its rows; without rows it says why.
 func table(caption string, columns []string, rows []html.Part, empty string) html.Part {
 	if len(rows) == 0 {
 		return html.El("p", html.Class("muted"), html.Text(empty))
