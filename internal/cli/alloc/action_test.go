@@ -18,7 +18,8 @@ func actors() map[string]string {
 		{"Name": "h", "Tasks": [{"Name": "u", "Actions": [{"Name": "twice", "Command": "x"}, {"Name": "idle", "Command": "x"}]}]},
 		{"Name": "i", "Tasks": [{"Name": "v", "Actions": [{"Name": "resting", "Command": "x"}]}]}]}`
 	alloc := func(id, group string) string {
-		return `{"ID": "` + id + `", "Namespace": "default", "JobID": "web", "TaskGroup": "` + group + `", "ClientStatus": "running", "CreateIndex": 4,
+		return `{"ID": "` + id + `", "Namespace": "default", "JobID": "web", "TaskGroup": "` + group + `",
+			"ClientStatus": "running", "CreateIndex": 4,
 			"Job": ` + job + `}`
 	}
 	one, two := running, "3f3b0000-0000-0000-0000-000000000000"

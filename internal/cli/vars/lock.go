@@ -50,8 +50,9 @@ func lockCommand(app *term.App) *cobra.Command {
 		return h.run(ctx, args[1:])
 	}
 	c := term.NomadCommand(app, "lock PATH COMMAND [ARG...]", "Run a command while a variable is locked", 2, 10_000, run)
-	term.Describe(c, `Locks the variable, runs the command, and gives the lock back at its end; the command's exit code is ours. The variable is
-made if it is not there. The lock is renewed while the command runs. If it is lost, the command is ended: SIGTERM, and SIGKILL 5 seconds later.`,
+	term.Describe(c, `
+Locks the variable, runs the command, and gives the lock back at its end; the command's exit code is ours. The variable is made if it
+is not there. The lock is renewed while the command runs. If it is lost, the command is ended: SIGTERM, and SIGKILL 5 seconds later.`,
 		`drover var lock nomad/jobs/backup ./backup.sh
 drover var lock -ttl 1m -max-retry 100 -shell=false locks/deploy make deploy`)
 	fl := c.Flags()
