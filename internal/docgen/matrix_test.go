@@ -97,6 +97,8 @@ func (r route) target() string {
 		return path + "?namespace=team"
 	}
 	switch {
+	case r.path == "/v1/job/{id}/action":
+		path += "?action=a&allocID=" + allocID
 	case r.path == "/v1/event/stream":
 		path += "?topic=Job&namespace=team"
 	case strings.HasPrefix(r.path, "/v1/client/fs/"):
@@ -307,7 +309,7 @@ func (r route) asks(t *testing.T, state answer.State, who httpapi.Resolver, toke
 		if token != "" {
 			q.Header.Set("X-Nomad-Token", token)
 		}
-		if strings.HasSuffix(r.path, "/exec") {
+		if strings.HasSuffix(r.path, "/exec") || strings.HasSuffix(r.path, "/action") { // websockets
 			for k, v := range map[string]string{
 				"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 			} {
