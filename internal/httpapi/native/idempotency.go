@@ -73,7 +73,7 @@ func newAnswers(c clock.Clock, incarnation func() uint64) *answers {
 	return &answers{clock: c, incarnation: incarnation, byKey: map[string]*keyed{}}
 }
 
-// once lets a request with an idempotency key be carried out once: repetitions are answered as the first was, or is yet
+// once lets a request with an idempotency key be carried out once: repetitions by its caller are answered as the first was, or is yet
 // to be. Only good answers are kept, so that a request that failed may be tried again.
 func (f *Face) once(handle httpapi.Handle) httpapi.Handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -88,7 +88,7 @@ func (f *Face) once(handle httpapi.Handle) httpapi.Handle {
 		if err != nil {
 			return err
 		}
-		x, first, err := f.answers.join(digest(key), digest(r.Method, r.URL.Path, r.URL.RawQuery, string(body)), len(body))
+		x, first, err := f.answers.join(keyFor(r, key), digest(r.Method, r.URL.Path, r.URL.RawQuery, string(body)), len(body))
 		if err != nil {
 			return err
 		}
@@ -113,6 +113,12 @@ func (f *Face) once(handle httpapi.Handle) httpapi.Handle {
 // keyOf is the request's idempotency key, "" without one.
 func keyOf(r *http.Request) string {
 	return cmp.Or(r.Header.Get(keyHeader), r.Header.Get(otherKeyHeader))
+}
+
+// keyFor is the digest of the key of the request's caller: two callers who use the same key know nothing of each other. It lasts, and is
+// the same on all servers, as accessors are.
+func keyFor(r *http.Request, key string) string {
+	return digest(httpapi.CallerOf(r.Context()).Token.AccessorID, key)
 }
 
 // digest is what is kept of texts that are compared.
