@@ -22,7 +22,9 @@ func (f *Face) runnerOperations() []operation {
 			out:     []execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner.Knowing(), Handle: f.once(f.claim), MaxBody: f.MaxFiles},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner.Knowing(), Handle: f.once(f.claim), MaxBody: f.MaxFiles,
+			},
 			summary: "Claim a runner",
 			query:   []param{keyParam},
 			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
