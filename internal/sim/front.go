@@ -79,7 +79,7 @@ func (s *server) push(p *proc, n *node, updates []exchange.AllocUpdate) error {
 
 // current returns once the state of a server that leads has all that was acknowledged before.
 func (s *server) current() error {
-	term := s.member.term
+	term := s.disk.term
 	if s.w.quorum == nil || s.member.ready == term && s.accepts {
 		return nil
 	}

@@ -21,6 +21,7 @@ type disk struct {
 	lostAt   uint64   // and its index; 0 = none was
 	journal  []runner.Line
 	logged   uint64 // of several servers: its log has the entries up to this index
+	term     uint64 // the newest that it knows. A former leader that stood still learns of it also from a server that has begun anew
 }
 
 // entry is a command of the log, encoded as raft has it.

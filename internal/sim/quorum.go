@@ -31,7 +31,6 @@ type quorum struct {
 
 // member is what a server is in a quorum.
 type member struct {
-	term     uint64               // the newest that it knows
 	leader   int                  // whom it believes to lead; -1 = nobody
 	contact  time.Time            // when it heard of the leader last
 	patience time.Duration        // after so much silence it wants to be elected
@@ -120,8 +119,8 @@ func (q *quorum) tick() {
 func (q *quorum) look(s *server) {
 	m, now := &s.member, q.w.now
 	for _, o := range q.w.servers {
-		if o != s && o.member.term > m.term && q.reaches(o, s) {
-			m.term = o.member.term
+		if o != s && o.disk.term > s.disk.term && q.reaches(o, s) {
+			s.disk.term = o.disk.term
 			if s.accepts {
 				q.stepDown(s, "another was elected")
 			}
@@ -135,7 +134,7 @@ func (q *quorum) look(s *server) {
 		q.stepDown(s, "it reaches no majority")
 	case s.accepts:
 	case l != nil && l != s && l.accepts && q.reaches(l, s):
-		m.contact, m.leader, m.term = now, l.number, q.term
+		m.contact, m.leader, s.disk.term = now, l.number, q.term
 		q.feed(s)
 	case now.Sub(m.contact) > silentFor:
 		m.leader = -1
@@ -188,7 +187,7 @@ func (q *quorum) crown(s *server) {
 	}
 	s.disk.logged = q.last()
 	m := &s.member
-	m.term, m.leader, m.majority, m.began, m.beats = q.term, s.number, q.w.now, q.w.now, map[string]time.Time{}
+	s.disk.term, m.leader, m.majority, m.began, m.beats = q.term, s.number, q.w.now, q.w.now, map[string]time.Time{}
 	s.accepts = true
 	q.w.say("%s is elected in term %d, with %d of %d entries of the former leader", s, q.term, len(q.entries)-before, len(inherited))
 	s.lead()
