@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,7 +106,7 @@ func TestVersionsAreNegotiated(t *testing.T) {
 		{wire.Hello{Min: 1, Max: 99}, wire.Version, false},
 		{wire.Hello{Min: 98, Max: 99}, wire.Version, true},
 	} {
-		conn, err := net.Dial("unix", SocketPath(state))
+		conn, err := dial(SocketPath(state))
 		require.NoError(t, err)
 		require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 		_, err = conn.Write(wire.Frame(wire.KindHello, 0, 0, append(c.hello.Encode(), "fields of the future"...)))

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -314,7 +315,16 @@ func listenAs(uid int, path string, listening chan<- net.Listener) {
 	}
 	defer close(listening)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil || unix.Bind(fd, &unix.SockaddrUnix{Name: path}) != nil {
+	if err != nil {
+		return
+	}
+	dir, name, err := openParent(path) // see dial: TMPDIR may be longer than a socket's path
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)
+	if unix.Bind(fd, &unix.SockaddrUnix{Name: short}) != nil {
 		return
 	}
 	_, _, e := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
