@@ -37,6 +37,7 @@ func TestAMinorityAnswersWithinTheHoldTime(t *testing.T) {
 		})
 		for _, other := range r.but(left) {
 			require.NoError(t, syscall.Kill(other.PID(), syscall.SIGSTOP))
+			t.Cleanup(func() { _ = syscall.Kill(other.PID(), syscall.SIGCONT) }) // else a test that failed never ends it
 		}
 		began := time.Now()
 		longest := time.Duration(0)
