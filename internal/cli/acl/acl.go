@@ -39,7 +39,7 @@ func bootstrapCommand(app *term.App) *cobra.Command {
 			}
 			request = acl.BootstrapRequest{BootstrapSecret: acl.Secret(strings.TrimSpace(string(text)))}
 		}
-		return putToken(ctx, app, c, o, "/v1/acl/bootstrap", request)
+		return put(ctx, app, c, o, "/v1/acl/bootstrap", request, showToken)
 	}
 	c := term.NomadCommand(app, "bootstrap [FILE|-]", "Make the first management token", 0, 1, run)
 	term.Describe(c, `Makes the first token, which may do everything; it works once. The file has the secret that it is to have, a UUID;
@@ -48,15 +48,6 @@ of the leading server's log.`, `drover acl bootstrap
 drover acl bootstrap -t '{{.SecretID}}'`)
 	o.Bind(c.Flags())
 	return c
-}
-
-// putToken writes a request and shows the token that it is answered with.
-func putToken(ctx context.Context, app *term.App, c *api.Client, o *term.Output, path string, request any) error {
-	var t acl.Token
-	if err := c.Put(ctx, path, nil, request, &t); err != nil {
-		return err
-	}
-	return showToken(app, o, &t)
 }
 
 // deleteCommand is "delete KEY" of what is at path; said is what is told then, with %s for the key.

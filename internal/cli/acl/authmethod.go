@@ -24,7 +24,7 @@ const methodPath = "/v1/acl/auth-method/"
 // methodCommands are those of "drover acl auth-method".
 func methodCommands(app *term.App) *cobra.Command {
 	return term.Group("auth-method", "Say who proves who people and programs are", methodCreateCommand(app), methodUpdateCommand(app),
-		methodListCommand(app), methodInfoCommand(app),
+		methodListCommand(app), infoCommand(app, "info NAME", "Show a way to log in", methodPath, showMethod),
 		deleteCommand(app, "delete NAME", "Delete a way to log in", methodPath, "Successfully deleted ACL auth method: %s"))
 }
 
@@ -74,15 +74,6 @@ func value(ctx context.Context, app *term.App, flag string) ([]byte, error) {
 	return []byte(flag), nil
 }
 
-// putMethod writes a method and shows what was stored.
-func putMethod(ctx context.Context, app *term.App, c *api.Client, o *term.Output, path string, m *acl.AuthMethod) error {
-	var stored acl.AuthMethod
-	if err := c.Put(ctx, path, nil, m, &stored); err != nil {
-		return err
-	}
-	return showMethod(app, o, &stored)
-}
-
 // showMethod shows a method without its secrets.
 func showMethod(app *term.App, o *term.Output, m *acl.AuthMethod) error {
 	if done, err := o.Data(app.Out, m.WithoutSecrets()); done {
@@ -117,7 +108,7 @@ func methodCreateCommand(app *term.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return putMethod(ctx, app, c, o, "/v1/acl/auth-method", m)
+		return put(ctx, app, c, o, "/v1/acl/auth-method", m, showMethod)
 	}
 	c := term.NomadCommand(app, "create", "Make a way to log in", 0, 0, run)
 	term.Describe(c, `Makes a way to log in with the tokens of an identity provider. Binding rules say what a login gives; without
@@ -154,7 +145,7 @@ func methodUpdateCommand(app *term.App) *cobra.Command {
 		if m.Config == nil {
 			m.Config = old.Config
 		}
-		return putMethod(cmd.Context(), app, client, o, path, m)
+		return put(cmd.Context(), app, client, o, path, m, showMethod)
 	}
 	term.Describe(c, "Changes what flags say, and leaves the rest as it is, also of the configuration.", "")
 	f.bind(c.Flags())
@@ -171,21 +162,6 @@ func methodListCommand(app *term.App) *cobra.Command {
 			Row: func(m *acl.AuthMethodStub) []string { return []string{m.Name, m.Type, strconv.FormatBool(m.Default)} },
 		})
 	})
-	o.Bind(c.Flags())
-	return c
-}
-
-// methodInfoCommand is "drover acl auth-method info".
-func methodInfoCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var m acl.AuthMethod
-		if _, err := c.Get(ctx, methodPath+url.PathEscape(args[0]), nil, &m); err != nil {
-			return err
-		}
-		return showMethod(app, o, &m)
-	}
-	c := term.NomadCommand(app, "info NAME", "Show a way to log in", 1, 1, run)
 	o.Bind(c.Flags())
 	return c
 }

@@ -19,7 +19,7 @@ const rulePath = "/v1/acl/binding-rule/"
 // ruleCommands are those of "drover acl binding-rule".
 func ruleCommands(app *term.App) *cobra.Command {
 	return term.Group("binding-rule", "Say what logins give", ruleCreateCommand(app), ruleUpdateCommand(app), ruleListCommand(app),
-		ruleInfoCommand(app),
+		infoCommand(app, "info ID", "Show a binding rule", rulePath, showRule),
 		deleteCommand(app, "delete ID", "Delete a binding rule", rulePath, "Successfully deleted ACL binding rule: %s"))
 }
 
@@ -29,15 +29,6 @@ func bindRule(fl *pflag.FlagSet, b *acl.BindingRule) {
 	fl.StringVar(&b.Selector, "selector", "", "whom it is for, as in 'value.ref == main'; none is everybody")
 	fl.StringVar(&b.BindType, "bind-type", "", "role, policy or management")
 	fl.StringVar(&b.BindName, "bind-name", "", "of the role or policy; may have ${value.NAME}")
-}
-
-// putRule writes a rule and shows what was stored.
-func putRule(ctx context.Context, app *term.App, c *api.Client, o *term.Output, path string, b *acl.BindingRule) error {
-	var stored acl.BindingRule
-	if err := c.Put(ctx, path, nil, b, &stored); err != nil {
-		return err
-	}
-	return showRule(app, o, &stored)
 }
 
 func showRule(app *term.App, o *term.Output, b *acl.BindingRule) error {
@@ -56,7 +47,7 @@ func ruleCreateCommand(app *term.App) *cobra.Command {
 		if b.AuthMethod == "" || b.BindType == "" {
 			return drover.Errorf(drover.Invalid, "a binding rule needs -auth-method and -bind-type")
 		}
-		return putRule(ctx, app, c, o, "/v1/acl/binding-rule", b)
+		return put(ctx, app, c, o, "/v1/acl/binding-rule", b, showRule)
 	}
 	c := term.NomadCommand(app, "create", "Make a binding rule", 0, 0, run)
 	term.Describe(c, `Gives those who log in with an auth method, and whom the selector takes, a role, a policy or everything. A login
@@ -73,7 +64,7 @@ func ruleUpdateCommand(app *term.App) *cobra.Command {
 	o, b := &term.Output{}, &acl.BindingRule{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		b.ID = args[0]
-		return putRule(ctx, app, c, o, rulePath+url.PathEscape(args[0]), b)
+		return put(ctx, app, c, o, rulePath+url.PathEscape(args[0]), b, showRule)
 	}
 	c := term.NomadCommand(app, "update ID", "Change a binding rule", 1, 1, run)
 	term.Describe(c, "Changes what flags say, and leaves the rest as it is. For a rule without a selector delete it and make another one.", "")
@@ -91,21 +82,6 @@ func ruleListCommand(app *term.App) *cobra.Command {
 			Row: func(b *acl.BindingRuleStub) []string { return []string{b.ID, b.Description, b.AuthMethod} },
 		})
 	})
-	o.Bind(c.Flags())
-	return c
-}
-
-// ruleInfoCommand is "drover acl binding-rule info".
-func ruleInfoCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var b acl.BindingRule
-		if _, err := c.Get(ctx, rulePath+url.PathEscape(args[0]), nil, &b); err != nil {
-			return err
-		}
-		return showRule(app, o, &b)
-	}
-	c := term.NomadCommand(app, "info ID", "Show a binding rule", 1, 1, run)
 	o.Bind(c.Flags())
 	return c
 }

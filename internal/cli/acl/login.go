@@ -40,9 +40,9 @@ func LoginCommand(app *term.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return putToken(ctx, app, c, o, "/v1/acl/login", acl.LoginRequest{
+		return put(ctx, app, c, o, "/v1/acl/login", acl.LoginRequest{
 			AuthMethodName: m.Name, LoginToken: acl.Secret(strings.TrimSpace(string(text))),
-		})
+		}, showToken)
 	}
 	c := term.NomadCommand(app, "login", "Get a token for who an identity provider says you are", 0, 0, run)
 	term.Describe(c, `Logs in with an auth method and prints the token that it gives. With a method of type OIDC it prints an address:
@@ -112,10 +112,10 @@ func loginByBrowser(ctx context.Context, app *term.App, c *api.Client, o *term.O
 	if err != nil {
 		return err
 	}
-	return putToken(ctx, app, c, o, "/v1/acl/oidc/complete-auth", acl.CompleteAuthRequest{
+	return put(ctx, app, c, o, "/v1/acl/oidc/complete-auth", acl.CompleteAuthRequest{
 		AuthMethodName: method, ClientNonce: nonce, RedirectURI: redirect, State: back.Get("state"), Code: acl.Secret(back.Get("code")),
 		Iss: back.Get("iss"),
-	})
+	}, showToken)
 }
 
 // callbackPath is where a provider sends browsers back to, as with Nomad's command.

@@ -42,15 +42,6 @@ func policyLinks(names []string) (links []*acl.RolePolicy) {
 	return links
 }
 
-// putRole writes a role and shows what was stored.
-func putRole(ctx context.Context, app *term.App, c *api.Client, o *term.Output, path string, r *acl.Role) error {
-	var stored acl.Role
-	if err := c.Put(ctx, path, nil, r, &stored); err != nil {
-		return err
-	}
-	return showRole(app, o, &stored)
-}
-
 // roleCreateCommand is "drover acl role create".
 func roleCreateCommand(app *term.App) *cobra.Command {
 	o, r := &term.Output{}, &acl.Role{}
@@ -60,7 +51,7 @@ func roleCreateCommand(app *term.App) *cobra.Command {
 			return drover.Errorf(drover.Invalid, "a role needs -name, and -policy at least once")
 		}
 		r.Policies = policyLinks(policies)
-		return putRole(ctx, app, c, o, "/v1/acl/role", r)
+		return put(ctx, app, c, o, "/v1/acl/role", r, showRole)
 	}
 	c := term.NomadCommand(app, "create", "Make a role", 0, 0, run)
 	c.Flags().StringVar(&r.Name, "name", "", "its name, which no other role has")
@@ -86,7 +77,7 @@ func roleUpdateCommand(app *term.App) *cobra.Command {
 			}
 			next = merged(old, given)
 		}
-		return putRole(ctx, app, c, o, path, &next)
+		return put(ctx, app, c, o, path, &next, showRole)
 	}
 	c := term.NomadCommand(app, "update ID", "Change a role", 1, 1, run)
 	term.Describe(c, "Changes what flags say, and adds the policies to those that there are. With -no-merge the role is what flags say.", "")

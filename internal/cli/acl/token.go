@@ -90,9 +90,9 @@ func (f *tokenFlags) roles() (links []*acl.TokenRole) {
 func tokenCreateCommand(app *term.App) *cobra.Command {
 	o, f := &term.Output{}, &tokenFlags{}
 	run := func(ctx context.Context, c *api.Client, _ []string) error {
-		return putToken(ctx, app, c, o, "/v1/acl/token", &acl.Token{
+		return put(ctx, app, c, o, "/v1/acl/token", &acl.Token{
 			Name: f.name, Type: f.kind, Policies: f.policies, Roles: f.roles(), Global: f.global, ExpirationTTL: acl.TTL(f.ttl),
-		})
+		}, showToken)
 	}
 	c := term.NomadCommand(app, "create", "Make a token", 0, 0, run)
 	term.Describe(c, "Makes a token and prints its secret.", `drover acl token create -name ci -policy deploy -ttl 8h
@@ -132,7 +132,7 @@ func tokenUpdateCommand(app *term.App) *cobra.Command {
 		if given("role-id") || given("role-name") {
 			t.Roles = f.roles()
 		}
-		return putToken(cmd.Context(), app, client, o, path, &t)
+		return put(cmd.Context(), app, client, o, path, &t, showToken)
 	}
 	term.Describe(c, "Changes what flags say, and leaves the rest as it is. -policy and -role-… replace all that there were.", "")
 	f.bind(c.Flags())

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/logins"
 )
 
 // applyACL dispatches the commands of access control.
@@ -113,26 +114,9 @@ func (e *entry) forgetACLToken(k *acl.Token) {
 	e.tellACL(drover.TopicACLToken, deleted, k.AccessorID, k.WithoutSecret())
 }
 
-// all finds each key, once; an unknown one is an error.
-func all[T any](keys []string, find func(string) *T, what string) ([]*T, error) {
-	var out []*T
-	seen := map[string]bool{}
-	for _, key := range keys {
-		v := find(key)
-		if v == nil {
-			return nil, drover.Errorf(drover.NotFound, "ACL %s not found: %s", what, key)
-		}
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, v)
-		}
-	}
-	return out, nil
-}
-
 // deleteACLTokens removes all the tokens or none.
 func (e *entry) deleteACLTokens(c *command.DeleteACLTokens) error {
-	doomed, err := all(c.AccessorIDs, e.txn.ACLToken, "token")
+	doomed, err := logins.All(c.AccessorIDs, e.txn.ACLToken, "token")
 	for _, k := range doomed {
 		e.forgetACLToken(k)
 	}
@@ -154,7 +138,7 @@ func (e *entry) upsertACLPolicies(c *command.UpsertACLPolicies) {
 
 // deleteACLPolicies removes all the policies or none.
 func (e *entry) deleteACLPolicies(c *command.DeleteACLPolicies) error {
-	doomed, err := all(c.Names, e.txn.ACLPolicy, "policy")
+	doomed, err := logins.All(c.Names, e.txn.ACLPolicy, "policy")
 	for _, p := range doomed {
 		e.txn.DeleteACLPolicy(p)
 		e.tellACL(drover.TopicACLPolicy, deleted, p.Name, p)
@@ -199,7 +183,7 @@ func (e *entry) upsertACLRoles(c *command.UpsertACLRoles) ([]*acl.Role, error) {
 
 // deleteACLRoles removes all the roles or none.
 func (e *entry) deleteACLRoles(c *command.DeleteACLRoles) error {
-	doomed, err := all(c.IDs, e.txn.ACLRole, "role")
+	doomed, err := logins.All(c.IDs, e.txn.ACLRole, "role")
 	for _, r := range doomed {
 		e.txn.DeleteACLRole(r)
 		e.tellACL(drover.TopicACLRole, deleted, r.ID, r)

@@ -83,7 +83,7 @@ func oneDefault(t *store.Txn, methods []*acl.AuthMethod, next map[string]*acl.Au
 
 // deleteMethods removes all the methods or none.
 func deleteMethods(t *store.Txn, names []string) ([]Change, error) {
-	doomed, err := all(names, t.AuthMethod, "auth method")
+	doomed, err := All(names, t.AuthMethod, "auth method")
 	changes := make([]Change, len(doomed))
 	for i, m := range doomed {
 		t.DeleteAuthMethod(m)
@@ -124,7 +124,7 @@ func upsertRules(t *store.Txn, index uint64, rules []*acl.BindingRule) ([]*acl.B
 
 // deleteRules removes all the rules or none.
 func deleteRules(t *store.Txn, ids []string) ([]Change, error) {
-	doomed, err := all(ids, t.BindingRule, "binding rule")
+	doomed, err := All(ids, t.BindingRule, "binding rule")
 	changes := make([]Change, len(doomed))
 	for i, b := range doomed {
 		t.DeleteBindingRule(b)
@@ -133,8 +133,8 @@ func deleteRules(t *store.Txn, ids []string) ([]Change, error) {
 	return changes, err
 }
 
-// all finds each key, once; an unknown one is an error.
-func all[T any](keys []string, find func(string) *T, what string) ([]*T, error) {
+// All finds each object of access control by its key, once. Errors: NotFound, which says what it is and its key.
+func All[T any](keys []string, find func(string) *T, what string) ([]*T, error) {
 	var out []*T
 	seen := map[string]bool{}
 	for _, key := range keys {

@@ -61,13 +61,8 @@ func (f *face) listMethods(w http.ResponseWriter, r *http.Request) error {
 func (f *face) readMethod(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	on := answer.Source{Table: tables.AuthMethods, Key: name}
-	return single(f, w, r, on, func(who *rights.Caller) (*acl.AuthMethod, uint64, error) {
-		m, err := f.Access.AuthMethod(who, name)
-		if err != nil {
-			return nil, 0, err
-		}
-		return m, m.ModifyIndex, nil
-	})
+	read := func(who *rights.Caller) (*acl.AuthMethod, error) { return f.Access.AuthMethod(who, name) }
+	return single(f, w, r, on, read, func(m *acl.AuthMethod) uint64 { return m.ModifyIndex })
 }
 
 // writeMethod answers PUT /v1/acl/auth-method and PUT /v1/acl/auth-method/NAME.
@@ -112,13 +107,8 @@ func (f *face) listRules(w http.ResponseWriter, r *http.Request) error {
 func (f *face) readRule(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	on := answer.Source{Table: tables.BindingRules, Key: id}
-	return single(f, w, r, on, func(who *rights.Caller) (*acl.BindingRule, uint64, error) {
-		b, err := f.Access.BindingRule(who, id)
-		if err != nil {
-			return nil, 0, err
-		}
-		return b, b.ModifyIndex, nil
-	})
+	read := func(who *rights.Caller) (*acl.BindingRule, error) { return f.Access.BindingRule(who, id) }
+	return single(f, w, r, on, read, func(b *acl.BindingRule) uint64 { return b.ModifyIndex })
 }
 
 // writeRule answers PUT /v1/acl/binding-rule, which makes one, and PUT /v1/acl/binding-rule/ID.

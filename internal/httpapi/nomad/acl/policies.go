@@ -43,13 +43,8 @@ func (f *face) ownPolicies(w http.ResponseWriter, r *http.Request) error {
 func (f *face) readPolicy(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	on := answer.Source{Table: tables.ACLPolicies, Key: name}
-	return single(f, w, r, on, func(who *rights.Caller) (*acl.Policy, uint64, error) {
-		p, err := f.Access.Policy(who, name)
-		if err != nil {
-			return nil, 0, err
-		}
-		return p, p.ModifyIndex, nil
-	})
+	read := func(who *rights.Caller) (*acl.Policy, error) { return f.Access.Policy(who, name) }
+	return single(f, w, r, on, read, func(p *acl.Policy) uint64 { return p.ModifyIndex })
 }
 
 // writePolicy answers PUT /v1/acl/policy/NAME.

@@ -43,13 +43,7 @@ func (f *face) oneRole(
 	w http.ResponseWriter, r *http.Request, id string, read func(who *rights.Caller) (*acl.Role, error),
 ) error {
 	on := answer.Source{Table: tables.ACLRoles, Key: id}
-	return single(f, w, r, on, func(who *rights.Caller) (*acl.Role, uint64, error) {
-		role, err := read(who)
-		if err != nil {
-			return nil, 0, err
-		}
-		return role, role.ModifyIndex, nil
-	})
+	return single(f, w, r, on, read, func(r *acl.Role) uint64 { return r.ModifyIndex })
 }
 
 // writeRole answers PUT /v1/acl/role, which makes one, and PUT /v1/acl/role/ID.

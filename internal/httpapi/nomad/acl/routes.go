@@ -186,34 +186,34 @@ func (f *face) written(w http.ResponseWriter, r *http.Request, index uint64, v a
 	return f.Written(w, r, drover.Outcome{Index: index}, v)
 }
 
-// single answers with the object that read finds for the caller, blocking if asked. Who waited is asked again who they are; where there is
-// no object the index is the table's.
+// single answers with the object that read finds for the caller, blocking if asked until its index, that of its last change, is another.
+// Who waited is asked again who they are; where there is no object the index is the table's.
 func single[T any](
-	f *face, w http.ResponseWriter, r *http.Request, on answer.Source, read func(who *rights.Caller) (v *T, index uint64, err error),
+	f *face, w http.ResponseWriter, r *http.Request, on answer.Source, read func(who *rights.Caller) (*T, error), index func(*T) uint64,
 ) error {
 	q, err := f.ParseQuery(r)
 	if err != nil {
 		return err
 	}
 	ctx := r.Context()
-	switch _, _, err := read(httpapi.CallerOf(ctx)); {
+	switch _, err := read(httpapi.CallerOf(ctx)); {
 	case drover.CodeOf(err) == drover.NotFound:
 		on.Key = "" // watches on rows that never come would be kept for ever
 	case err != nil:
 		return err
 	}
-	_, index, err := f.Await(ctx, q, []answer.Source{on}, func(s answer.Snapshot) uint64 {
-		_, index, err := read(httpapi.CallerOf(ctx))
+	_, at, err := f.Await(ctx, q, []answer.Source{on}, func(s answer.Snapshot) uint64 {
+		v, err := read(httpapi.CallerOf(ctx))
 		if err != nil {
 			return s.TableIndex(on.Table)
 		}
-		return index
+		return index(v)
 	})
 	if err != nil {
 		return err
 	}
-	found, _, err := read(httpapi.CallerOf(ctx))
-	f.SetIndex(w, index)
+	found, err := read(httpapi.CallerOf(ctx))
+	f.SetIndex(w, at)
 	if err != nil {
 		return err
 	}

@@ -48,13 +48,7 @@ func (f *face) oneToken(
 	w http.ResponseWriter, r *http.Request, accessor string, read func(who *rights.Caller) (*acl.Token, error),
 ) error {
 	on := answer.Source{Table: tables.ACLTokens, Key: accessor}
-	return single(f, w, r, on, func(who *rights.Caller) (*acl.Token, uint64, error) {
-		t, err := read(who)
-		if err != nil {
-			return nil, 0, err
-		}
-		return t, t.ModifyIndex, nil
-	})
+	return single(f, w, r, on, read, func(t *acl.Token) uint64 { return t.ModifyIndex })
 }
 
 // writeToken answers PUT /v1/acl/token, which makes one, and PUT /v1/acl/token/ACCESSOR, which changes or uploads one.
