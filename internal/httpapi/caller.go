@@ -173,7 +173,7 @@ func (e *endpoint) admit(need *Need, rec *recording, r *http.Request) (*http.Req
 		return r, nil
 	}
 	resolver := e.resolverFor(r)
-	if need.fixed() && !need.asks && !e.route.Stream && rec == nil {
+	if need.fixed() && !e.route.Stream && rec == nil && !need.asks(r) {
 		caller := everybody
 		if resolver != nil {
 			var err error

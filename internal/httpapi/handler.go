@@ -213,8 +213,10 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 		if e.Observe != nil {
 			e.Observe(e.route.Pattern, w.status, took)
 		}
-		e.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method),
-			slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", took))
+		if e.Logger.Enabled(r.Context(), slog.LevelDebug) {
+			e.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method),
+				slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", took))
+		}
 	}()
 	defer e.recovered(w, r)
 	body := r.Body // without its bounds

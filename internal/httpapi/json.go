@@ -208,6 +208,9 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error 
 
 // Pretty reports whether the query asks for indented JSON: "pretty" with any value but "0" and "false".
 func Pretty(r *http.Request) bool {
+	if r.URL.RawQuery == "" {
+		return false
+	}
 	q := r.URL.Query()
 	if !q.Has("pretty") {
 		return false

@@ -41,7 +41,7 @@ type Need struct {
 	kind         needKind
 	scope        scope
 	late         bool // the token may come after the head of the request
-	asks         bool // the handler asks for the caller
+	asking       []string // the handler asks for the caller of requests that have one of these headers
 	capabilities []policy.Capability
 	part         policy.Part
 	level        policy.Level
@@ -74,10 +74,15 @@ func InDefault(all ...policy.Capability) Need {
 	return Need{kind: needCapability, scope: inDefault, capabilities: all}
 }
 
-// Knowing has the handler know its caller (CallerOf) where the need would be decided without.
-func (n Need) Knowing() Need {
-	n.asks = true
+// KnowingWith has the handler know its caller (CallerOf) of requests with one of the headers, where the need would be decided without.
+func (n Need) KnowingWith(headers ...string) Need {
+	n.asking = headers
 	return n
+}
+
+// asks reports whether the handler asks for the caller of the request.
+func (n Need) asks(r *http.Request) bool {
+	return slices.ContainsFunc(n.asking, func(header string) bool { return r.Header.Get(header) != "" })
 }
 
 // OfObject needs all of the capabilities in the namespace of what the request is about. Its handler decides that with Allow or May; who has

@@ -86,6 +86,9 @@ func (t *Txn) QuotaAccount(namespace string) *quota.Account {
 }
 
 func account(r *reader, namespace string, used func(string) quota.Use) *quota.Account {
+	if r.tables[tables.Quotas] == 0 { // none was ever put: claims ask this
+		return nil
+	}
 	n := r.Namespace(namespace)
 	if n == nil || n.Quota == "" {
 		return nil

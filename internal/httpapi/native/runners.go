@@ -23,7 +23,7 @@ func (f *Face) runnerOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner.Knowing(), Handle: f.once(f.claim), MaxBody: f.MaxFiles,
+				Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner.KnowingWith(keyHeader, otherKeyHeader), Handle: f.once(f.claim), MaxBody: f.MaxFiles,
 			},
 			summary: "Claim a runner",
 			query:   []param{keyParam},
@@ -85,8 +85,8 @@ func labelled(r execution.Runner, want []string) bool {
 // costs no runner. When a file cannot be written the runner is released, even if the client has left: nobody knows
 // its id.
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
-	var body ClaimBody
-	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
+	body, err := readClaim(r)
+	if err != nil {
 		return err
 	}
 	if err := execution.PrepareChanges(body.Files); err != nil {
