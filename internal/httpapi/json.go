@@ -192,6 +192,27 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error 
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
+	writeText(w, r, status, buf)
+	return nil
+}
+
+// Appender is what an answer is that can write itself as JSON, as encoding/json would.
+type Appender interface {
+	AppendJSON(to []byte) ([]byte, error)
+}
+
+// WriteAppended is WriteJSON for an answer that is given so often that encoding/json is felt.
+func WriteAppended(w http.ResponseWriter, r *http.Request, status int, v Appender) error {
+	buf, err := v.AppendJSON(make([]byte, 0, 512))
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	writeText(w, r, status, buf)
+	return nil
+}
+
+// writeText answers with a JSON text.
+func writeText(w http.ResponseWriter, r *http.Request, status int, buf []byte) {
 	if Pretty(r) {
 		var out bytes.Buffer
 		if json.Indent(&out, buf, "", "    ") == nil {
@@ -203,7 +224,6 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error 
 	w.Header().Set("Content-Length", strconv.Itoa(len(buf))) // then an error is whole though its request's body is still read
 	w.WriteHeader(status)
 	_, _ = w.Write(buf) // fails only when the client is gone
-	return nil
 }
 
 // Pretty reports whether the query asks for indented JSON: "pretty" with any value but "0" and "false".

@@ -71,7 +71,7 @@ func (j *journal) write(line Line) (err error) {
 	if !j.log.Kept() {
 		return nil
 	}
-	raw, err := json.Marshal(line)
+	raw, err := line.append(make([]byte, 0, lineSize))
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return httpapi.WriteJSON(w, r, http.StatusCreated, runner)
+	return httpapi.WriteAppended(w, r, http.StatusCreated, written(runner))
 }
 
 // fill applies the changes in order; the runner counts as used meanwhile.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/coder/websocket"
+
+	"github.com/drover-project/drover/internal/jsontext"
 )
 
 // message builds the contract's messages in one buffer; type first, then data, and no other key ever.
@@ -15,7 +17,7 @@ type message struct{ buf []byte }
 func (m *message) text(kind string, data []byte) []byte {
 	m.buf = append(append(append(m.buf[:0], `{"type":"`...), kind...), '"')
 	if data != nil {
-		m.buf = appendQuoted(append(m.buf, `,"data":`...), data)
+		m.buf = jsontext.AppendString(append(m.buf, `,"data":`...), data)
 	}
 	m.buf = append(m.buf, '}')
 	return m.buf

@@ -1,13 +1,12 @@
-package poseidon
+package jsontext
 
 import "unicode/utf8"
 
 // hexDigits are lower case, as encoding/json writes them.
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted appends the text as a JSON string, byte for byte as encoding/json writes it without escaping HTML, and
-// without its detours: this is what all output goes through.
-func appendQuoted(to, text []byte) []byte {
+// AppendString appends the text as a JSON string, byte for byte as encoding/json writes it without escaping HTML.
+func AppendString[T ~string | ~[]byte](to []byte, text T) []byte {
 	to = append(to, '"')
 	start := 0
 	for i := 0; i < len(text); {
@@ -18,7 +17,7 @@ func appendQuoted(to, text []byte) []byte {
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
-			if r, size = utf8.DecodeRune(text[i:]); (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+			if r, size = utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))])); (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
 				i += size
 				continue
 			}

@@ -1,0 +1,3 @@
+// Package jsontext writes JSON without reflection, for the few values that are written so often that encoding/json is felt: the output of
+// executions, and the claim of a runner. What it writes encoding/json reads as the same value.
+package jsontext
