@@ -17,7 +17,8 @@ func AppendString[T ~string | ~[]byte](to []byte, text T) []byte {
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
-			if r, size = utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))])); (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+			r, size = utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
 				i += size
 				continue
 			}

@@ -26,15 +26,18 @@ func TestReadClaim(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{
-		``, ` `, `{`, `{}`, `null`, `{"environment":"a"}`, "{\"environment\":\"a\"}\n", `{"environment":""}`, `{"environment":"a"`, `{"environment":"a}`,
-		`{"environment":"a","x":1}`, `{"environment":"a"} {}`, `{"environment":"a\"}`, `{"environment":"a\u0000"}`, "{\"environment\":\"a\x01\"}",
+		``, ` `, `{`, `{}`, `null`, `{"environment":"a"}`, "{\"environment\":\"a\"}\n",
+		`{"environment":""}`, `{"environment":"a"`, `{"environment":"a}`,
+		`{"environment":"a","x":1}`, `{"environment":"a"} {}`,
+		`{"environment":"a\"}`, `{"environment":"a\u0000"}`, "{\"environment\":\"a\x01\"}",
 		"{\"environment\":\"\xff\"}", `{"environment":"é"}`, `{"environment":"a"}"}`, `{"environment":1}`, `{"environment":"a","wait":"1s"}`,
 		`{"environment":"` + strings.Repeat("a", maxPlainBody) + `"}`,
 	} {
 		same(t, text)
 	}
 	piece := rapid.SampledFrom([]string{
-		`{"environment":"`, `"}`, "a", "b-1", `"`, `\`, `\"`, "\n", " ", `,"labels":{"a":"b"}`, `","labels":{"a":"b"}}`, "é", "\x80", "\x7f", "{}", `\u0041`,
+		`{"environment":"`, `"}`, "a", "b-1", `"`, `\`, `\"`, "\n", " ",
+		`,"labels":{"a":"b"}`, `","labels":{"a":"b"}}`, "é", "\x80", "\x7f", "{}", `\u0041`,
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, "pieces"), "")

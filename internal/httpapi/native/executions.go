@@ -23,7 +23,7 @@ func (f *Face) executionOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executes.KnowingWith(keyHeader, otherKeyHeader), Handle: f.once(f.createExecution),
+				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executesOnce, Handle: f.once(f.createExecution),
 				MaxBody: f.MaxFiles,
 			},
 			summary: "Start an execution",
@@ -86,7 +86,7 @@ func (f *Face) executionOperations() []operation {
 			in:      execution.WindowSize{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runs.KnowingWith(keyHeader, otherKeyHeader), Handle: f.once(f.run), MaxBody: f.MaxFiles},
+			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runsOnce, Handle: f.once(f.run), MaxBody: f.MaxFiles},
 			summary: "Claim a runner, run a command with files, release the runner",
 			query:   []param{keyParam},
 			in:      execution.RunRequest{}, out: execution.RunResult{},

@@ -52,6 +52,11 @@ var (
 	readsFiles   = httpapi.InDefault(policy.ReadFiles)
 	writesFiles  = httpapi.InDefault(policy.WriteFiles)
 	environments = httpapi.InDefault(policy.WriteEnvironment)
+
+	// Keys are their callers'.
+	claimsOnce   = claimsRunner.KnowingWith(keyHeader, otherKeyHeader)
+	executesOnce = executes.KnowingWith(keyHeader, otherKeyHeader)
+	runsOnce     = runs.KnowingWith(keyHeader, otherKeyHeader)
 )
 
 // unlessOnce leaves requests with an idempotency key to the leader: only one server can tell a repetition.

@@ -23,7 +23,7 @@ func (f *Face) runnerOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner.KnowingWith(keyHeader, otherKeyHeader), Handle: f.once(f.claim), MaxBody: f.MaxFiles,
+				Pattern: "POST /v1/runners", Where: claims, Need: claimsOnce, Handle: f.once(f.claim), MaxBody: f.MaxFiles,
 			},
 			summary: "Claim a runner",
 			query:   []param{keyParam},
