@@ -37,6 +37,8 @@ type QuotaResources struct {
 	// Of executions that ended on a day, in UTC.
 	ExecutionCPUSeconds *int `json:",omitempty"` // user and system
 	ExecutionMB         *int `json:",omitempty"` // of output
+	// FleetPerDay is what the fleet's machines may cost that work in the namespaces used, on a day in UTC; in the currency of the pools.
+	FleetPerDay *float64 `json:",omitempty"`
 }
 
 // QuotaNodePool are limits of jobs in a node pool. They hold beside those of the region.

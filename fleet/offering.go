@@ -115,6 +115,7 @@ type DemandClass struct {
 	OnDemand    bool      // never on spot
 	Since       time.Time // when the oldest began to wait
 	Refusals    []Refusal // machines that can't run it
+	Held        string    // why no machine is bought or kept for it; "" = nothing keeps it
 }
 
 // Refusal says that machines which a pool makes can't run a class of work, whatever else runs on them: one of them was

@@ -40,7 +40,7 @@ const (
 type Need struct {
 	kind         needKind
 	scope        scope
-	late         bool // the token may come after the head of the request
+	late         bool     // the token may come after the head of the request
 	asking       []string // the handler asks for the caller of requests that have one of these headers
 	capabilities []policy.Capability
 	part         policy.Part

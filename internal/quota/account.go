@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Account is a quota's limit with what is used of it. Nil refuses nothing.
@@ -205,8 +206,30 @@ func (a *Account) Overspent(spent execution.Spent) error {
 	return nil
 }
 
-// Usage is what is used of a quota, in the form of its limit. Spent is that of the day.
-func Usage(q *drover.QuotaSpec, used Use, spent execution.Spent) *drover.QuotaUsage {
+// FleetSpent says why no machine is bought for what waits in the quota's namespaces, if machines cost as much on the day; "" if one may be.
+func (a *Account) FleetSpent(cost float64) string {
+	if !a.BoundsFleet() {
+		return ""
+	}
+	limit := max(*a.Limits.RegionLimit.FleetPerDay, 0)
+	if cost < limit {
+		return ""
+	}
+	return fmt.Sprintf("quota %q: fleet_per_day exhausted (%s spent of %s for today, which ends at 00:00 UTC)",
+		a.Quota, fleet.Money(cost), fleet.Money(limit))
+}
+
+// BoundsFleet reports whether it bounds what the fleet's machines cost.
+func (a *Account) BoundsFleet() bool {
+	if a == nil || a.Limits == nil || a.Limits.RegionLimit == nil {
+		return false
+	}
+	limit := a.Limits.RegionLimit.FleetPerDay
+	return limit != nil && *limit != 0
+}
+
+// Usage is what is used of a quota, in the form of its limit. Spent and fleet, what machines cost, are those of the day.
+func Usage(q *drover.QuotaSpec, used Use, spent execution.Spent, fleet float64) *drover.QuotaUsage {
 	l := q.Limit()
 	if l == nil {
 		l = &drover.QuotaLimit{Region: q.Here}
@@ -219,7 +242,7 @@ func Usage(q *drover.QuotaSpec, used Use, spent execution.Spent) *drover.QuotaUs
 		RegionLimit: &drover.QuotaResources{
 			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
 			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Executions: new(int(t.Executions)),
-			ExecutionCPUSeconds: new(int(spent.CPU.Seconds())), ExecutionMB: new(mb(spent.Bytes)),
+			ExecutionCPUSeconds: new(int(spent.CPU.Seconds())), ExecutionMB: new(mb(spent.Bytes)), FleetPerDay: new(fleet),
 			Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
 		},
 	}

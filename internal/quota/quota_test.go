@@ -156,14 +156,15 @@ func TestUsageHasTheFormOfTheLimit(t *testing.T) {
 	q := &drover.QuotaSpec{Name: "q", Here: "eu", Limits: []*drover.QuotaLimit{{Region: "us"}, {Region: "eu", RegionLimit: eu}}}
 	require.NoError(t, Complete(q))
 	used := Use{}.Add("p", Amount{CPU: 5, Allocations: 1, Devices: map[string]int64{"x/gpu/y": 2}}).Add("", Amount{VariablesBytes: 1})
-	u := Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}).Used[key(q.Limits[1].Hash)]
+	u := Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}, 1.5).Used[key(q.Limits[1].Hash)]
 	require.Equal(t, []int{5, 1}, []int{*u.RegionLimit.CPU, *u.RegionLimit.Allocations})
 	require.Equal(t, []int{90, 5}, []int{*u.RegionLimit.ExecutionCPUSeconds, *u.RegionLimit.ExecutionMB})
+	require.InDelta(t, 1.5, *u.RegionLimit.FleetPerDay, 0)
 	require.Equal(t, []int{1, 1}, []int{*u.VariablesLimit, u.RegionLimit.Storage.VariablesMB})
 	require.Equal(t, uint64(2), *u.RegionLimit.Devices[0].Count)
 	require.Equal(t, 5, *u.RegionLimit.NodePools[0].CPU)
 	q.Here = "asia"
-	require.Len(t, Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}).Used, 1, "what is not limited is told, too")
+	require.Len(t, Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}, 0).Used, 1, "what is not limited is told, too")
 }
 
 func TestTakeIsWhatThereIsRoomFor(t *testing.T) {

@@ -87,7 +87,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		Withhold: a.withhold, Samples: a.samples,
 	})
 	c.view = demand.New(fleetplane.DemandConfig(a.cfg.Fleet), demand.Deps{
-		State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks,
+		State: func() demand.State { return c.store.Snapshot() }, Now: d.Clock.Now, Lacks: feasible.Lacks,
 	})
 	// Observers are called while the log is replayed, too.
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})

@@ -16,6 +16,7 @@ limit {
 
     execution_cpu_seconds = 36000 # a day
     execution_mb          = 1024  # of output, a day
+    fleet_per_day         = 50    # what machines may cost, in the currency of the pools
 
     device "nvidia/gpu" {
       count = 2

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 )
@@ -182,6 +183,9 @@ func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
 	rows = quotaRow(rows, "Executions", limits.Executions, of.Executions)
 	rows = quotaRow(rows, "Execution CPU (s today)", limits.ExecutionCPUSeconds, of.ExecutionCPUSeconds)
 	rows = quotaRow(rows, "Execution output (MB today)", limits.ExecutionMB, of.ExecutionMB)
+	if budget, spent := limits.FleetPerDay, of.FleetPerDay; budget != nil && *budget != 0 || spent != nil && *spent != 0 {
+		rows = append(rows, []string{"Machines (cost today)", moneyOf(spent, "-"), moneyOf(budget, "none")})
+	}
 	variables := l.VariablesLimit
 	if limits.Storage != nil && limits.Storage.VariablesMB != 0 {
 		variables = &limits.Storage.VariablesMB
@@ -201,6 +205,14 @@ func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
 			quotaPart{in.CPU, in.Cores, in.MemoryMB, in.MemoryMaxMB, in.Allocations, in.Devices})...)
 	}
 	return rows
+}
+
+// moneyOf writes an amount: of a limit, below 0 is nothing and 0 none.
+func moneyOf(v *float64, without string) string {
+	if v == nil || *v == 0 && without == "none" {
+		return without
+	}
+	return fleet.Money(max(*v, 0))
 }
 
 // quotaPart is what regions and node pools have in common.

@@ -33,6 +33,7 @@ type regionLimit struct {
 	Executions  *int           `hcl:"executions,optional"`
 	CPUSeconds  *int           `hcl:"execution_cpu_seconds,optional"`
 	OutputMB    *int           `hcl:"execution_mb,optional"`
+	FleetPerDay *float64       `hcl:"fleet_per_day,optional"`
 	Devices     []deviceLimit  `hcl:"device,block"`
 	Storage     *storageLimit  `hcl:"storage,block"`
 	NodePools   []nodePoolFile `hcl:"node_pool,block"`
@@ -89,7 +90,8 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 	}
 	out := &drover.QuotaResources{
 		CPU: r.CPU, Cores: r.Cores, MemoryMB: r.MemoryMB, MemoryMaxMB: r.MemoryMaxMB, SecretsMB: r.SecretsMB, Allocations: r.Allocations,
-		Runners: r.Runners, Executions: r.Executions, ExecutionCPUSeconds: r.CPUSeconds, ExecutionMB: r.OutputMB, Devices: devices,
+		Runners: r.Runners, Executions: r.Executions, ExecutionCPUSeconds: r.CPUSeconds, ExecutionMB: r.OutputMB,
+		FleetPerDay: r.FleetPerDay, Devices: devices,
 	}
 	if s := r.Storage; s != nil {
 		out.Storage = &drover.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -83,6 +84,24 @@ func TestExecutionsCount(t *testing.T) {
 }
 
 // What executions use counts for the day of the log, of whatever namespace their runner is; a clock that goes back begins no new day.
+// What machines cost is the namespace's whose job used them.
+func TestMachinesCost(t *testing.T) {
+	t.Parallel()
+	s := store.New()
+	txn := s.Begin(1)
+	for _, ns := range []string{"a", "b"} {
+		txn.PutNamespace(&drover.Namespace{Name: ns, Quota: "q"})
+	}
+	for i, ns := range []string{"a", "a", "b", "default", ""} {
+		txn.AddFleetCost(fleet.Cost{Day: "1970-01-06", Pool: "p", Namespace: ns, Job: "j", Cost: float64(int(1) << i)})
+		txn.AddFleetCost(fleet.Cost{Day: "1970-01-07", Pool: "p", Namespace: ns, Job: "j", Cost: 100})
+	}
+	require.InDelta(t, 1+2+4, txn.QuotaFleetCost("q", 5), 1e-9)
+	require.Zero(t, txn.QuotaFleetCost("q", 4))
+	require.Zero(t, txn.QuotaFleetCost("r", 5))
+	txn.Commit()
+}
+
 func TestExecutionsSpend(t *testing.T) {
 	t.Parallel()
 	s := store.New()

@@ -4,9 +4,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
@@ -70,7 +72,7 @@ func (r *reader) QuotaUsage(name string, day int64) *drover.QuotaUsage {
 	if q == nil {
 		return nil
 	}
-	u := quota.Usage(q, r.QuotaUsed(name), r.QuotaSpent(name, day))
+	u := quota.Usage(q, r.QuotaUsed(name), r.QuotaSpent(name, day), r.QuotaFleetCost(name, day))
 	u.ModifyIndex = max(u.ModifyIndex, r.TableIndex(tables.QuotaUsages))
 	return u
 }
@@ -210,6 +212,21 @@ func (r *reader) QuotaSpent(name string, day int64) execution.Spent {
 		if x := r.Spent(n.Name); x != nil && x.Day >= day {
 			sum.CPU += x.CPU
 			sum.Bytes += x.Bytes
+		}
+	}
+	return sum
+}
+
+// QuotaFleetCost returns what the fleet's machines cost that the quota's namespaces used on a day (execution.Day).
+func (r *reader) QuotaFleetCost(name string, day int64) (sum float64) {
+	of := map[string]bool{}
+	for n := range r.NamespacesOfQuota(name) {
+		of[n.Name] = true
+	}
+	date := time.Unix(day*int64(24*time.Hour/time.Second), 0).UTC().Format(time.DateOnly)
+	for c := range scan[fleet.Cost](r, tables.FleetCosts, indexID, term(date)) {
+		if of[c.Namespace] {
+			sum += c.Cost
 		}
 	}
 	return sum

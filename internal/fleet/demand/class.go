@@ -44,6 +44,7 @@ func (v *View) Demand(nodePool, first string) ([]fleet.DemandClass, <-chan struc
 			if n := paid.take(s, j, g, b.count(s, j, g)); n > 0 {
 				c := classOf(j, g, n, b.since)
 				c.Refusals = v.refusalsOf(s, b, j, g, nodePool)
+				c.Held = paid.held(s, j.Namespace, v.deps.Now)
 				list = append(list, c)
 			}
 		}

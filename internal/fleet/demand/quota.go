@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/quota"
 )
 
@@ -23,6 +25,22 @@ func (p purse) take(s State, j *drover.Job, g *drover.TaskGroup, n int) int {
 	}
 	p[account.Quota] = account
 	return account.Take(quota.Pool(j), quota.Asked(g, false), n)
+}
+
+// Costs is an optional power of State.
+type Costs interface {
+	// QuotaFleetCost returns what machines cost on a day (execution.Day) that the namespaces of the quota used.
+	QuotaFleetCost(quota string, day int64) float64
+}
+
+// held says why no machine is bought for what waits in the namespace; "" if one may be.
+func (p purse) held(s State, namespace string, now func() time.Time) string {
+	account := quota.AccountOf(s, namespace)
+	costs, known := s.(Costs)
+	if !known || !account.BoundsFleet() {
+		return ""
+	}
+	return account.FleetSpent(costs.QuotaFleetCost(account.Quota, execution.Day(now())))
 }
 
 // inOrder lists the work that waits in the order in which the scheduler would place it: by priority, then age.

@@ -35,6 +35,7 @@ type Config struct {
 // Deps is what a View needs of others.
 type Deps struct {
 	State func() State // of now
+	Now   func() time.Time
 	// Lacks returns what a node lacks to run the group whatever else runs on it, without constraints that skip reports;
 	// "" = nothing.
 	Lacks func(j *drover.Job, g *drover.TaskGroup, n *drover.Node, skip func(*drover.Constraint) bool) string

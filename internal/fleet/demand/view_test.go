@@ -28,26 +28,36 @@ type world struct {
 	lacks  map[string]string // by node
 	waits  []float64
 	cpu    *int // a quota of all jobs together
+	budget *float64
+	spent  float64 // today
+	now    time.Time
 }
 
 func (w *world) QuotaAccount(string) *quota.Account {
-	if w.cpu == nil {
+	if w.cpu == nil && w.budget == nil {
 		return nil
 	}
-	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: w.cpu}}}
+	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: w.cpu, FleetPerDay: w.budget}}}
+}
+
+func (w *world) QuotaFleetCost(_ string, day int64) float64 {
+	if day != 0 {
+		return 0
+	}
+	return w.spent
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		t: t, jobs: map[drover.NamespacedID]*drover.Job{}, evals: map[string]*drover.Evaluation{}, nodes: map[string]*drover.Node{},
-		lacks: map[string]string{},
+		lacks: map[string]string{}, now: time.Unix(0, 0),
 	}
 	cfg := Config{
 		BrokenAttribute: "unique.broken", InterruptedAttribute: "unique.interrupted",
 		Local: func(p string) bool { return p == "here" },
 	}
-	w.view = New(cfg, Deps{State: func() State { return w }, Lacks: func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node,
+	w.view = New(cfg, Deps{State: func() State { return w }, Now: func() time.Time { return w.now }, Lacks: func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node,
 		_ func(*drover.Constraint) bool,
 	) string {
 		return w.lacks[n.ID]
@@ -186,6 +196,29 @@ func TestDemandIsWithinTheQuota(t *testing.T) {
 	waits.QuotaLimitReached = "q"
 	w.view.EvaluationsChanged(2, []*drover.Evaluation{&waits, &reached})
 	require.Equal(t, map[string]int{"b/g": 3}, w.counts("default"), "what waits for its quota waits for no machine")
+}
+
+// What a quota's budget for machines does not pay waits, and says why.
+func TestWhatABudgetDoesNotPay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.job("a", "default", 10)
+	w.leave("a", "e", 7)
+	held := func() string {
+		list, _ := w.view.Demand("default", "default")
+		require.Len(t, list, 1)
+		return list[0].Held
+	}
+	w.spent = 4
+	require.Empty(t, held())
+	w.budget = new(4.5)
+	require.Empty(t, held())
+	w.spent = 4.5
+	require.Equal(t, `quota "q": fleet_per_day exhausted (4.50 spent of 4.50 for today, which ends at 00:00 UTC)`, held())
+	w.now = w.now.Add(24 * time.Hour)
+	require.Empty(t, held(), "the next day has its own")
+	w.budget = new(-1.0)
+	require.NotEmpty(t, held())
 }
 
 func TestAStoppedJobWantsNothing(t *testing.T) {

@@ -64,9 +64,9 @@ func part(c drover.Capacity, n int) drover.Capacity {
 }
 
 // classOf prepares a class of demand for packing: its size as a vector, and whether each machine takes one piece at
-// most. A class that asks for too many kinds of devices can never be packed; strange says so.
+// most. A class that asks for too many kinds of devices can never be packed, and one that is held is not served; strange says so.
 func (p *plan) classOf(d *fleet.DemandClass) class {
-	c := class{DemandClass: d, each: p.sized(d.Each, d.Devices), left: d.Count, standby: d.Priority < 0}
+	c := class{DemandClass: d, each: p.sized(d.Each, d.Devices), left: d.Count, standby: d.Priority < 0, strange: d.Held}
 	if (d.Each == drover.Capacity{}) {
 		c.each[0] = 1 // work without a size still needs a machine
 	}

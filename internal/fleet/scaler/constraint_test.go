@@ -163,6 +163,18 @@ func TestDevicesAreADimension(t *testing.T) {
 	require.Contains(t, out.Waiting[0].Reason, "big enough")
 }
 
+// For work that is held no machine is bought, and none is kept.
+func TestHeldWork(t *testing.T) {
+	t.Parallel()
+	w, other := work("held", 1, 8), work("other", 1, 1)
+	w.Held = "the budget is spent"
+	out := Decide(input(policy(), w, other))
+	alone := Decide(input(policy(), other))
+	require.Equal(t, bought(alone), bought(out))
+	require.Equal(t, "held", out.Waiting[0].Class)
+	require.Equal(t, w.Held, out.Waiting[0].Reason)
+}
+
 func TestThePriceOfAPiece(t *testing.T) {
 	t.Parallel()
 	o := &fleet.Offering{
