@@ -2,7 +2,6 @@ package drover
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/drover-project/drover/internal/references"
@@ -57,14 +56,12 @@ func (t *Task) validateActions(v *report, at string) {
 			v.Addf(field, "must not be null")
 			continue
 		}
-		v.Check(actionName.MatchString(a.Name), field+".Name", "must be 1 to 128 letters, digits, - or _, got %q", a.Name)
+		v.Check(isPlainName(a.Name), field+".Name", "must be 1 to 128 letters, digits, - or _, got %q", a.Name)
 		v.Check(!seen[a.Name], field+".Name", "%q is the name of another action of this task", a.Name)
 		v.Check(a.Command != "", field+".Command", "must be set")
 		seen[a.Name] = true
 	}
 }
-
-var actionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // validateLogs checks the rotation of logs. All files together must fit on the group's disk, which they are written to.
 func (t *Task) validateLogs(v *report, g *TaskGroup, at string) {
