@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,10 @@ import (
 
 // Client talks to one server. It is safe for use by several goroutines.
 type Client struct {
-	base  *url.URL
-	token string
-	http  *http.Client
+	base      *url.URL
+	token     string
+	namespace string
+	http      *http.Client
 }
 
 // Option changes a Client.
@@ -25,6 +27,9 @@ type Option func(*Client)
 
 // WithToken sends the token with every request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
+
+// WithNamespace has environments looked for, made and claimed from in another namespace than the default. Lists take "*", which is all.
+func WithNamespace(namespace string) Option { return func(c *Client) { c.namespace = namespace } }
 
 // WithHTTPClient uses another http.Client than one with http.DefaultTransport's settings and more connections kept open.
 // For many short calls from one program, a client with the transport of package fastpath costs less a call.
@@ -63,6 +68,25 @@ type keyed struct{}
 // repetitions with the same key and request are answered as the first was. Take a new key for each.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
+}
+
+// In returns the client of another namespace: see WithNamespace.
+func (c *Client) In(namespace string) *Client {
+	other := *c
+	other.namespace = namespace
+	return &other
+}
+
+// within adds the namespace that is asked for, else the client's, to a query.
+func (c *Client) within(namespace string, query url.Values) url.Values {
+	if namespace = cmp.Or(namespace, c.namespace); namespace == "" {
+		return query
+	}
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("namespace", namespace)
+	return query
 }
 
 // url joins escaped path elements and the query.

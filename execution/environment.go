@@ -12,7 +12,8 @@ const EnvironmentJobPrefix = "environment-"
 // Environment is what runners are made from. It is stored as a job with one group that has a Pool; exec/environment
 // translates in both directions.
 type Environment struct {
-	ID           string               `json:"id"`
+	ID           string               `json:"id"`                     // unique in the namespace
+	Namespace    string               `json:"namespace,omitempty"`    // "" = default
 	Image        string               `json:"image"`                  // "host", an OCI reference, or a path to a layout or archive
 	Driver       string               `json:"driver,omitempty"`       // "sandbox" (default), "docker", "raw_exec"
 	Runtime      string               `json:"runtime,omitempty"`      // docker: runc, runsc
@@ -36,10 +37,11 @@ type Environment struct {
 // PoolStatus is how an environment's pool stands.
 type PoolStatus struct {
 	Environment string `json:"environment"`
-	Size        int    `json:"size"`     // wanted warm
-	Warm        int    `json:"warm"`     // ready to be claimed
-	Starting    int    `json:"starting"` // placed, not ready
-	Queued      int    `json:"queued"`   // not placed
+	Namespace   string `json:"namespace,omitempty"` // "" = default
+	Size        int    `json:"size"`                // wanted warm
+	Warm        int    `json:"warm"`                // ready to be claimed
+	Starting    int    `json:"starting"`            // placed, not ready
+	Queued      int    `json:"queued"`              // not placed
 	Claimed     int    `json:"claimed"`
 	Waiting     int    `json:"waiting"`             // claims in the queue
 	LastError   string `json:"lastError,omitempty"` // why runners do not come, e.g. the image cannot be pulled
@@ -63,9 +65,10 @@ const (
 
 // Runner is an allocation of an environment's job.
 type Runner struct {
-	ID          string               `json:"id"` // once claimed; "<environment>-<allocation>"
+	ID          string               `json:"id"` // once claimed; "<key of the environment>-<allocation>"
 	AllocID     string               `json:"allocationId"`
 	Environment string               `json:"environment"`
+	Namespace   string               `json:"namespace,omitempty"` // of the environment; "" = default
 	NodeID      string               `json:"nodeId"`
 	State       RunnerState          `json:"state"`
 	ClaimedAt   time.Time            `json:"claimedAt,omitzero"`
@@ -79,6 +82,7 @@ type Runner struct {
 // ClaimRequest asks for a runner. What differs per claim is bound to the warm runner; a claim never starts cold for it.
 type ClaimRequest struct {
 	Environment string            `json:"environment"`
+	Namespace   string            `json:"namespace,omitempty"`   // of the environment; "" = default
 	IdleTimeout time.Duration     `json:"idleTimeout,omitempty"` // ns; 0 = the environment's; < 0 = none
 	Env         map[string]string `json:"env,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`

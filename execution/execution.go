@@ -52,7 +52,7 @@ type Spec struct {
 // Secret is an item of a variable that the command gets, in its environment or as a file. Who asks for it must be allowed to read the
 // variable. Its value is in no receipt, event or record.
 type Secret struct {
-	Namespace string `json:"namespace,omitempty"` // of the variable; default "default"
+	Namespace string `json:"namespace,omitempty"` // of the variable; default: the runner's
 	Path      string `json:"path"`                // of the variable
 	Key       string `json:"key"`                 // of its item
 	Env       string `json:"env,omitempty"`       // the environment variable that it becomes

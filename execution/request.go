@@ -58,9 +58,13 @@ func ErrOtherRequest() error {
 		"take a new key for each request")
 }
 
+// ErrUnknown says that there is no such execution.
+func ErrUnknown(id string) error { return drover.Errorf(drover.NotFound, "execution %q not found", id) }
+
 // RunRequest asks for a runner, files in it, and a command run there, in one request; the runner is released after it.
 type RunRequest struct {
 	Environment string `json:"environment"`
+	Namespace   string `json:"namespace,omitempty"` // of the environment; "" = default
 	Request
 	Files     []FileChange  `json:"files,omitempty"`
 	Wait      time.Duration `json:"wait,omitempty"`      // ns; for a runner when the pool is empty, as in a ClaimRequest

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/drover-project/drover/execution"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,6 +72,7 @@ func (r route) forAll() bool { return r.open() || r.plainNeed() == "anybody" }
 func (r route) capabilities() (names []string, namespace string) {
 	for suffix, ns := range map[string]string{
 		" in the namespace asked for": "team", " in the object's namespace": "team", " in namespace default": "default",
+		" in the namespace of what is named": "team",
 	} {
 		if list, ok := strings.CutSuffix(r.plainNeed(), suffix); ok {
 			return strings.Split(list, " and "), ns
@@ -85,12 +89,12 @@ func (r route) target() string {
 		"scaling": "team/marked/g", "service": "s1",
 	}[first]
 	name := map[string]string{"namespace": "team", "node": "gpu", "agent": "heap", "job": "good", "service": "web"}[first]
-	path := strings.NewReplacer("{id}", id, "{id...}", id, "{name}", name, "{runner}", "r1", "{environment}", "7", "{execution}", "x1",
+	path := strings.NewReplacer("{id}", id, "{id...}", id, "{name}", name, "{runner}", "team~r1", "{environment}", "7", "{execution}", "x1",
 		"{pool}", "p", "{instance}", "i", "{word}", "hold").Replace(r.path)
 	if strings.HasSuffix(path, "/") {
 		path += "x"
 	}
-	if strings.Contains(r.needs, "in the namespace asked for") {
+	if strings.Contains(r.needs, "in the namespace asked for") || strings.Contains(r.needs, "of what is named") {
 		if strings.Contains(path, "?") {
 			return path + "&namespace=team"
 		}
@@ -292,7 +296,7 @@ func (r route) asks(t *testing.T, state answer.State, who httpapi.Resolver, toke
 	quiet := slog.New(slog.DiscardHandler)
 	srv := httptest.NewServer(httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Resolver: who},
 		nomad.New(nomad.Config{State: state, Clock: clock.Wall{}, ID: id.Random{}, Logger: quiet, Pprof: true, Agent: leaderless{}}),
-		native.New(native.Config{}, native.Deps{Clock: clock.Wall{}, Log: quiet}),
+		native.New(native.Config{}, native.Deps{Executions: executions{}, Clock: clock.Wall{}, Log: quiet}),
 		poseidon.New(poseidon.Config{Version: "1"}, poseidon.Deps{Clock: clock.Wall{}, Log: quiet}), &fleet.Face{}))
 	defer srv.Close()
 	methods := strings.Split(r.methods, ", ")
@@ -323,6 +327,13 @@ func (r route) asks(t *testing.T, state answer.State, who httpapi.Resolver, toke
 		replies = append(replies, reply{res.StatusCode, string(text)})
 	}
 	return replies
+}
+
+// executions has one of the tenant's under each id, and nothing else.
+type executions struct{ native.Executions }
+
+func (executions) Info(_ context.Context, id string) (execution.Execution, error) {
+	return execution.Execution{ID: id, RunnerID: "team~e-r1"}, nil
 }
 
 // leaderless is an agent that knows no leader, and nothing else.

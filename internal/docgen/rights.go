@@ -27,7 +27,9 @@ func neededRights(string) (string, error) {
 		"  evaluation or deployment that the path names. Who has the right in no namespace is refused before.\n" +
 		"  A command in a task that sees the node's own files needs `alloc-node-exec` besides, and a job's host volumes need the right to\n" +
 		"  mount them.\n" +
-		"- **In namespace default** are environments, runners, executions and their files.\n" +
+		"- **In the namespace of what is named**: the id of a runner tells its namespace, an environment's is that of the query, and claims\n" +
+		"  are in that of the query, too. An execution is in its runner's.\n" +
+		"- **In namespace default** are the environments of Poseidon's API.\n" +
 		"- **Anybody** is who shows no token, too. Who shows one that is not known, or has ended, is refused everywhere but where\n" +
 		"  **nothing** is needed.\n\n" +
 		"The last column is the least coarse policy that gives the right: `read` or `write` of the namespace, node pool or part.\n" +

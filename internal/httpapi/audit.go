@@ -82,7 +82,7 @@ func (e *endpoint) recording(w *response, r *http.Request) *recording {
 	rec := &recording{log: e.Audit, stream: e.route.Stream, token: e.token(r)}
 	rec.event = audit.Event{
 		Class: e.class(r, need), RequestID: request, Via: hop.From, Method: r.Method, Path: r.URL.Path, Route: e.route.Pattern,
-		Namespace: askedNamespace(r), Object: e.object(r), Remote: r.RemoteAddr, UserAgent: r.UserAgent(), Stream: e.route.Stream,
+		Namespace: AskedNamespace(r), Object: e.object(r), Remote: r.RemoteAddr, UserAgent: r.UserAgent(), Stream: e.route.Stream,
 		Needs: need.words(),
 	}
 	if claimed != request {
@@ -237,7 +237,7 @@ func (c *Config) guarded(r *http.Request, err error) {
 	}
 	e := audit.Event{
 		Class: audit.Change, Stage: audit.Complete, RequestID: c.Audit.NewID(), Method: r.Method, Path: r.URL.Path, Remote: r.RemoteAddr,
-		UserAgent: r.UserAgent(), Namespace: askedNamespace(r), Reason: Message(err), Status: Status(err), Needs: "a page of this agent",
+		UserAgent: r.UserAgent(), Namespace: AskedNamespace(r), Reason: Message(err), Status: Status(err), Needs: "a page of this agent",
 	}
 	_ = c.Audit.Record(&e, false) // it is refused whatever becomes of the line
 }

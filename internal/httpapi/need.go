@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 )
@@ -34,14 +35,17 @@ const (
 	inAsked   scope = iota // that of the query; "*" is any one
 	inDefault              // drover.DefaultNamespace
 	ofObject               // the object's, which its handler knows: in some one at least
+	ofPath                 // that of what the request's path names
 )
 
 // Need is the right that a route's requests need of who sends them. The zero Need says nothing: it lets management through alone.
 type Need struct {
 	kind         needKind
 	scope        scope
-	late         bool     // the token may come after the head of the request
-	asking       []string // the handler asks for the caller of requests that have one of these headers
+	late         bool                         // the token may come after the head of the request
+	knows        bool                         // the handler asks for the caller
+	asking       []string                     // the handler asks for the caller of requests that have one of these headers
+	namespace    func(r *http.Request) string // of ofPath
 	capabilities []policy.Capability
 	part         policy.Part
 	level        policy.Level
@@ -69,9 +73,15 @@ func InNamespace(all ...policy.Capability) Need {
 	return Need{kind: needCapability, scope: inAsked, capabilities: all}
 }
 
-// InDefault needs all of the capabilities in the namespace default, where environments, runners and executions are.
+// InDefault needs all of the capabilities in the namespace default.
 func InDefault(all ...policy.Capability) Need {
 	return Need{kind: needCapability, scope: inDefault, capabilities: all}
+}
+
+// Knowing has the handler know its caller (CallerOf) where the need would be decided without.
+func (n Need) Knowing() Need {
+	n.knows = true
+	return n
 }
 
 // KnowingWith has the handler know its caller (CallerOf) of requests with one of the headers, where the need would be decided without.
@@ -82,7 +92,18 @@ func (n Need) KnowingWith(headers ...string) Need {
 
 // asks reports whether the handler asks for the caller of the request.
 func (n Need) asks(r *http.Request) bool {
-	return slices.ContainsFunc(n.asking, func(header string) bool { return r.Header.Get(header) != "" })
+	return n.knows || slices.ContainsFunc(n.asking, func(header string) bool { return r.Header.Get(header) != "" })
+}
+
+// InNamespaceOf needs all of the capabilities in the namespace that namespace finds in a request's path or query.
+func InNamespaceOf(namespace func(r *http.Request) string, all ...policy.Capability) Need {
+	return Need{kind: needCapability, scope: ofPath, namespace: namespace, capabilities: all}
+}
+
+// OfRunner needs all of the capabilities in the namespace of the runner that the path names: its id tells that. An id with another
+// namespace than its runner's is nobody's.
+func OfRunner(all ...policy.Capability) Need {
+	return InNamespaceOf(func(r *http.Request) string { return execution.NamespaceOf(r.PathValue("runner")) }, all...)
 }
 
 // OfObject needs all of the capabilities in the namespace of what the request is about. Its handler decides that with Allow or May; who has
@@ -183,6 +204,7 @@ func (n Need) words() string {
 		}
 		return strings.Join(names, " and ") + [...]string{
 			inAsked: " in the namespace asked for", inDefault: " in namespace default", ofObject: " in the object's namespace",
+			ofPath: " in the namespace of what is named",
 		}[n.scope]
 	case needLevel:
 		return n.part.String() + ":" + n.level.String()
@@ -220,9 +242,11 @@ func (n *Need) met(c *rights.Caller, r *http.Request) bool {
 		namespace := rights.AnyNamespace
 		switch n.scope {
 		case inAsked:
-			namespace = askedNamespace(r)
+			namespace = AskedNamespace(r)
 		case inDefault:
 			namespace = drover.DefaultNamespace
+		case ofPath:
+			namespace = n.namespace(r)
 		case ofObject:
 		}
 		for _, capability := range n.capabilities {
@@ -245,12 +269,13 @@ func (n *Need) met(c *rights.Caller, r *http.Request) bool {
 
 // fixed reports whether handlers need not know who calls: nothing of the answer depends on it.
 func (n *Need) fixed() bool {
-	return n.shows == "" && (n.kind == needNothing || n.kind == needCapability && n.scope == inDefault || n.kind == needLevel ||
+	ofOne := n.kind == needCapability && (n.scope == inDefault || n.scope == ofPath)
+	return n.shows == "" && (n.kind == needNothing || ofOne || n.kind == needLevel ||
 		n.kind == needOperator)
 }
 
-// askedNamespace is the namespace that a request's query asks for.
-func askedNamespace(r *http.Request) string {
+// AskedNamespace is the namespace that a request's query asks for.
+func AskedNamespace(r *http.Request) string {
 	if r.URL.RawQuery != "" {
 		if ns := r.URL.Query().Get("namespace"); ns != "" {
 			return ns

@@ -188,7 +188,7 @@ func TestNodesThatAreNotHere(t *testing.T) {
 	asked, err := a.validateTask(&drover.Task{Driver: "raw_exec"})
 	require.False(t, asked)
 	require.NoError(t, err)
-	require.NoError(t, a.checkImage(t.Context(), execution.Environment{Image: "/not/there"}), "another node may have it")
+	require.NoError(t, a.checkEnvironment(t.Context(), execution.Environment{Image: "/not/there"}), "another node may have it")
 	a.exec = nil
 	giveBack, err := a.withhold(t.Context(), []string{"x"})
 	require.NoError(t, err)

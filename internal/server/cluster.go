@@ -14,7 +14,7 @@ func (a *Agent) poolDeps(opts environment.Options) (runner.Deps, *nomadbackend.B
 	deps := runner.Deps{
 		Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
 		Subscribe: func(index uint64) (runner.Subscription, error) { return execseam.SubscribePools(c.events, index) },
-		Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
+		Workloads: a.workloads, Check: a.checkEnvironment, Clock: d.Clock, Log: d.Log.With("part", "runners"),
 	}
 	if a.cfg.Exec.Nomad == nil {
 		return deps, nil, nil
@@ -25,7 +25,7 @@ func (a *Agent) poolDeps(opts environment.Options) (runner.Deps, *nomadbackend.B
 	if err != nil {
 		return deps, nil, err
 	}
-	deps.Snapshot, deps.Subscribe, deps.Intake, deps.Workloads, deps.CheckImage = b.Snapshot, b.Subscribe, b, b.Workloads, nil
+	deps.Snapshot, deps.Subscribe, deps.Intake, deps.Workloads, deps.Check = b.Snapshot, b.Subscribe, b, b.Workloads, nil
 	return deps, b, nil
 }
 

@@ -172,8 +172,16 @@ func (c *control) unclaimed() (allocIDs []string) {
 	return allocIDs
 }
 
-// checkImage says at once when an image is a path that does not exist, if this process has the only node's disk.
-func (a *Agent) checkImage(_ context.Context, env execution.Environment) error {
+// environmentsInNamespaces is the cluster version from which all servers keep environments of several namespaces apart.
+const environmentsInNamespaces = 3
+
+// checkEnvironment says at once when an image is a path that does not exist, if this process has the only node's disk, and when a server
+// would not know an environment of another namespace than the default.
+func (a *Agent) checkEnvironment(_ context.Context, env execution.Environment) error {
+	if v := a.control.log.Version(); env.Namespace != "" && v < environmentsInNamespaces {
+		return drover.Errorf(drover.Unavailable, "namespace %q: environments in other namespaces than default need cluster version %d, "+
+			"this one has %d", env.Namespace, environmentsInNamespaces, v)
+	}
 	if a.node == nil || !filepath.IsAbs(env.Image) {
 		return nil
 	}

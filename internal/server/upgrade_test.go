@@ -49,7 +49,7 @@ func TestDataOfAnOlderProgram(t *testing.T) {
 	}, statuses)
 	require.Equal(t, 60, s.Job("default", "svc").Priority, "an entry of the log after the snapshot counts")
 	require.EqualValues(t, 1, s.Job("default", "svc").Version)
-	env, err := environment.FromJob(s.Job(environment.Namespace, environment.JobID("scratch")))
+	env, err := environment.FromJob(s.Job(drover.DefaultNamespace, environment.JobOf("scratch").ID))
 	require.NoError(t, err)
 	require.Equal(t, 3, env.PoolSize)
 

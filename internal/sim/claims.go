@@ -57,7 +57,7 @@ func (w *World) claimHere(p *proc, s *server, req execution.ClaimRequest) error 
 // none. It is what server/lessee's Directory says.
 func (s *server) holder(env string) int {
 	snap, held, best := s.store.Snapshot(), map[int]int{}, s.number
-	for a := range snap.ActiveAllocationsByJob(environment.Namespace, environment.JobID(env)) {
+	for a := range snap.ActiveAllocationsByJob(drover.DefaultNamespace, environment.JobOf(env).ID) {
 		if k := s.keeper(a.ID); k >= 0 && a.Claim == nil && !a.Terminal() {
 			if held[k]++; held[k] > held[best] {
 				best = k

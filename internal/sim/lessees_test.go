@@ -93,8 +93,8 @@ func (w *shared) actions() map[string]func(*rapid.T) {
 		"runner": func(t *rapid.T) {
 			id := fmt.Sprintf("%036d", w.allocs)
 			w.allocs++
-			job := w.head.Store().Snapshot().Job(environment.Namespace, environment.JobID("e"))
-			a := &drover.Allocation{ID: id, Namespace: environment.Namespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
+			job := w.head.Store().Snapshot().Job(drover.DefaultNamespace, environment.JobOf("e").ID)
+			a := &drover.Allocation{ID: id, Namespace: drover.DefaultNamespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
 			w.must(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{a}}}})
 			running := []exchange.AllocUpdate{{ID: id, ClientStatus: drover.AllocClientRunning}}
 			w.must(&command.UpdateAllocs{Nodes: []command.NodeUpdates{{NodeID: "n", Updates: running}}})
@@ -183,7 +183,7 @@ func (w *shared) record(h *holder, lost bool) {
 		c.Claims = append(c.Claims, command.RunnerClaim{AllocID: claim.AllocID, Claim: claim.Claim})
 	}
 	for _, d := range b.Demands {
-		pool := command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
+		pool := command.PoolDemand{Namespace: drover.DefaultNamespace, JobID: environment.JobOf(d.Environment).ID, Demand: d.Runners}
 		c.Demands = append(c.Demands, pool)
 	}
 	for _, of := range b.Releases {

@@ -183,7 +183,7 @@ func (w *World) claimsRest(s *store.Snapshot) string {
 			return fmt.Sprintf("%d claims and %d releases are not recorded at %s", claims, releases, s)
 		}
 	}
-	for j := range s.Jobs(environment.Namespace, environment.JobPrefix) {
+	for j := range s.Jobs(drover.DefaultNamespace, environment.JobPrefix) {
 		if d := j.TaskGroups[0].Pool.Demand; d != 0 {
 			return fmt.Sprintf("nobody waits for runners of %s, and its demand is %d", j.ID, d)
 		}

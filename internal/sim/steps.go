@@ -114,7 +114,7 @@ func (w *World) execute(p *proc, s *server, verb, name string, o scenario.Option
 		}
 	case "delenv":
 		out, err = in.DeregisterJob(ctx, drover.DeregisterRequest{
-			Namespace: environment.Namespace, ID: environment.JobID(name), Purge: true,
+			Namespace: drover.DefaultNamespace, ID: environment.JobOf(name).ID, Purge: true,
 		})
 	case "claim":
 		for range o["times"] {

@@ -79,7 +79,7 @@ func NewNative(t Target) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(t.Address, client.WithHTTPClient(h), client.WithToken(token))
+	return client.New(t.Address, client.WithHTTPClient(h), client.WithToken(token), client.WithNamespace(t.Namespace))
 }
 
 // maxToken bounds a token in a file, in bytes.

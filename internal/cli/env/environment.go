@@ -34,7 +34,7 @@ func listCommand(app *term.App) *cobra.Command {
 		}
 		var rows [][]string
 		for _, e := range list {
-			p, err := c.Pool(ctx, e.ID)
+			p, err := c.Pool(ctx, e.Key())
 			if drover.CodeOf(err) == drover.NotFound {
 				continue // deleted meanwhile
 			}
@@ -42,7 +42,7 @@ func listCommand(app *term.App) *cobra.Command {
 				return err
 			}
 			rows = append(rows, []string{
-				e.ID, e.Image, e.Driver, strconv.Itoa(p.Size), strconv.Itoa(p.Warm), strconv.Itoa(p.Claimed),
+				e.Key(), e.Image, e.Driver, strconv.Itoa(p.Size), strconv.Itoa(p.Warm), strconv.Itoa(p.Claimed),
 				term.OneLine(p.LastError),
 			})
 		}

@@ -36,7 +36,7 @@ func runnerListCommand(app *term.App) *cobra.Command {
 				if !r.ClaimedAt.IsZero() {
 					since = term.Ago(r.ClaimedAt.UnixNano())
 				}
-				return []string{r.ID, r.Environment, string(r.State), since, o.ID(r.AllocID), o.ID(r.NodeID), term.Pairs(r.Labels)}
+				return []string{r.ID, r.Key(), string(r.State), since, o.ID(r.AllocID), o.ID(r.NodeID), term.Pairs(r.Labels)}
 			},
 		})
 	})
@@ -76,6 +76,9 @@ func runnerClaimCommand(app *term.App) *cobra.Command {
 // runnerID finds a claimed runner by the beginning of its id. Warm runners cannot be named: the service chooses among
 // them. Errors: NotFound; Invalid when several begin so; the API's.
 func runnerID(ctx context.Context, c *client.Client, prefix string) (string, error) {
+	if execution.IsKey(prefix) { // the id tells its namespace
+		c = c.In(execution.NamespaceOf(prefix))
+	}
 	list, err := c.Runners(ctx, "")
 	if err != nil {
 		return "", err

@@ -13,9 +13,11 @@ import (
 // allocation.
 func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Event {
 	env := environmentOf(a.JobID)
+	key := execution.Key(a.Namespace, env)
 	r := &execution.Runner{
-		ID: env + "-" + a.ID, AllocID: a.ID, Environment: env, NodeID: a.NodeID, State: runnerState(a),
+		ID: key + "-" + a.ID, AllocID: a.ID, Environment: env, NodeID: a.NodeID, State: runnerState(a),
 	}
+	r.Namespace, _ = execution.SplitKey(key)
 	if c := a.Claim; c != nil {
 		r.ID, r.ClaimedAt, r.IdleTimeout = c.RunnerID, time.Unix(0, c.ClaimedAt).UTC(), c.IdleTimeout
 		r.Labels, r.Env = c.Labels, c.Env

@@ -2,7 +2,6 @@ package store
 
 import (
 	"iter"
-	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
@@ -78,11 +77,35 @@ func (r *reader) Job(namespace, id string) *drover.Job {
 
 // Jobs yields the namespace's jobs ("*" = of all) whose ids begin with prefix, ordered by namespace and id.
 func (r *reader) Jobs(namespace, prefix string) iter.Seq[*drover.Job] {
-	if namespace == "*" {
-		return filter(scan[drover.Job](r, tables.Jobs, indexID, ""),
-			func(j *drover.Job) bool { return strings.HasPrefix(j.ID, prefix) })
+	switch {
+	case namespace == "*" && prefix == "":
+		return scan[drover.Job](r, tables.Jobs, indexID, "")
+	case namespace == "*":
+		return r.jobsOfAll(prefix)
 	}
 	return scan[drover.Job](r, tables.Jobs, indexID, namespace+"\x00"+prefix)
+}
+
+// jobsOfAll yields the jobs of all namespaces whose ids begin with the prefix. It skips the others.
+func (r *reader) jobsOfAll(prefix string) iter.Seq[*drover.Job] {
+	return func(yield func(*drover.Job) bool) {
+		for from := ""; ; {
+			it, err := r.txn.LowerBound(tables.Jobs, indexID, from)
+			if err != nil {
+				panic(err)
+			}
+			first, ok := it.Next().(*drover.Job)
+			if !ok {
+				return
+			}
+			for j := range scan[drover.Job](r, tables.Jobs, indexID, first.Namespace+"\x00"+prefix) {
+				if !yield(j) {
+					return
+				}
+			}
+			from = first.Namespace + "\x01"
+		}
+	}
 }
 
 // DispatchedJob returns the parent's child that was dispatched with the idempotency token, or nil. Logs of older

@@ -16,7 +16,6 @@ const (
 	JobPrefix = execution.EnvironmentJobPrefix
 	GroupName = "runner"
 	TaskName  = "runner"
-	Namespace = drover.DefaultNamespace
 
 	metaKey = "drover.environment" // the fields that a job has no place for, as JSON
 )
@@ -33,18 +32,22 @@ const (
 	HostImage          = "host" // the node's own /usr
 )
 
-// JobID returns the id of the job that keeps the environment's runners.
-func JobID(environmentID string) string { return JobPrefix + environmentID }
+// JobOf returns the job that keeps the runners of the environment with the key (execution.Key).
+func JobOf(key string) drover.NamespacedID {
+	_, id := execution.SplitKey(key)
+	return drover.NamespacedID{Namespace: execution.NamespaceOf(key), ID: JobPrefix + id}
+}
 
-// IDOf returns the environment's id of a job id; false if it is not an environment's job.
-func IDOf(jobID string) (string, bool) {
-	id, ok := strings.CutPrefix(jobID, JobPrefix)
-	return id, ok && id != ""
+// KeyOf returns the key of the environment whose runners the job keeps; false if it is not an environment's job.
+func KeyOf(job drover.NamespacedID) (string, bool) {
+	id, ok := strings.CutPrefix(job.ID, JobPrefix)
+	return execution.Key(job.Namespace, id), ok && id != "" && !execution.IsKey(id)
 }
 
 // Canonicalize returns a copy with the defaults filled in and everything that may be written in several ways written
 // in one, so that two equal environments are equal values.
 func Canonicalize(env execution.Environment) execution.Environment {
+	env.Namespace, env.ID = execution.SplitKey(env.Key())
 	optional.Default(&env.Driver, DefaultDriver)
 	optional.Default(&env.CPU, DefaultCPU)
 	optional.Default(&env.DiskMB, DefaultDiskMB)

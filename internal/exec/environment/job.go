@@ -30,11 +30,12 @@ func ToJob(env execution.Environment, opts Options) (*drover.Job, error) {
 	if len(datacenters) == 0 {
 		datacenters = []string{"*"}
 	}
+	at := JobOf(env.Key())
 	job := &drover.Job{
 		Region:      cmp.Or(opts.Region, drover.DefaultRegion),
-		Namespace:   Namespace,
-		ID:          JobID(env.ID),
-		Name:        JobID(env.ID),
+		Namespace:   at.Namespace,
+		ID:          at.ID,
+		Name:        at.ID,
 		Type:        drover.JobTypeService,
 		Priority:    drover.DefaultPriority,
 		Datacenters: datacenters,
@@ -154,9 +155,9 @@ func networks(env execution.Environment, opts Options) []*drover.NetworkResource
 	return []*drover.NetworkResource{n}
 }
 
-// packMeta renders the environment without what stands in the group's pool and in the job's constraints.
+// packMeta renders the environment without its namespace, and without what stands in the group's pool and in the job's constraints.
 func packMeta(env execution.Environment) (string, error) {
-	env.PoolSize, env.MaxRunners, env.Constraints = 0, 0, nil
+	env.Namespace, env.PoolSize, env.MaxRunners, env.Constraints = "", 0, 0, nil
 	packed, err := json.Marshal(env) // maps in sorted order: equal environments give equal jobs
 	if err != nil {
 		return "", drover.Errorf(drover.Internal, "packing environment %s: %w", env.ID, err)
@@ -168,16 +169,16 @@ func packMeta(env execution.Environment) (string, error) {
 // Errors: NotFound if it is not an environment's job.
 func FromJob(job *drover.Job) (execution.Environment, error) {
 	var env execution.Environment
-	id, ok := IDOf(job.ID)
+	key, ok := KeyOf(job.Key())
 	packed, has := job.Meta[metaKey]
-	if !ok || !has || job.Namespace != Namespace || len(job.TaskGroups) != 1 || job.TaskGroups[0].Pool == nil {
+	if !ok || !has || len(job.TaskGroups) != 1 || job.TaskGroups[0].Pool == nil {
 		return env, drover.Errorf(drover.NotFound, "job %q is not an environment", job.ID)
 	}
 	if err := json.Unmarshal([]byte(packed), &env); err != nil {
 		return env, drover.Errorf(drover.NotFound, "job %q is not an environment: reading its meta: %w", job.ID, err)
 	}
 	g := job.TaskGroups[0]
-	env.ID = id
+	env.Namespace, env.ID = execution.SplitKey(key)
 	env.PoolSize, env.MaxRunners = g.Pool.Size, g.Pool.MaxRunners
 	env.Constraints = job.Constraints
 	if len(g.Tasks) == 1 && g.Tasks[0].Resources != nil {

@@ -24,10 +24,11 @@ func FromTemplates(jobs iter.Seq[*drover.Job]) (envs []execution.Environment) {
 func ShownJob(job func(namespace, id string) *drover.Job, namespace, id string) *drover.Job {
 	found := job(namespace, id)
 	number, ok := strings.CutPrefix(id, TemplatePrefix)
-	if found != nil || !ok || namespace != Namespace {
+	if found != nil || !ok || namespace != drover.DefaultNamespace {
 		return found
 	}
-	kept := job(Namespace, JobID(number))
+	at := JobOf(number)
+	kept := job(at.Namespace, at.ID)
 	if kept == nil || kept.Stop {
 		return nil
 	}

@@ -22,9 +22,9 @@ func TestEnvironmentsAreShownAsTemplates(t *testing.T) {
 	t.Parallel()
 	stopped := keptJob(t, "8")
 	stopped.Stop = true
-	own := &drover.Job{Namespace: Namespace, ID: TemplatePrefix + "9"}
+	own := &drover.Job{Namespace: drover.DefaultNamespace, ID: TemplatePrefix + "9"}
 	stored := map[string]*drover.Job{}
-	for _, j := range []*drover.Job{keptJob(t, "7"), stopped, keptJob(t, "9"), own, {Namespace: Namespace, ID: JobID("6")}} {
+	for _, j := range []*drover.Job{keptJob(t, "7"), stopped, keptJob(t, "9"), own, {Namespace: drover.DefaultNamespace, ID: JobOf("6").ID}} {
 		stored[j.Namespace+"/"+j.ID] = j
 	}
 	look := func(namespace, id string) *drover.Job { return stored[namespace+"/"+id] }
@@ -32,14 +32,14 @@ func TestEnvironmentsAreShownAsTemplates(t *testing.T) {
 		namespace, id string
 		want          bool
 	}{
-		"an environment":             {Namespace, TemplatePrefix + "7", true},
-		"one that was removed":       {Namespace, TemplatePrefix + "8", false},
-		"one that nobody made":       {Namespace, TemplatePrefix + "5", false},
-		"a job that is none":         {Namespace, TemplatePrefix + "6", false},
-		"a name that is no template": {Namespace, "7", false},
+		"an environment":             {drover.DefaultNamespace, TemplatePrefix + "7", true},
+		"one that was removed":       {drover.DefaultNamespace, TemplatePrefix + "8", false},
+		"one that nobody made":       {drover.DefaultNamespace, TemplatePrefix + "5", false},
+		"a job that is none":         {drover.DefaultNamespace, TemplatePrefix + "6", false},
+		"a name that is no template": {drover.DefaultNamespace, "7", false},
 		"a namespace without any":    {"other", TemplatePrefix + "7", false},
-		"the job of the environment": {Namespace, JobID("7"), true},
-		"a template that is a job's": {Namespace, TemplatePrefix + "9", true},
+		"the job of the environment": {drover.DefaultNamespace, JobOf("7").ID, true},
+		"a template that is a job's": {drover.DefaultNamespace, TemplatePrefix + "9", true},
 	} {
 		got := ShownJob(look, c.namespace, c.id)
 		require.Equal(t, c.want, got != nil, name)
@@ -47,8 +47,8 @@ func TestEnvironmentsAreShownAsTemplates(t *testing.T) {
 			require.Equal(t, c.id, got.ID, name)
 		}
 	}
-	require.Same(t, own, ShownJob(look, Namespace, own.ID), "what is stored counts")
-	require.Same(t, stored[Namespace+"/"+JobID("7")], ShownJob(look, Namespace, JobID("7")))
+	require.Same(t, own, ShownJob(look, drover.DefaultNamespace, own.ID), "what is stored counts")
+	require.Same(t, stored[drover.DefaultNamespace+"/"+JobOf("7").ID], ShownJob(look, drover.DefaultNamespace, JobOf("7").ID))
 }
 
 func TestEnvironmentsOfTemplates(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEnvironmentsOfTemplates(t *testing.T) {
 func TestEventsTellOfEnvironments(t *testing.T) {
 	t.Parallel()
 	job := keptJob(t, "7")
-	broken := &drover.Job{ID: JobID("6")}
+	broken := &drover.Job{ID: JobOf("6").ID}
 	events := drover.Events{Index: 5, Events: []drover.Event{
 		{Topic: drover.TopicEnvironment, Key: "7", Payload: map[string]any{"Job": job, "Deleted": true}},
 		{Topic: drover.TopicJob, Key: "7", Payload: map[string]any{"Job": job}},

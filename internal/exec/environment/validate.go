@@ -35,6 +35,9 @@ func Validate(env execution.Environment) error {
 	if !idForm.MatchString(env.ID) || len(env.ID) > maxIDLength {
 		fault("id %q: want 1 to %d letters, digits, '.', '_' or '-', the first a letter or digit", env.ID, maxIDLength)
 	}
+	if execution.IsKey(env.Namespace) {
+		fault("namespace %q: want letters, digits and '-'", env.Namespace)
+	}
 	if err := validateImage(env); err != nil {
 		fault("image: %w", err)
 	}

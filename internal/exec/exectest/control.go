@@ -28,7 +28,7 @@ import (
 type Control struct {
 	mu      sync.Mutex
 	index   uint64
-	jobs    map[string]*drover.Job
+	jobs    map[drover.NamespacedID]*drover.Job
 	allocs  map[string]*drover.Allocation
 	events  []drover.Events
 	changed wake.Broadcast
@@ -48,7 +48,7 @@ type Control struct {
 // NewControl returns an empty state.
 func NewControl() *Control {
 	return &Control{
-		jobs: map[string]*drover.Job{}, allocs: map[string]*drover.Allocation{},
+		jobs: map[drover.NamespacedID]*drover.Job{}, allocs: map[string]*drover.Allocation{},
 		ids: id.NewSeeded(1), Node: NewNode(),
 	}
 }
@@ -65,6 +65,17 @@ func (c *Control) emitLocked(topic string, keys ...string) {
 	c.changed.Send()
 }
 
+// tellLocked tells of a job.
+func (c *Control) tellLocked(job drover.NamespacedID) {
+	c.emitLocked(drover.TopicJob, job.ID)
+	e := c.events[len(c.events)-1].Events
+	e[0].Namespace = job.Namespace
+}
+
+func jobOf(a *drover.Allocation) drover.NamespacedID {
+	return drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+}
+
 // setLocked stores an allocation. One that ended takes its sessions with it, as a node would, and its pool is
 // filled again.
 func (c *Control) setLocked(a *drover.Allocation) {
@@ -73,25 +84,25 @@ func (c *Control) setLocked(a *drover.Allocation) {
 		c.Node.Break(a.ID)
 	}
 	c.emitLocked(drover.TopicAllocation, a.ID)
-	c.fillLocked(a.JobID)
+	c.fillLocked(jobOf(a))
 }
 
 // fillLocked brings a pool to its size plus its demand at once: it starts what is missing, and stops what is too
 // much. While an entry is being applied it does nothing, because the entry's other parts may still change the pool.
-func (c *Control) fillLocked(jobID string) {
-	job := c.jobs[jobID]
+func (c *Control) fillLocked(of drover.NamespacedID) {
+	job := c.jobs[of]
 	if job == nil || c.noRefill || c.within {
 		return
 	}
 	want := job.TaskGroups[0].Pool.Size + job.TaskGroups[0].Pool.Demand
 	var warm []*drover.Allocation
 	for _, a := range c.allocs {
-		if a.JobID == jobID && !a.Terminal() && a.Claim == nil {
+		if jobOf(a) == of && !a.Terminal() && a.Claim == nil {
 			warm = append(warm, a)
 		}
 	}
 	for range want - len(warm) {
-		c.addLocked(jobID, drover.AllocClientRunning)
+		c.addLocked(of, drover.AllocClientRunning)
 	}
 	for _, a := range warm[:max(0, len(warm)-want)] {
 		stopped := *a
@@ -104,22 +115,22 @@ func (c *Control) fillLocked(jobID string) {
 // demandLocked stores a pool's demand in a copy of its job; earlier snapshots share the old one. Environments that
 // no longer exist are skipped.
 func (c *Control) demandLocked(d runner.Demand) {
-	old := c.jobs[environment.JobID(d.Environment)]
+	old := c.jobs[environment.JobOf(d.Environment)]
 	if old == nil {
 		return
 	}
 	j := deepcopy.Of(old)
 	j.TaskGroups[0].Pool.Demand = d.Runners
 	j.ModifyIndex = c.index + 1
-	c.jobs[j.ID] = j
-	c.emitLocked(drover.TopicJob, j.ID)
+	c.jobs[j.Key()] = j
+	c.tellLocked(j.Key())
 }
 
 // addLocked adds an allocation of the job. Its ids come from a seeded source, so that a failing test fails again
 // alike.
-func (c *Control) addLocked(jobID, status string) *drover.Allocation {
+func (c *Control) addLocked(of drover.NamespacedID, status string) *drover.Allocation {
 	a := &drover.Allocation{
-		ID: c.ids.New(), JobID: jobID, Namespace: "default", NodeID: "node", ClientStatus: status,
+		ID: c.ids.New(), JobID: of.ID, Namespace: of.Namespace, NodeID: "node", ClientStatus: status,
 		DesiredStatus: drover.AllocDesiredRun, CreateIndex: c.index,
 	}
 	c.allocs[a.ID] = a
@@ -143,20 +154,21 @@ func (c *Control) RegisterJob(_ context.Context, job *drover.Job) error {
 	j := *job
 	c.puts++
 	j.ModifyIndex = c.index + 1
-	c.jobs[job.ID] = &j
-	c.emitLocked(drover.TopicJob, job.ID)
-	c.fillLocked(job.ID)
+	c.jobs[job.Key()] = &j
+	c.tellLocked(job.Key())
+	c.fillLocked(job.Key())
 	return nil
 }
 
 // DeregisterJob serves runner.Intake.
-func (c *Control) DeregisterJob(_ context.Context, _, jobID string) error {
+func (c *Control) DeregisterJob(_ context.Context, namespace, jobID string) error {
+	of := drover.NamespacedID{Namespace: namespace, ID: jobID}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.jobs, jobID)
-	c.emitLocked(drover.TopicJob, jobID)
+	delete(c.jobs, of)
+	c.tellLocked(of)
 	for _, a := range maps.Clone(c.allocs) {
-		if a.JobID == jobID {
+		if jobOf(a) == of {
 			stopped := *a
 			stopped.DesiredStatus = drover.AllocDesiredStop
 			c.setLocked(&stopped)
@@ -179,8 +191,8 @@ func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim, de
 		for _, d := range demands {
 			c.demandLocked(d)
 		}
-		for jobID := range c.jobs {
-			c.fillLocked(jobID)
+		for of := range c.jobs {
+			c.fillLocked(of)
 		}
 	}()
 	results := make([]error, len(claims))
@@ -223,7 +235,7 @@ func (c *Control) ReleaseRunners(_ context.Context, r runner.Releases) error {
 // view is a Snapshot: a copy of the maps.
 type view struct {
 	index  uint64
-	jobs   map[string]*drover.Job
+	jobs   map[drover.NamespacedID]*drover.Job
 	allocs map[string]*drover.Allocation
 	quota  int
 }
@@ -235,15 +247,17 @@ func (c *Control) Snapshot() runner.Snapshot {
 	return view{c.index, maps.Clone(c.jobs), maps.Clone(c.allocs), c.quota}
 }
 
-func (v view) Index() uint64                                { return v.index }
-func (v view) Job(_, jobID string) *drover.Job              { return v.jobs[jobID] }
+func (v view) Index() uint64 { return v.index }
+func (v view) Job(namespace, id string) *drover.Job {
+	return v.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]
+}
 func (v view) Allocation(allocID string) *drover.Allocation { return v.allocs[allocID] }
 
 // Jobs yields the jobs in no particular order, unlike the real state; callers that need one must sort.
-func (v view) Jobs(_, prefix string) iter.Seq[*drover.Job] {
+func (v view) Jobs(namespace, prefix string) iter.Seq[*drover.Job] {
 	return func(yield func(*drover.Job) bool) {
-		for jobID, j := range v.jobs {
-			if strings.HasPrefix(jobID, prefix) && !yield(j) {
+		for of, j := range v.jobs {
+			if (namespace == "*" || of.Namespace == namespace) && strings.HasPrefix(of.ID, prefix) && !yield(j) {
 				return
 			}
 		}
@@ -251,10 +265,10 @@ func (v view) Jobs(_, prefix string) iter.Seq[*drover.Job] {
 }
 
 // AllocationsByJob looks at all allocations; tests have few. The order is random too.
-func (v view) AllocationsByJob(_, jobID string) iter.Seq[*drover.Allocation] {
+func (v view) AllocationsByJob(namespace, jobID string) iter.Seq[*drover.Allocation] {
 	return func(yield func(*drover.Allocation) bool) {
 		for _, a := range v.allocs {
-			if a.JobID == jobID && !yield(a) {
+			if a.Namespace == namespace && a.JobID == jobID && !yield(a) {
 				return
 			}
 		}
@@ -383,14 +397,14 @@ func (c *Control) Failing() bool {
 func (c *Control) Add(environmentID string) *drover.Allocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.addLocked(environment.JobID(environmentID), drover.AllocClientRunning)
+	return c.addLocked(environment.JobOf(environmentID), drover.AllocClientRunning)
 }
 
 // AddLeased is Add of a runner that is leased to an incarnation.
 func (c *Control) AddLeased(environmentID string, lease uint64) *drover.Allocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.addLocked(environment.JobID(environmentID), drover.AllocClientRunning)
+	a := c.addLocked(environment.JobOf(environmentID), drover.AllocClientRunning)
 	a.Lease = lease // nobody has seen it yet: snapshots are made under the lock
 	return a
 }
@@ -409,7 +423,7 @@ func AwaitIndex(t testing.TB, c *Control, s *runner.Service) {
 		c.mu.Lock()
 		warm := 0
 		for _, a := range c.allocs {
-			if !a.Terminal() && a.Claim == nil && c.jobs[a.JobID] != nil {
+			if !a.Terminal() && a.Claim == nil && c.jobs[jobOf(a)] != nil {
 				warm++
 			}
 		}

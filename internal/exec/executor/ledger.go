@@ -24,8 +24,8 @@ type ledger struct {
 
 // record is what is known of one execution.
 type record struct {
-	Execution   execution.Execution `json:"execution"` // with its receipt when it ended; without variables
-	Environment string              `json:"environment"`
+	Execution   execution.Execution `json:"execution"`         // with its receipt when it ended; without variables
+	Environment string              `json:"environment"`       // its key
 	Webhook     string              `json:"webhook,omitempty"` // to be told
 	Request     string              `json:"request,omitempty"` // a digest, of a request with an idempotency key
 	EndedAt     time.Time           `json:"endedAt,omitzero"`

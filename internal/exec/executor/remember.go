@@ -13,7 +13,7 @@ import (
 func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms) record {
 	return record{
 		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
-		Environment: r.Environment, Webhook: of.webhook, Request: of.request, Lease: s.cfg.Lease,
+		Environment: r.Key(), Webhook: of.webhook, Request: of.request, Lease: s.cfg.Lease,
 	}
 }
 
@@ -21,7 +21,7 @@ func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms)
 func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
 	info := x.Info()
 	info.Running, info.Receipt = false, &receipt
-	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, Request: x.request, EndedAt: at}
+	return record{Execution: info, Environment: x.runner.Key(), Webhook: x.webhook, Request: x.request, EndedAt: at}
 }
 
 // remember takes up what an earlier process or another server wrote down: ended executions with their receipts, and
@@ -69,9 +69,10 @@ func (s *Service) tells(ctx context.Context, r record) bool {
 
 // restore makes an ended execution of what was written down. Of its output only the size is known; its runner may have kept it.
 func (s *Service) restore(ctx context.Context, r record) *Execution {
+	namespace, environment := execution.SplitKey(r.Environment)
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
-		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
+		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: environment, Namespace: namespace},
 		terms:  r.terms(), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx), absent: newAbsent(),
 	}

@@ -10,10 +10,10 @@ func (s *Service) retire(x *Execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = append(s.ended, x)
-	s.perEnv[x.runner.Environment]++
+	s.perEnv[x.runner.Key()]++
 	s.bytes += x.kept()
-	for s.perEnv[x.runner.Environment] > s.cfg.RetainCount {
-		i := slices.IndexFunc(s.ended, func(e *Execution) bool { return e.runner.Environment == x.runner.Environment })
+	for s.perEnv[x.runner.Key()] > s.cfg.RetainCount {
+		i := slices.IndexFunc(s.ended, func(e *Execution) bool { return e.runner.Key() == x.runner.Key() })
 		s.dropLocked(i)
 	}
 	s.boundLocked()
@@ -60,7 +60,7 @@ func (s *Service) dropLocked(i int) {
 	delete(s.byID, x.id)
 	s.ledger.drop(x.id)
 	s.bytes -= x.kept()
-	if env := x.runner.Environment; s.perEnv[env] > 1 {
+	if env := x.runner.Key(); s.perEnv[env] > 1 {
 		s.perEnv[env]--
 	} else {
 		delete(s.perEnv, env)

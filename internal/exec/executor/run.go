@@ -35,7 +35,7 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 	}
 	begin := s.deps.Clock.Now()
 	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{
-		Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle, Once: r.Once,
+		Environment: r.Environment, Namespace: r.Namespace, Wait: r.Wait, IdleTimeout: runIdle, Once: r.Once,
 	})
 	if err != nil {
 		return execution.RunResult{}, err

@@ -59,7 +59,7 @@ func TestTheRunnerOfARunEndsByItselfButNotUnderIt(t *testing.T) {
 			done <- result
 		}()
 		synctest.Wait()
-		list, err := b.runners.Runners(t.Context(), "e")
+		list, err := b.runners.Runners(t.Context(), "default", "e")
 		require.NoError(t, err)
 		busy := 0
 		for _, r := range list {

@@ -176,10 +176,10 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	if err != nil {
 		return nil, err
 	}
-	if env := lease.Runner().Environment; of.webhook != "" && s.telling.crowded(env) {
+	if r := lease.Runner(); of.webhook != "" && s.telling.crowded(r.Key()) {
 		lease.Done()
 		return nil, drover.Errorf(drover.Exhausted, "%d webhooks of environment %q wait to be told: do their receivers answer?",
-			maxWaitingEnv, env)
+			maxWaitingEnv, r.Key())
 	}
 	x, err := s.start(ctx, lease, spec, of)
 	if err != nil {
@@ -391,7 +391,7 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 	if x := s.awaitRecovered(ctx, executionID); x != nil {
 		return x, nil
 	}
-	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
+	return nil, execution.ErrUnknown(executionID)
 }
 
 // Has reports whether the execution runs here, or is kept.

@@ -246,7 +246,7 @@ func see(t *testing.T, b *Backend, what string, so func(s runner.Snapshot) bool)
 }
 
 func running(s runner.Snapshot, id string) (list []*drover.Allocation) {
-	for a := range s.AllocationsByJob(environment.Namespace, environment.JobID(id)) {
+	for a := range s.AllocationsByJob(drover.DefaultNamespace, environment.JobOf(id).ID) {
 		if a.ClientStatus == drover.AllocClientRunning && !a.ServerTerminal() {
 			list = append(list, a)
 		}
@@ -278,10 +278,10 @@ func TestPoolsAreFilledAndRefilled(t *testing.T) {
 	n.mu.Unlock()
 	see(t, b, "one in the place of that which failed", func(s runner.Snapshot) bool { return len(running(s, "e")) == 3 })
 
-	require.NoError(t, b.DeregisterJob(t.Context(), "", environment.JobID("e")))
+	require.NoError(t, b.DeregisterJob(t.Context(), "", environment.JobOf("e").ID))
 	n.await(t, "nothing is left", func() bool { return len(n.jobs) == 0 })
-	require.Nil(t, b.Snapshot().Job(environment.Namespace, environment.JobID("e")))
-	require.NoError(t, b.DeregisterJob(t.Context(), "", environment.JobID("e")), "what is gone may be removed again")
+	require.Nil(t, b.Snapshot().Job(drover.DefaultNamespace, environment.JobOf("e").ID))
+	require.NoError(t, b.DeregisterJob(t.Context(), "", environment.JobOf("e").ID), "what is gone may be removed again")
 }
 
 func TestANewProcessFindsWhatIsThere(t *testing.T) {
@@ -302,8 +302,8 @@ func TestANewProcessFindsWhatIsThere(t *testing.T) {
 	second, _ := follow(t, address)
 	require.Len(t, running(second.Snapshot(), "e"), 3)
 	require.Equal(t, &claim, second.Snapshot().Allocation(claimed.ID).Claim)
-	for job := range second.Snapshot().Jobs(environment.Namespace, environment.JobPrefix) {
-		require.Equal(t, environment.JobID("e"), job.ID)
+	for job := range second.Snapshot().Jobs(drover.DefaultNamespace, environment.JobPrefix) {
+		require.Equal(t, environment.JobOf("e").ID, job.ID)
 	}
 	results, err = second.ClaimRunners(t.Context(), []runner.AllocClaim{{AllocID: claimed.ID, Claim: claim}}, nil)
 	require.NoError(t, err)

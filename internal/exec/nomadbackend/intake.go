@@ -25,6 +25,9 @@ func (b *Backend) RegisterJob(ctx context.Context, job *drover.Job) error {
 	if err != nil {
 		return err
 	}
+	if e.Namespace != "" {
+		return drover.Errorf(drover.NotImplemented, "namespace %q: runners on a Nomad cluster are in the namespace default alone", e.Namespace)
+	}
 	nomad, err := b.environmentJob(e)
 	if err != nil {
 		return err
@@ -62,8 +65,8 @@ func (b *Backend) setEnvLocked(e execution.Environment) error {
 }
 
 // DeregisterJob implements runner.Intake: it removes the environment and all its runners.
-func (b *Backend) DeregisterJob(ctx context.Context, _, jobID string) error {
-	id, _ := environment.IDOf(jobID)
+func (b *Backend) DeregisterJob(ctx context.Context, namespace, jobID string) error {
+	id, _ := environment.KeyOf(drover.NamespacedID{Namespace: namespace, ID: jobID})
 	if _, _, err := b.client.Jobs().Deregister(envPrefix+id, true, b.write(ctx)); err != nil && !notFound(err) {
 		return b.reached(err)
 	}

@@ -121,7 +121,9 @@ func (b *Backend) emitLocked(topic, key string) {
 	if len(b.events) >= 2*maxEvents {
 		b.events = append([]drover.Events(nil), b.events[maxEvents:]...)
 	}
-	b.events = append(b.events, drover.Events{Index: b.index, Events: []drover.Event{{Topic: topic, Key: key, Index: b.index}}})
+	b.events = append(b.events, drover.Events{Index: b.index, Events: []drover.Event{{
+		Topic: topic, Namespace: drover.DefaultNamespace, Key: key, Index: b.index,
+	}}})
 	b.changed.Send()
 }
 
@@ -131,7 +133,7 @@ func (b *Backend) setAllocLocked(r *runnerJob, a *drover.Allocation) {
 	if old != nil && old.ModifyIndex > a.ModifyIndex {
 		return
 	}
-	a.JobID, a.Namespace, a.Claim, a.Job = environment.JobID(r.env), environment.Namespace, r.claim, nil
+	a.JobID, a.Namespace, a.Claim, a.Job = environment.JobOf(r.env).ID, drover.DefaultNamespace, r.claim, nil
 	if e := b.envs[r.env]; e != nil && r.generation == e.generation {
 		a.Job = e.job
 	} else {

@@ -55,9 +55,10 @@ func (s *Service) await(ctx context.Context, environmentID string, wait time.Dur
 
 // count counts an environment's warm runners; changed is closed at the next change of its pool.
 func (s *Service) count(environmentID string) (now census, changed <-chan struct{}, err error) {
-	job := s.deps.Snapshot().Job(environment.Namespace, environment.JobID(environmentID))
-	s.tell(func(c *Core, at time.Time) {
-		s.look(c, at, environmentID)
+	at := environment.JobOf(environmentID)
+	job := s.deps.Snapshot().Job(at.Namespace, at.ID)
+	s.tell(func(c *Core, t time.Time) {
+		s.look(c, t, environmentID)
 		if now, err = c.census(environmentID, job); err != nil {
 			return
 		}
@@ -76,6 +77,6 @@ func (s *Service) watchLocked(environmentID string) <-chan struct{} {
 
 // failing reports whether a runner of the present specification failed, and none newer came up.
 func (s *Service) failing(environmentID string) bool {
-	failed := newestFailure(s.deps.Snapshot(), environment.JobID(environmentID))
+	failed := newestFailure(s.deps.Snapshot(), environment.JobOf(environmentID))
 	return failed != nil
 }

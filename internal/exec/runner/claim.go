@@ -24,6 +24,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 	if ctx.Err() != nil {
 		return execution.Runner{}, canceled(ctx)
 	}
+	r.Environment = execution.Key(r.Namespace, r.Environment)
 	if r.Wait == 0 {
 		r.Wait = execution.DefaultClaimWait
 	}
@@ -35,7 +36,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 
 // claim hands out a runner to who is there.
 func (s *Service) claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
-	seat, err := s.admit(environment.Namespace)
+	seat, err := s.admit(execution.NamespaceOf(r.Environment))
 	if err != nil {
 		return execution.Runner{}, err
 	}

@@ -66,10 +66,10 @@ func (s *Service) firstOf(ctx context.Context, r execution.ClaimRequest) (*execu
 // nil without one. If the state has one that has ended here, ending is closed at the next change. Errors: NotFound: unknown
 // environment; Conflict: it was another request.
 func (s *Service) claimed(r execution.ClaimRequest) (found *execution.Runner, ending <-chan struct{}, err error) {
-	snap := s.deps.Snapshot()
+	snap, job := s.deps.Snapshot(), environment.JobOf(r.Environment)
 	s.tell(func(c *Core, now time.Time) {
 		s.look(c, now, r.Environment)
-		for a := range snap.AllocationsByJob(environment.Namespace, environment.JobID(r.Environment)) {
+		for a := range snap.AllocationsByJob(job.Namespace, job.ID) {
 			if a.Claim == nil || a.Terminal() || !r.Once.Of(a.Claim.Labels) {
 				continue
 			}

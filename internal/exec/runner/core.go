@@ -87,7 +87,7 @@ func NewCore(maxWaiting int, lease uint64) *Core {
 	}
 }
 
-// RunnerID makes a runner's id.
+// RunnerID makes a runner's id; environments are named by their keys in this package (execution.Key).
 func RunnerID(environmentID, allocID string) string { return environmentID + "-" + allocID }
 
 const uuidLength = 36
@@ -185,8 +185,9 @@ func (c *Core) end(r *runner, reason error) {
 // public is the runner as its users see it.
 func (r *runner) public() execution.Runner {
 	out := execution.Runner{
-		ID: RunnerID(r.env, r.alloc.ID), AllocID: r.alloc.ID, Environment: r.env, NodeID: r.alloc.NodeID, State: execution.RunnerWarm,
+		ID: RunnerID(r.env, r.alloc.ID), AllocID: r.alloc.ID, NodeID: r.alloc.NodeID, State: execution.RunnerWarm,
 	}
+	out.Namespace, out.Environment = execution.SplitKey(r.env)
 	if r.alloc.AllocatedResources != nil {
 		for _, p := range r.alloc.AllocatedResources.Shared.Ports {
 			out.Ports = append(out.Ports, environment.Address(r.of, r.alloc, p))
@@ -207,7 +208,11 @@ func (r *runner) public() execution.Runner {
 	return out
 }
 
-func noEnvironment(id string) error {
+func noEnvironment(key string) error {
+	namespace, id := execution.SplitKey(key)
+	if namespace != "" {
+		return drover.Errorf(drover.NotFound, "environment %q not found in namespace %q", id, namespace)
+	}
 	return drover.Errorf(drover.NotFound, "environment %q not found", id)
 }
 

@@ -54,8 +54,8 @@ func (c *Core) Accept(now time.Time, w *Waiter) (Turn, error) {
 		return Turn{Handout: c.handOut(now, w.env, r, w.req, true)}, nil
 	}
 	c.Leave(w)
-	if c.envs[w.env.ID] != w.env {
-		return Turn{}, noEnvironment(w.env.ID)
+	if key := w.env.Key(); c.envs[key] != w.env {
+		return Turn{}, noEnvironment(key)
 	}
 	return c.take(now, w.env, w.req)
 }
@@ -143,7 +143,7 @@ func (c *Core) handOut(now time.Time, e *env, r *runner, req execution.ClaimRequ
 		idle = 0
 	}
 	h := &Handout{runner: r, env: e, waited: waited, Line: AllocClaim{AllocID: r.alloc.ID, Claim: drover.Claim{
-		RunnerID: RunnerID(e.ID, r.alloc.ID), ClaimedAt: now.UnixNano(), IdleTimeout: idle,
+		RunnerID: RunnerID(e.Key(), r.alloc.ID), ClaimedAt: now.UnixNano(), IdleTimeout: idle,
 		Labels: maps.Clone(req.Labels), Env: maps.Clone(req.Env),
 	}}}
 	if limits := req.Limits; limits != (drover.Limits{}) {

@@ -34,8 +34,9 @@ func (c *Core) Effects() Effects {
 
 // changed tells those who watch the pool.
 func (c *Core) changed(e *env) {
-	if n := len(c.effects.Changed); n == 0 || c.effects.Changed[n-1] != e.ID {
-		c.effects.Changed = append(c.effects.Changed, e.ID)
+	key := e.Key()
+	if n := len(c.effects.Changed); n == 0 || c.effects.Changed[n-1] != key {
+		c.effects.Changed = append(c.effects.Changed, key)
 	}
 }
 

@@ -16,7 +16,7 @@ func (c *Core) observeElsewhere(snap Snapshot, e *env, known *runner, alloc *dro
 		c.keepElsewhere(alloc.ID, nil)
 		return
 	}
-	c.keepElsewhere(alloc.ID, &runner{alloc: alloc, env: e.ID, of: madeOf(snap, e, alloc), claim: alloc.Claim})
+	c.keepElsewhere(alloc.ID, &runner{alloc: alloc, env: e.Key(), of: madeOf(snap, e, alloc), claim: alloc.Claim})
 }
 
 // keepElsewhere notes what another server keeps, nil: nothing.

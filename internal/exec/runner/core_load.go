@@ -43,11 +43,11 @@ func (c *Core) Load(now time.Time, snap Snapshot, lines []Line) (settled []strin
 func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation, line AllocClaim) {
 	c.claims = append(c.claims, line)
 	c.effects.Record = true
-	id, ok := environment.IDOf(alloc.JobID)
+	id, ok := environment.KeyOf(jobOf(alloc))
 	if !ok || c.tombstones.has(alloc.ID) {
 		return
 	}
-	c.readEnv(now, snap, alloc.JobID)
+	c.readEnv(now, snap, jobOf(alloc))
 	e := c.envs[id]
 	if e == nil {
 		return

@@ -19,7 +19,7 @@ func (c *Core) Observe(now time.Time, snap Snapshot, events []drover.Event) {
 		case drover.TopicAllocation:
 			c.observe(now, snap, e.Key)
 		case drover.TopicJob:
-			c.readEnv(now, snap, e.Key)
+			c.readEnv(now, snap, drover.NamespacedID{Namespace: e.Namespace, ID: e.Key})
 		}
 	}
 }
@@ -28,11 +28,11 @@ func (c *Core) Observe(now time.Time, snap Snapshot, events []drover.Event) {
 func (c *Core) ReadAll(now time.Time, snap Snapshot) {
 	for _, id := range slices.Sorted(maps.Keys(c.envs)) {
 		c.envs[id].version = 0 // the state may have been put back to an older one
-		c.readEnv(now, snap, environment.JobID(id))
+		c.readEnv(now, snap, environment.JobOf(id))
 	}
-	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {
-		c.readEnv(now, snap, job.ID)
-		for alloc := range snap.AllocationsByJob(environment.Namespace, job.ID) { // of a known environment too: events were missed
+	for job := range snap.Jobs("*", environment.JobPrefix) {
+		c.readEnv(now, snap, job.Key())
+		for alloc := range snap.AllocationsByJob(job.Namespace, job.ID) { // of a known environment too: events were missed
 			c.observe(now, snap, alloc.ID)
 		}
 	}
@@ -45,9 +45,9 @@ func (c *Core) ReadAll(now time.Time, snap Snapshot) {
 
 // ReadClaimed looks at the claimed runners that are this server's and that it does not know yet.
 func (c *Core) ReadClaimed(now time.Time, snap Snapshot) {
-	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {
-		c.readEnv(now, snap, job.ID)
-		for alloc := range snap.AllocationsByJob(environment.Namespace, job.ID) {
+	for job := range snap.Jobs("*", environment.JobPrefix) {
+		c.readEnv(now, snap, job.Key())
+		for alloc := range snap.AllocationsByJob(job.Namespace, job.ID) {
 			if alloc.Claim != nil && alloc.Lease == c.lease && c.runners[alloc.ID] == nil && !alloc.Terminal() {
 				c.observe(now, snap, alloc.ID)
 			}
@@ -57,19 +57,19 @@ func (c *Core) ReadClaimed(now time.Time, snap Snapshot) {
 
 // ReadEnvironment looks at an environment again.
 func (c *Core) ReadEnvironment(now time.Time, snap Snapshot, id string) {
-	c.readEnv(now, snap, environment.JobID(id))
+	c.readEnv(now, snap, environment.JobOf(id))
 }
 
 // Knows reports whether the environment was heard of. The event of its creation may be on its way: the snapshot tells.
 func (c *Core) Knows(environmentID string) bool { return c.envs[environmentID] != nil }
 
 // readEnv looks at an environment's job again, and at its allocations if it is new.
-func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
-	id, ok := environment.IDOf(jobID)
+func (c *Core) readEnv(now time.Time, snap Snapshot, of drover.NamespacedID) {
+	id, ok := environment.KeyOf(of)
 	if !ok {
 		return
 	}
-	job := snap.Job(environment.Namespace, jobID)
+	job := snap.Job(of.Namespace, of.ID)
 	if job == nil || job.Stop {
 		c.forgetEnv(id)
 		return
@@ -100,7 +100,7 @@ func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
 		c.envs[id].demand = demandOf(job)
 	}
 	c.demanded(c.envs[id])
-	for alloc := range snap.AllocationsByJob(environment.Namespace, jobID) {
+	for alloc := range snap.AllocationsByJob(of.Namespace, of.ID) {
 		c.observe(now, snap, alloc.ID)
 	}
 }
@@ -109,7 +109,7 @@ func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
 func (c *Core) remake(snap Snapshot, e *env) {
 	for _, known := range []map[string]*runner{c.runners, c.elsewhere} {
 		for _, r := range known {
-			if r.env == e.ID {
+			if r.env == e.Key() {
 				r.of = madeOf(snap, e, r.alloc)
 			}
 		}
@@ -142,6 +142,11 @@ func (c *Core) forgetEnv(id string) {
 	}
 }
 
+// jobOf is the job of an allocation.
+func jobOf(a *drover.Allocation) drover.NamespacedID {
+	return drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+}
+
 // observe looks at an allocation again.
 func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	known := c.runners[allocID]
@@ -153,9 +158,9 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 		}
 		return
 	}
-	envID, ok := environment.IDOf(alloc.JobID)
+	envID, ok := environment.KeyOf(jobOf(alloc))
 	e := c.envs[envID]
-	if !ok || e == nil || alloc.Namespace != environment.Namespace {
+	if !ok || e == nil {
 		return
 	}
 	if c.tombstones.has(allocID) {
@@ -199,7 +204,7 @@ func (c *Core) observeClaimed(now time.Time, snap Snapshot, e *env, known *runne
 		c.forget(e, known)
 	}
 	claim := *alloc.Claim
-	c.addClaimed(now, e, &runner{alloc: alloc, env: e.ID, of: madeOf(snap, e, alloc)}, claimed, &claim)
+	c.addClaimed(now, e, &runner{alloc: alloc, env: e.Key(), of: madeOf(snap, e, alloc)}, claimed, &claim)
 	c.adopt(claim.RunnerID)
 }
 

@@ -38,7 +38,8 @@ func (c *Core) Warm(environmentID string) int {
 // status counts from the core's own books, which events bring up to date, not from the state.
 func (e *env) status() execution.PoolStatus {
 	return execution.PoolStatus{
-		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len() + e.elsewhere.warm, Claimed: e.claimed + e.elsewhere.claimed,
+		Environment: e.ID, Namespace: e.Namespace, Size: e.PoolSize, Warm: e.warm.Len() + e.elsewhere.warm,
+		Claimed: e.claimed + e.elsewhere.claimed,
 		Waiting: e.waiters.Len(),
 	}
 }

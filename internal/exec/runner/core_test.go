@@ -105,7 +105,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"start": func(*rapid.T) {
 			id := fmt.Sprintf("%036d", len(w.allocs))
 			w.allocs = append(w.allocs, &drover.Allocation{
-				ID: id, JobID: w.job.ID, Namespace: environment.Namespace, NodeID: "node",
+				ID: id, JobID: w.job.ID, Namespace: drover.DefaultNamespace, NodeID: "node",
 				ClientStatus: drover.AllocClientRunning, DesiredStatus: drover.AllocDesiredRun,
 			})
 			w.see(id)
@@ -334,7 +334,7 @@ func TestAnEnvironmentThatIsPutAgain(t *testing.T) {
 	w := &world{now: time.Unix(1, 0), job: job}
 	for i := range 2 {
 		w.allocs = append(w.allocs, &drover.Allocation{
-			ID: fmt.Sprintf("%036d", i), JobID: job.ID, Namespace: environment.Namespace, NodeID: "node",
+			ID: fmt.Sprintf("%036d", i), JobID: job.ID, Namespace: drover.DefaultNamespace, NodeID: "node",
 			ClientStatus: drover.AllocClientRunning, DesiredStatus: drover.AllocDesiredRun,
 		})
 	}

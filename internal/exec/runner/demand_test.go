@@ -16,7 +16,7 @@ import (
 )
 
 func demand(c *exectest.Control, name string) int {
-	return c.Snapshot().Job("default", environment.JobID(name)).TaskGroups[0].Pool.Demand
+	return c.Snapshot().Job("default", environment.JobOf(name).ID).TaskGroups[0].Pool.Demand
 }
 
 // settle waits until what happened is recorded, under load too.

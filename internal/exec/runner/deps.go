@@ -102,8 +102,9 @@ type Deps struct {
 	Holds func() bool
 	// Live, if set, reports whether the server with the lease has not ended.
 	Live func(lease uint64) bool
-	// CheckImage, if set, says early what is wrong with an image (a file that is missing). Errors: Invalid.
-	CheckImage func(ctx context.Context, env execution.Environment) error
-	Clock      clock.Clock
-	Log        *slog.Logger
+	// Check, if set, says early what is wrong with an environment: an image that is a missing file, a namespace that not all servers
+	// know to keep apart. Errors: Invalid, Unavailable.
+	Check func(ctx context.Context, env execution.Environment) error
+	Clock clock.Clock
+	Log   *slog.Logger
 }

@@ -17,15 +17,15 @@ func (s *Service) PutEnvironment(ctx context.Context, env execution.Environment)
 		return false, err
 	}
 	env = environment.Canonicalize(env)
-	if s.deps.CheckImage != nil {
-		if err := s.deps.CheckImage(ctx, env); err != nil {
+	if s.deps.Check != nil {
+		if err := s.deps.Check(ctx, env); err != nil {
 			return false, err
 		}
 	}
 	if err := s.awaitSync(ctx); err != nil {
 		return false, err
 	}
-	before, err := s.Environment(ctx, env.ID)
+	before, err := s.Environment(ctx, env.Key())
 	created = err != nil
 	if !created && reflect.DeepEqual(environment.Canonicalize(before), env) {
 		return false, nil
@@ -37,44 +37,46 @@ func (s *Service) PutEnvironment(ctx context.Context, env execution.Environment)
 	if err := s.deps.Intake.RegisterJob(ctx, job); err != nil {
 		return false, err
 	}
-	s.lookAgain(env.ID)
+	s.lookAgain(env.Key())
 	return created, nil
 }
 
-// Environment returns one. Errors: NotFound.
-func (s *Service) Environment(_ context.Context, id string) (execution.Environment, error) {
-	job := s.deps.Snapshot().Job(environment.Namespace, environment.JobID(id))
+// Environment returns the one with the key (execution.Key). Errors: NotFound.
+func (s *Service) Environment(_ context.Context, key string) (execution.Environment, error) {
+	at := environment.JobOf(key)
+	job := s.deps.Snapshot().Job(at.Namespace, at.ID)
 	if job == nil || job.Stop {
-		return execution.Environment{}, noEnvironment(id)
+		return execution.Environment{}, noEnvironment(key)
 	}
 	env, err := environment.FromJob(job)
 	if err != nil {
-		return execution.Environment{}, noEnvironment(id)
+		return execution.Environment{}, noEnvironment(key)
 	}
 	return env, nil
 }
 
-// Environments lists all, sorted by id.
-func (s *Service) Environments(context.Context) ([]execution.Environment, error) {
+// Environments lists those of a namespace, "*" is all, sorted by key.
+func (s *Service) Environments(_ context.Context, namespace string) ([]execution.Environment, error) {
 	envs := []execution.Environment{}
-	for job := range s.deps.Snapshot().Jobs(environment.Namespace, environment.JobPrefix) {
+	for job := range s.deps.Snapshot().Jobs(namespace, environment.JobPrefix) {
 		if env, err := environment.FromJob(job); err == nil && !job.Stop {
 			envs = append(envs, env)
 		}
 	}
-	slices.SortFunc(envs, func(a, b execution.Environment) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(envs, func(a, b execution.Environment) int { return cmp.Compare(a.Key(), b.Key()) })
 	return envs, nil
 }
 
 // DeleteEnvironment ends the environment and all its runners, claimed ones too. Errors: NotFound.
-func (s *Service) DeleteEnvironment(ctx context.Context, id string) error {
-	if _, err := s.Environment(ctx, id); err != nil {
+func (s *Service) DeleteEnvironment(ctx context.Context, key string) error {
+	if _, err := s.Environment(ctx, key); err != nil {
 		return err
 	}
-	if err := s.deps.Intake.DeregisterJob(ctx, environment.Namespace, environment.JobID(id)); err != nil {
+	at := environment.JobOf(key)
+	if err := s.deps.Intake.DeregisterJob(ctx, at.Namespace, at.ID); err != nil {
 		return err
 	}
-	s.lookAgain(id)
+	s.lookAgain(key)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (s *Service) unknown(runnerID string, err error) error {
 		return err
 	}
 	if envID, allocID, ok := allocOf(runnerID); ok {
-		if a := s.deps.Snapshot().Allocation(allocID); a != nil && a.JobID == environment.JobID(envID) && a.Terminal() {
+		if a := s.deps.Snapshot().Allocation(allocID); a != nil && jobOf(a) == environment.JobOf(envID) && a.Terminal() {
 			return drover.Errorf(drover.Gone, "runner %q ended", runnerID)
 		}
 	}

@@ -236,7 +236,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		_, err = s.Acquire(t.Context(), r.ID)
 		require.ErrorIs(t, err, runner.ErrOOM)
 
-		warm, err := s.Runners(t.Context(), "python")
+		warm, err := s.Runners(t.Context(), "default", "python")
 		require.NoError(t, err)
 		require.Len(t, warm, 2)
 		c.Update(warm[0].AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientLost })
@@ -314,7 +314,7 @@ func TestPutEnvironmentUnchangedChangesNothing(t *testing.T) {
 		_, err = s.PutEnvironment(t.Context(), env)
 		require.NoError(t, err)
 		require.Greater(t, c.Snapshot().Index(), index)
-		envs, err := s.Environments(t.Context())
+		envs, err := s.Environments(t.Context(), "default")
 		require.NoError(t, err)
 		require.Len(t, envs, 1)
 		require.Equal(t, 77, envs[0].CPU)
@@ -417,7 +417,7 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "other", lease.Environment().User, "bound late: runners need not be made anew for it")
 		lease.Done()
-		made := *c.Snapshot().Job("default", environment.JobID("python"))
+		made := *c.Snapshot().Job("default", environment.JobOf("python").ID)
 		made.Version = 7
 		c.Update(r.AllocID, func(a *drover.Allocation) { a.Job = &made })
 		synctest.Wait()

@@ -37,7 +37,8 @@ func (s *Service) PoolStatus(ctx context.Context, environmentID string) (st exec
 	if err != nil {
 		return st, err
 	}
-	for a := range snap.AllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
+	job := environment.JobOf(environmentID)
+	for a := range snap.AllocationsByJob(job.Namespace, job.ID) {
 		if !a.Terminal() && a.Claim == nil && a.ClientStatus == drover.AllocClientPending {
 			st.Starting++
 		}
@@ -51,18 +52,18 @@ func (s *Service) PoolStatus(ctx context.Context, environmentID string) (st exec
 
 // lastError is why the newest failed runner failed, unless a newer one came up; else why none can be placed.
 func lastError(snap Snapshot, environmentID string) string {
-	jobID := environment.JobID(environmentID)
-	if failed := newestFailure(snap, jobID); failed != nil {
+	job := environment.JobOf(environmentID)
+	if failed := newestFailure(snap, job); failed != nil {
 		return failure(failed)
 	}
-	return unplaced(snap, jobID)
+	return unplaced(snap, job)
 }
 
 // newestFailure returns the newest failed runner, unless a newer one came up.
-func newestFailure(snap Snapshot, jobID string) *drover.Allocation {
+func newestFailure(snap Snapshot, job drover.NamespacedID) *drover.Allocation {
 	var failed *drover.Allocation
 	var up uint64
-	for a := range snap.AllocationsByJob(environment.Namespace, jobID) {
+	for a := range snap.AllocationsByJob(job.Namespace, job.ID) {
 		switch {
 		case a.ClientStatus == drover.AllocClientRunning:
 			up = max(up, a.CreateIndex)
@@ -98,9 +99,9 @@ func failure(a *drover.Allocation) string {
 }
 
 // unplaced is why the scheduler, when it looked last, found no place for runners; "" if it found one for all.
-func unplaced(snap Snapshot, jobID string) string {
+func unplaced(snap Snapshot, job drover.NamespacedID) string {
 	var newest *drover.Evaluation
-	for e := range snap.EvaluationsByJob(environment.Namespace, jobID) {
+	for e := range snap.EvaluationsByJob(job.Namespace, job.ID) {
 		looked := e.Status == drover.EvalComplete || len(e.FailedTGAllocs) > 0
 		if looked && (newest == nil || e.ModifyIndex > newest.ModifyIndex || e.ModifyIndex == newest.ModifyIndex && len(e.FailedTGAllocs) > 0) {
 			newest = e
@@ -195,16 +196,25 @@ func (s *Service) Warm(environmentID string) (n int) {
 	return n
 }
 
-// Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
-func (s *Service) Runners(ctx context.Context, environmentID string) (runners []execution.Runner, err error) {
+// Runners lists the warm and claimed runners of a namespace, "*" is all, sorted by id: of one environment, or (with "") of all.
+func (s *Service) Runners(ctx context.Context, namespace, environmentID string) (runners []execution.Runner, err error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
+	key := environmentID
+	if key != "" && namespace != "*" {
+		key = execution.Key(namespace, environmentID)
+	}
 	s.tell(func(c *Core, now time.Time) {
-		if environmentID != "" {
-			s.look(c, now, environmentID)
+		if key != "" {
+			s.look(c, now, key)
 		}
-		runners, err = c.Runners(environmentID)
+		runners, err = c.Runners(key)
 	})
+	if namespace != "*" {
+		runners = slices.DeleteFunc(runners, func(r execution.Runner) bool {
+			return execution.NamespaceOf(r.Key()) != cmp.Or(namespace, drover.DefaultNamespace)
+		})
+	}
 	return runners, err
 }

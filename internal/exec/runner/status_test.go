@@ -36,9 +36,9 @@ func TestAReasonThatIsOverIsNotTold(t *testing.T) {
 			{Status: drover.EvalCanceled, ModifyIndex: 9},
 		},
 	} {
-		require.Equal(t, want, unplaced(looks{evals: evals}, "x"))
+		require.Equal(t, want, unplaced(looks{evals: evals}, drover.NamespacedID{Namespace: "default", ID: "x"}))
 	}
-	require.Empty(t, unplaced(looks{}, "x"))
+	require.Empty(t, unplaced(looks{}, drover.NamespacedID{Namespace: "default", ID: "x"}))
 }
 
 func TestCounted(t *testing.T) {

@@ -98,7 +98,7 @@ func TestAClaimThatIsToBeKnownIsRecordedFirst(t *testing.T) {
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 		c.Fail(nil)
 		time.Sleep(time.Minute)
-		list, err := s.Runners(t.Context(), "python")
+		list, err := s.Runners(t.Context(), "default", "python")
 		require.NoError(t, err)
 		with := 0
 		for _, r := range list {

@@ -25,7 +25,7 @@ func TestWithhold(t *testing.T) {
 		exectest.AwaitWarm(t, s, 20)
 		c.StopRefill()
 		var all []string
-		for a := range c.Snapshot().AllocationsByJob("default", environment.JobID("python")) {
+		for a := range c.Snapshot().AllocationsByJob("default", environment.JobOf("python").ID) {
 			all = append(all, a.ID)
 		}
 		mine, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python"})

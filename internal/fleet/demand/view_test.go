@@ -57,11 +57,10 @@ func newWorld(t *testing.T) *world {
 		BrokenAttribute: "unique.broken", InterruptedAttribute: "unique.interrupted",
 		Local: func(p string) bool { return p == "here" },
 	}
-	w.view = New(cfg, Deps{State: func() State { return w }, Now: func() time.Time { return w.now }, Lacks: func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node,
-		_ func(*drover.Constraint) bool,
-	) string {
+	lacks := func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node, _ func(*drover.Constraint) bool) string {
 		return w.lacks[n.ID]
-	}})
+	}
+	w.view = New(cfg, Deps{State: func() State { return w }, Now: func() time.Time { return w.now }, Lacks: lacks})
 	w.view.Listen(func(seconds float64, _ ...string) { w.waits = append(w.waits, seconds) })
 	return w
 }

@@ -120,7 +120,7 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", execution.RequestHeader, err)
 	}
-	if err := f.reveal(ctx, &req.Spec); err != nil {
+	if err := f.reveal(ctx, execution.NamespaceOf(runner), &req.Spec); err != nil {
 		return nil, err
 	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)
@@ -139,7 +139,7 @@ func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner strin
 	if err := httpapi.UnmarshalStrict(data, &req); err != nil {
 		return &opened{nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)}
 	}
-	if err := f.reveal(ctx, &req.Spec); err != nil {
+	if err := f.reveal(ctx, execution.NamespaceOf(runner), &req.Spec); err != nil {
 		return &opened{nil, err}
 	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)

@@ -2,31 +2,38 @@ package native
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // environmentOperations are those on environments and their pools.
 func (f *Face) environmentOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environments", Where: httpapi.Reads, Need: reads, Handle: f.listEnvironments},
+			Route:   httpapi.Route{Pattern: "GET /v1/environments", Where: httpapi.Reads, Need: lists, Handle: f.listEnvironments},
 			summary: "List environments",
+			query:   []param{namespacesParam},
 			out:     []execution.Environment{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}", Where: httpapi.Reads, Need: reads, Handle: f.getEnvironment},
+			Route: httpapi.Route{
+				Pattern: "GET /v1/environment/{environment}", Where: httpapi.Reads, Need: readsEnvironment,
+				Handle: f.getEnvironment,
+			},
 			summary: "Read an environment",
+			query:   []param{namespaceParam},
 			out:     execution.Environment{},
 		},
 		{
 			Route: httpapi.Route{Pattern: "PUT /v1/environment/{environment}", Where: httpapi.Leader, Need: environments, Handle: f.putEnvironment},
 			summary: "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, " +
 				"and the reason in the header Drover-Pool-Error",
-			query: []param{fillParam},
+			query: []param{namespaceParam, fillParam},
 			in:    execution.Environment{}, out: execution.Environment{}, status: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted},
 		},
 		{
@@ -35,24 +42,29 @@ func (f *Face) environmentOperations() []operation {
 				Handle: f.deleteEnvironment,
 			},
 			summary: "Delete an environment and its runners",
+			query:   []param{namespaceParam},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}/pool", Where: httpapi.Leader, Need: reads, Handle: f.pool},
+			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}/pool", Where: httpapi.Leader, Need: readsEnvironment, Handle: f.pool},
 			summary: "How the pool of warm runners stands",
-			query:   []param{fillParam},
+			query:   []param{namespaceParam, fillParam},
 			out:     execution.PoolStatus{},
 		},
 	}
 }
 
-// listEnvironments answers GET /v1/environments with all of them; without any, with an empty list.
+// listEnvironments answers GET /v1/environments with those that the caller may read; without any, with an empty list.
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
-	envs, err := f.Environments.Environments(r.Context())
+	envs, err := f.Environments.Environments(r.Context(), httpapi.AskedNamespace(r))
+	caller := httpapi.CallerOf(r.Context())
+	envs = slices.DeleteFunc(envs, func(e execution.Environment) bool {
+		return !caller.Namespace(execution.NamespaceOf(e.Key()), policy.ReadRunner)
+	})
 	return answer(w, r, http.StatusOK, envs, err)
 }
 
 func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
-	env, err := f.Environments.Environment(r.Context(), r.PathValue("environment"))
+	env, err := f.Environments.Environment(r.Context(), environmentKey(r))
 	return answer(w, r, http.StatusOK, env, err)
 }
 
@@ -65,11 +77,15 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &env); err != nil {
 		return err
 	}
-	id := r.PathValue("environment")
+	key := environmentKey(r)
+	namespace, id := execution.SplitKey(key)
 	if env.ID != "" && env.ID != id {
 		return drover.Errorf(drover.Invalid, "id %q is not that of the path, %q", env.ID, id)
 	}
-	env.ID = id
+	if named := execution.Key(env.Namespace, id); env.Namespace != "" && named != key {
+		return drover.Errorf(drover.Invalid, "namespace: the body names %q, the path or the query %q", env.Namespace, execution.NamespaceOf(key))
+	}
+	env.Namespace, env.ID = namespace, id
 	wait, err := f.waitOf(r)
 	if err != nil {
 		return err
@@ -83,7 +99,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	if wait > 0 {
-		pool, full, err := f.Environments.AwaitPool(r.Context(), id, wait)
+		pool, full, err := f.Environments.AwaitPool(r.Context(), key, wait)
 		if err != nil {
 			return err
 		}
@@ -92,28 +108,28 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Drover-Pool-Error", oneLine(pool.LastError))
 		}
 	}
-	env, err = f.Environments.Environment(r.Context(), id)
+	env, err = f.Environments.Environment(r.Context(), key)
 	return answer(w, r, status, env, err)
 }
 
 // deleteEnvironment answers DELETE /v1/environment/ID with 204. Errors: NotFound.
 func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
-	return done(w, f.Environments.DeleteEnvironment(r.Context(), r.PathValue("environment")))
+	return done(w, f.Environments.DeleteEnvironment(r.Context(), environmentKey(r)))
 }
 
 // pool answers GET /v1/environment/ID/pool. With wait it answers when the pool is full, a runner failed or the time
 // is over, always with 200: the status itself tells which.
 func (f *Face) pool(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("environment")
+	key := environmentKey(r)
 	wait, err := f.waitOf(r)
 	if err != nil {
 		return err
 	}
 	if wait > 0 {
-		status, _, err := f.Environments.AwaitPool(r.Context(), id, wait)
+		status, _, err := f.Environments.AwaitPool(r.Context(), key, wait)
 		return answer(w, r, http.StatusOK, status, err)
 	}
-	status, err := f.Environments.PoolStatus(r.Context(), id)
+	status, err := f.Environments.PoolStatus(r.Context(), key)
 	return answer(w, r, http.StatusOK, status, err)
 }
 

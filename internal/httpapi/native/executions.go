@@ -11,11 +11,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
-// executionOperations are those on executions.
+// executionOperations are those that start executions, and those on one.
 func (f *Face) executionOperations() []operation {
-	return []operation{
+	return append([]operation{
 		{
 			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/executions", Where: onRunner, Need: reads, Handle: f.listExecutions},
 			summary: "List a runner's executions",
@@ -23,7 +24,7 @@ func (f *Face) executionOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executesOnce, Handle: f.once(f.createExecution),
+				Pattern: "POST /v1/runner/{runner}/executions", Where: onRunner, Need: executes.Knowing(), Handle: f.once(f.createExecution),
 				MaxBody: f.MaxFiles,
 			},
 			summary: "Start an execution",
@@ -39,19 +40,34 @@ func (f *Face) executionOperations() []operation {
 			raw:   "websocket", status: []int{http.StatusSwitchingProtocols},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}", Where: ofExecution, Need: reads, Handle: f.getExecution},
+			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runs, Handle: f.once(f.run), MaxBody: f.MaxFiles},
+			summary: "Claim a runner, run a command with files, release the runner",
+			query:   []param{namespaceParam, keyParam},
+			in:      execution.RunRequest{}, out: execution.RunResult{},
+		},
+	}, f.oneExecutionOperations()...)
+}
+
+// oneExecutionOperations are those on one execution.
+func (f *Face) oneExecutionOperations() []operation {
+	return []operation{
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/execution/{execution}", Where: ofExecution, Need: follows, Handle: f.getExecution},
 			summary: "Read an execution, or wait for its end",
 			query:   []param{waitParam},
 			out:     execution.Execution{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/execution/{execution}", Where: ofExecution, Need: executes, Handle: f.killExecution},
+			Route: httpapi.Route{
+				Pattern: "DELETE /v1/execution/{execution}", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.killExecution),
+			},
 			summary: "Kill an execution",
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "GET /v1/execution/{execution}/attach", Where: ofExecution, Need: executes,
-				Handle: f.attach, Stream: true,
+				Pattern: "GET /v1/execution/{execution}/attach", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.attach), Stream: true,
 			},
 			summary: "Attach to an execution (websocket)",
 			query:   attachParams,
@@ -59,8 +75,8 @@ func (f *Face) executionOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "GET /v1/execution/{execution}/output", Where: ofExecution, Need: executes,
-				Handle: f.output, Stream: true,
+				Pattern: "GET /v1/execution/{execution}/output", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.output), Stream: true,
 			},
 			summary: "Read one output stream until the end",
 			query:   outputParameters,
@@ -68,28 +84,28 @@ func (f *Face) executionOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/execution/{execution}/stdin", Where: ofExecution, Need: executes,
-				Handle: f.stdin, MaxBody: -1,
+				Pattern: "POST /v1/execution/{execution}/stdin", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.stdin), MaxBody: -1,
 			},
 			summary: "Send stdin from the body",
 			query:   []param{{Name: "close", Kind: "boolean", About: "end stdin after it"}},
 			raw:     "in",
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/signal", Where: ofExecution, Need: executes, Handle: f.signal},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/execution/{execution}/signal", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.signal),
+			},
 			summary: "Send a signal",
 			in:      SignalBody{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "POST /v1/execution/{execution}/resize", Where: ofExecution, Need: executes, Handle: f.resize},
+			Route: httpapi.Route{
+				Pattern: "POST /v1/execution/{execution}/resize", Where: ofExecution, Need: controls,
+				Handle: f.controlling(f.resize),
+			},
 			summary: "Set the terminal's size",
 			in:      execution.WindowSize{},
-		},
-		{
-			Route:   httpapi.Route{Pattern: "POST /v1/run", Where: claims, Need: runsOnce, Handle: f.once(f.run), MaxBody: f.MaxFiles},
-			summary: "Claim a runner, run a command with files, release the runner",
-			query:   []param{keyParam},
-			in:      execution.RunRequest{}, out: execution.RunResult{},
 		},
 	}
 }
@@ -113,7 +129,7 @@ func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Once = onceOf(r)
-	if err := f.reveal(r.Context(), &req.Spec); err != nil {
+	if err := f.reveal(r.Context(), execution.NamespaceOf(r.PathValue("runner")), &req.Spec); err != nil {
 		return err
 	}
 	x, err := f.Executions.CreateRequest(r.Context(), r.PathValue("runner"), req)
@@ -126,6 +142,9 @@ func (f *Face) getExecution(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("execution")
 	wait, err := f.waitOf(r)
 	if err != nil {
+		return err
+	}
+	if err := f.allowed(r, policy.ReadRunner); err != nil {
 		return err
 	}
 	if wait == 0 {
@@ -302,8 +321,11 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
+	if err := claimIn(r, &req.Namespace, &req.Environment); err != nil {
+		return err
+	}
 	req.Once = onceOf(r)
-	if err := f.reveal(r.Context(), &req.Spec); err != nil {
+	if err := f.reveal(r.Context(), httpapi.AskedNamespace(r), &req.Spec); err != nil {
 		return err
 	}
 	result, err := f.Executions.RunOnce(r.Context(), req)

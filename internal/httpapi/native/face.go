@@ -19,7 +19,7 @@ import (
 type Environments interface {
 	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
 	Environment(ctx context.Context, id string) (execution.Environment, error)
-	Environments(ctx context.Context) ([]execution.Environment, error)
+	Environments(ctx context.Context, namespace string) ([]execution.Environment, error)
 	DeleteEnvironment(ctx context.Context, id string) error
 	PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error)
 	AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (status execution.PoolStatus, full bool, err error)
@@ -29,7 +29,7 @@ type Environments interface {
 type Runners interface {
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Runner(ctx context.Context, runnerID string) (execution.Runner, error)
-	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
+	Runners(ctx context.Context, namespace, environmentID string) ([]execution.Runner, error)
 	Extend(ctx context.Context, runnerID string, idleTimeout time.Duration) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
 	Files(ctx context.Context, runnerID string) (files execution.Files, done func(), err error)

@@ -40,23 +40,28 @@ type param = openapi.Param
 var (
 	onRunner    = httpapi.Runner(httpapi.PathKey("runner"))
 	ofExecution = httpapi.Execution(httpapi.PathKey("execution"))
-	claims      = httpapi.Claim(unlessOnce(httpapi.BodyKey("environment")))
+	claims      = httpapi.Claim(unlessOnce(claimedKey))
 )
 
-// What routes need: all is in namespace default.
+// What routes need.
 var (
-	reads        = httpapi.InDefault(policy.ReadRunner)
-	claimsRunner = httpapi.InDefault(policy.ClaimRunner)
-	executes     = httpapi.InDefault(policy.Execute)
-	runs         = httpapi.InDefault(policy.ClaimRunner, policy.Execute)
-	readsFiles   = httpapi.InDefault(policy.ReadFiles)
-	writesFiles  = httpapi.InDefault(policy.WriteFiles)
-	environments = httpapi.InDefault(policy.WriteEnvironment)
-
-	// Keys are their callers'.
-	claimsOnce   = claimsRunner.KnowingWith(keyHeader, otherKeyHeader)
-	executesOnce = executes.KnowingWith(keyHeader, otherKeyHeader)
-	runsOnce     = runs.KnowingWith(keyHeader, otherKeyHeader)
+	// Of lists, in the namespace that the query asks for.
+	lists = httpapi.InNamespace(policy.ReadRunner)
+	// Of claims, in that of the query, too: the body was not read. The keys of requests are their callers'.
+	claimsRunner = httpapi.InNamespaceOf(httpapi.AskedNamespace, policy.ClaimRunner).KnowingWith(keyHeader, otherKeyHeader)
+	runs         = httpapi.InNamespaceOf(httpapi.AskedNamespace, policy.ClaimRunner, policy.Execute).Knowing()
+	// Of an environment, in its own namespace.
+	readsEnvironment = httpapi.InNamespaceOf(ofEnvironment, policy.ReadRunner)
+	environments     = httpapi.InNamespaceOf(ofEnvironment, policy.WriteEnvironment)
+	// Of a runner, in its own namespace, which its id tells.
+	reads       = httpapi.OfRunner(policy.ReadRunner)
+	keeps       = httpapi.OfRunner(policy.ClaimRunner)
+	executes    = httpapi.OfRunner(policy.Execute)
+	readsFiles  = httpapi.OfRunner(policy.ReadFiles)
+	writesFiles = httpapi.OfRunner(policy.WriteFiles)
+	// Of an execution, in that of its runner, which the handler finds out: see allowed.
+	follows  = httpapi.OfObject(policy.ReadRunner)
+	controls = httpapi.OfObject(policy.Execute)
 )
 
 // unlessOnce leaves requests with an idempotency key to the leader: only one server can tell a repetition.
@@ -71,8 +76,10 @@ func unlessOnce(k httpapi.Key) httpapi.Key {
 
 // Parameters that several routes have.
 var (
-	pathParam   = param{Name: "path", Kind: "string", About: "of the file; relative ones start at the runner's working directory"}
-	path64Param = param{
+	namespaceParam  = param{Name: "namespace", Kind: "string", About: "of the environment; default \"default\""}
+	namespacesParam = param{Name: "namespace", Kind: "string", About: "default \"default\"; * is all"}
+	pathParam       = param{Name: "path", Kind: "string", About: "of the file; relative ones start at the runner's working directory"}
+	path64Param     = param{
 		Name: "pathBase64", Kind: "string",
 		About: "the path's bytes in base64 of URLs, instead of path: for those that are not UTF-8",
 	}
@@ -106,6 +113,7 @@ var (
 		{Name: "offset", Kind: "integer", About: "byte to begin at"},
 	}
 	runnersParams = []param{
+		namespacesParam,
 		{Name: "environment", Kind: "string", About: "only of this one"},
 		{Name: "label", Kind: "strings", About: "name=value; only those that have it"},
 	}

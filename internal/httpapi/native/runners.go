@@ -10,23 +10,24 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // runnerOperations are those on runners.
 func (f *Face) runnerOperations() []operation {
 	return []operation{
 		{
-			Route:   httpapi.Route{Pattern: "GET /v1/runners", Where: httpapi.Leader, Need: reads, Handle: f.listRunners},
+			Route:   httpapi.Route{Pattern: "GET /v1/runners", Where: httpapi.Leader, Need: lists, Handle: f.listRunners},
 			summary: "List warm and claimed runners",
 			query:   runnersParams,
 			out:     []execution.Runner{},
 		},
 		{
 			Route: httpapi.Route{
-				Pattern: "POST /v1/runners", Where: claims, Need: claimsOnce, Handle: f.once(f.claim), MaxBody: f.MaxFiles,
+				Pattern: "POST /v1/runners", Where: claims, Need: claimsRunner, Handle: f.once(f.claim), MaxBody: f.MaxFiles,
 			},
 			summary: "Claim a runner",
-			query:   []param{keyParam},
+			query:   []param{namespaceParam, keyParam},
 			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
 		},
 		{
@@ -35,12 +36,12 @@ func (f *Face) runnerOperations() []operation {
 			out:     execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Where: onRunner, Need: claimsRunner, Handle: f.extend},
+			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Where: onRunner, Need: keeps, Handle: f.extend},
 			summary: "Set a runner's idle timeout, from now on",
 			in:      ExtendBody{}, out: execution.Runner{},
 		},
 		{
-			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Where: onRunner, Need: claimsRunner, Handle: f.release},
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Where: onRunner, Need: keeps, Handle: f.release},
 			summary: "Release a runner",
 		},
 	}
@@ -65,8 +66,11 @@ func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
 			return drover.Errorf(drover.Invalid, "label: want name=value, got %q", label)
 		}
 	}
-	runners, err := f.Runners.Runners(r.Context(), q.Get("environment"))
-	runners = slices.DeleteFunc(runners, func(r execution.Runner) bool { return !labelled(r, q["label"]) })
+	runners, err := f.Runners.Runners(r.Context(), httpapi.AskedNamespace(r), q.Get("environment"))
+	caller := httpapi.CallerOf(r.Context())
+	runners = slices.DeleteFunc(runners, func(r execution.Runner) bool {
+		return !labelled(r, q["label"]) || !caller.Namespace(execution.NamespaceOf(r.Key()), policy.ReadRunner)
+	})
 	return answer(w, r, http.StatusOK, runners, err)
 }
 
@@ -87,6 +91,9 @@ func labelled(r execution.Runner, want []string) bool {
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	body, err := readClaim(r)
 	if err != nil {
+		return err
+	}
+	if err := claimIn(r, &body.Namespace, &body.Environment); err != nil {
 		return err
 	}
 	if err := execution.PrepareChanges(body.Files); err != nil {

@@ -19,8 +19,9 @@ type Variables interface {
 // maxSecretBytes bounds the values of one execution together.
 const maxSecretBytes = 1 << 20
 
-// reveal reads the secrets that a request names, each with the rights of its caller. Errors: Forbidden; Invalid, naming the secret.
-func (f *Face) reveal(ctx context.Context, spec *execution.Spec) error {
+// reveal reads the secrets that a request names, each with the rights of its caller. One without a namespace is in that of the runner.
+// Errors: Forbidden; Invalid, naming the secret.
+func (f *Face) reveal(ctx context.Context, namespace string, spec *execution.Spec) error {
 	spec.Values = nil
 	if len(spec.Secrets) == 0 {
 		return nil
@@ -32,7 +33,7 @@ func (f *Face) reveal(ctx context.Context, spec *execution.Spec) error {
 	for i := range spec.Secrets {
 		s := &spec.Secrets[i]
 		if s.Namespace == "" {
-			s.Namespace = drover.DefaultNamespace
+			s.Namespace = namespace
 		}
 		v, err := f.Variables.Get(ctx, httpapi.CallerOf(ctx), s.Namespace, s.Path)
 		switch {

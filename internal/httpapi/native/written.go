@@ -16,6 +16,9 @@ func (r written) AppendJSON(to []byte) (_ []byte, err error) {
 	to = jsontext.AppendString(append(to, `{"id":`...), r.ID)
 	to = jsontext.AppendString(append(to, `,"allocationId":`...), r.AllocID)
 	to = jsontext.AppendString(append(to, `,"environment":`...), r.Environment)
+	if r.Namespace != "" {
+		to = jsontext.AppendString(append(to, `,"namespace":`...), r.Namespace)
+	}
 	to = jsontext.AppendString(append(to, `,"nodeId":`...), r.NodeID)
 	to = jsontext.AppendString(append(to, `,"state":`...), r.State)
 	if !r.ClaimedAt.IsZero() {

@@ -132,7 +132,7 @@ func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	if err := f.fetch(r, ""); err != nil {
 		return err
 	}
-	envs, err := f.Environments.Environments(r.Context())
+	envs, err := f.Environments.Environments(r.Context(), drover.DefaultNamespace)
 	if err != nil {
 		return err
 	}

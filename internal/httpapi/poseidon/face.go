@@ -20,7 +20,7 @@ import (
 type Environments interface {
 	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
 	Environment(ctx context.Context, id string) (execution.Environment, error)
-	Environments(ctx context.Context) ([]execution.Environment, error)
+	Environments(ctx context.Context, namespace string) ([]execution.Environment, error)
 	AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error
 	DeleteEnvironment(ctx context.Context, id string) error
 	Pools(ctx context.Context) ([]execution.PoolStatus, error)
@@ -99,10 +99,10 @@ func New(cfg Config, deps Deps) *Face {
 func (f *Face) Routes() []httpapi.Route {
 	const base, runner, env = "/api/v1", "/api/v1/runners/{runner}", "/api/v1/execution-environments"
 	onRunner := httpapi.Runner(httpapi.PathKey("runner"))
-	reads, readsFiles := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadFiles)
-	writes, writesFiles := httpapi.InDefault(policy.WriteEnvironment), httpapi.InDefault(policy.WriteFiles)
+	reads, readsFiles := httpapi.InDefault(policy.ReadRunner), httpapi.OfRunner(policy.ReadFiles)
+	writes, writesFiles := httpapi.InDefault(policy.WriteEnvironment), httpapi.OfRunner(policy.WriteFiles)
 	agent := httpapi.Level(policy.Agent, policy.Read)
-	executes, claims := httpapi.InDefault(policy.Execute), httpapi.InDefault(policy.ClaimRunner)
+	executes, claims, destroys := httpapi.OfRunner(policy.Execute), httpapi.InDefault(policy.ClaimRunner), httpapi.OfRunner(policy.ClaimRunner)
 	return []httpapi.Route{
 		{Pattern: "GET " + base + "/health", Where: httpapi.Leader, Need: agent.OpenAs(acl.OpenHealth), Handle: f.health},
 		{Pattern: "GET " + base + "/version", Where: httpapi.Here, Need: agent.OpenAs(acl.OpenVersion), Handle: f.version},
@@ -114,7 +114,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "DELETE " + env + "/{environment}", Where: httpapi.Leader, Need: writes, Handle: f.deleteEnvironment},
 
 		{Pattern: "POST " + base + "/runners", Where: httpapi.Claim(httpapi.BodyKey("executionEnvironmentId")), Need: claims, Handle: f.provide},
-		{Pattern: "DELETE " + runner, Where: onRunner, Need: claims, Handle: f.destroy},
+		{Pattern: "DELETE " + runner, Where: onRunner, Need: destroys, Handle: f.destroy},
 		{Pattern: "GET " + runner + "/files", Where: onRunner, Need: readsFiles, Handle: f.listFiles},
 		{
 			Pattern: "PATCH " + runner + "/files", Where: onRunner,

@@ -16,7 +16,8 @@ type statistics struct {
 	UsedRunners        uint `json:"usedRunners"`
 }
 
-// allStatistics returns the counts by environment; those whose id is not a number are left out.
+// allStatistics returns the counts by environment; those whose id is not a number, and those of other
+// namespaces than the default, are left out.
 func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
 	pools, err := f.Environments.Pools(r.Context())
 	if err != nil {
@@ -24,7 +25,7 @@ func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
 	}
 	all := map[int]statistics{}
 	for _, p := range pools {
-		if id, err := strconv.Atoi(p.Environment); err == nil {
+		if id, err := strconv.Atoi(p.Environment); err == nil && p.Namespace == "" {
 			all[id] = statistics{id, uint(p.Size), uint(p.Warm), uint(p.Claimed)}
 		}
 	}

@@ -29,7 +29,7 @@ func (t Teller) TellExecutions(ctx context.Context, events []executor.Event) err
 	list := make([]command.ExecutionEvent, 0, len(events))
 	for _, e := range events {
 		if e.Type != executor.EventTold { // nobody keeps who was told
-			list = append(list, command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution})
+			list = append(list, command.ExecutionEvent{Type: e.Type, Namespace: execution.NamespaceOf(e.Execution.RunnerID), Execution: e.Execution})
 		}
 	}
 	if len(list) == 0 {
@@ -46,7 +46,7 @@ func (t Teller) record(ctx context.Context, events []executor.Event) error {
 			continue
 		}
 		records = append(records, command.ExecutionRecord{
-			Event:   command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution},
+			Event:   command.ExecutionEvent{Type: e.Type, Namespace: execution.NamespaceOf(e.Execution.RunnerID), Execution: e.Execution},
 			Webhook: e.Webhook, Request: e.Request,
 		})
 	}

@@ -53,7 +53,7 @@ func TestEnvironmentsThroughTheServer(t *testing.T) {
 	kept, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "7", Image: "host"}), environment.Options{})
 	require.NoError(t, err)
 	require.NoError(t, in.RegisterJob(t.Context(), kept))
-	shown := State{state}.Snapshot().Job(environment.Namespace, environment.TemplatePrefix+"7")
+	shown := State{state}.Snapshot().Job(drover.DefaultNamespace, environment.TemplatePrefix+"7")
 	require.NotNil(t, shown)
 
 	list := Templates{state, control}
@@ -68,8 +68,8 @@ func TestEnvironmentsThroughTheServer(t *testing.T) {
 	require.NoError(t, list.RemoveTemplate(t.Context(), "9"))
 	require.NoError(t, list.RemoveTemplate(t.Context(), "9"), "there is none")
 	require.Empty(t, list.Templates(t.Context()))
-	require.NoError(t, in.DeregisterJob(t.Context(), environment.Namespace, kept.ID))
-	require.Nil(t, state.Snapshot().Job(environment.Namespace, kept.ID))
+	require.NoError(t, in.DeregisterJob(t.Context(), drover.DefaultNamespace, kept.ID))
+	require.Nil(t, state.Snapshot().Job(drover.DefaultNamespace, kept.ID))
 }
 
 // What happens to executions is in the event stream; who was told is kept by nobody who does not keep how they ended.
@@ -108,7 +108,7 @@ func TestAReleaseThatWasAskedForCounts(t *testing.T) {
 	job, err := environment.ToJob(environment.Canonicalize(execution.Environment{ID: "e", Image: "host", PoolSize: 1}), environment.Options{})
 	require.NoError(t, err)
 	job = do(&command.RegisterJob{Job: job}).(*drover.Job)
-	a := &drover.Allocation{ID: "a", Namespace: environment.Namespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
+	a := &drover.Allocation{ID: "a", Namespace: drover.DefaultNamespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
 	do(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{a}}}})
 	do(&command.UpdateAllocs{Nodes: []command.NodeUpdates{
 		{NodeID: "n", Updates: []exchange.AllocUpdate{{ID: "a", ClientStatus: drover.AllocClientRunning}}},

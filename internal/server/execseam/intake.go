@@ -48,7 +48,8 @@ func (p Intake) ClaimRunners(
 	}
 	pools := make([]command.PoolDemand, len(demands))
 	for i, d := range demands {
-		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
+		job := environment.JobOf(d.Environment)
+		pools[i] = command.PoolDemand{Namespace: job.Namespace, JobID: job.ID, Demand: d.Runners}
 	}
 	var results []command.ClaimResult
 	if p.Lease == 0 {

@@ -19,16 +19,16 @@ type Templates struct {
 
 // Templates implements poseidon.Templates.
 func (t Templates) Templates(context.Context) []execution.Environment {
-	return environment.FromTemplates(t.Store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix))
+	return environment.FromTemplates(t.Store.Snapshot().Jobs(drover.DefaultNamespace, environment.TemplatePrefix))
 }
 
 // RemoveTemplate implements poseidon.Templates.
 func (t Templates) RemoveTemplate(ctx context.Context, environmentID string) error {
 	id := environment.TemplatePrefix + environmentID
-	if t.Store.Snapshot().Job(environment.Namespace, id) == nil {
+	if t.Store.Snapshot().Job(drover.DefaultNamespace, id) == nil {
 		return nil
 	}
-	_, err := t.Intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
+	_, err := t.Intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: drover.DefaultNamespace, ID: id, Purge: true})
 	return err
 }
 

@@ -56,7 +56,7 @@ func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (
 }
 
 // holder is the server with the most warm runners of an environment, as far as the state and gossip know; self if there are none.
-func (d Directory) holder(environmentID, self string) string {
+func (d Directory) holder(environmentKey, self string) string {
 	s, alive, best := d.Store.Snapshot(), map[uint64]string{}, ""
 	for l := range s.Lessees() {
 		if one, ok := d.Network.Servers.ByID(l.Server); ok && one.Alive {
@@ -67,7 +67,8 @@ func (d Directory) holder(environmentID, self string) string {
 		}
 	}
 	held := map[string]int{}
-	for a := range s.ActiveAllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
+	job := environment.JobOf(environmentKey)
+	for a := range s.ActiveAllocationsByJob(job.Namespace, job.ID) {
 		server, ok := alive[a.Lease]
 		if !ok || a.Claim != nil || a.Terminal() {
 			continue
@@ -82,8 +83,8 @@ func (d Directory) holder(environmentID, self string) string {
 // Keeps reports whether claimed runners are leased to the incarnation.
 func (d Directory) Keeps(incarnation uint64) bool {
 	s := d.Store.Snapshot()
-	for job := range s.Jobs(environment.Namespace, environment.JobPrefix) {
-		for a := range s.ActiveAllocationsByJob(environment.Namespace, job.ID) {
+	for job := range s.Jobs("*", environment.JobPrefix) {
+		for a := range s.ActiveAllocationsByJob(job.Namespace, job.ID) {
 			if a.Lease == incarnation && a.Claim != nil && !a.Terminal() {
 				return true
 			}

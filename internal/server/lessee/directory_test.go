@@ -62,7 +62,7 @@ func TestWhoAnswers(t *testing.T) {
 	job = do(&command.RegisterJob{Job: job}).(*drover.Job)
 	ids := []string{"00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"}
 	for _, id := range ids {
-		a := &drover.Allocation{ID: id, Namespace: environment.Namespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
+		a := &drover.Allocation{ID: id, Namespace: drover.DefaultNamespace, JobID: job.ID, NodeID: "n", TaskGroup: environment.GroupName}
 		do(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{a}}}})
 		updates := []exchange.AllocUpdate{{ID: id, ClientStatus: drover.AllocClientRunning}}
 		do(&command.UpdateAllocs{Nodes: []command.NodeUpdates{{NodeID: "n", Updates: updates}}})

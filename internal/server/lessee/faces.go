@@ -37,9 +37,9 @@ func (l *Lessee) Environment(ctx context.Context, id string) (execution.Environm
 	return ask(ctx, l, func(x *Life) (execution.Environment, error) { return x.Runners.Environment(ctx, id) })
 }
 
-// Environments lists all.
-func (l *Lessee) Environments(ctx context.Context) ([]execution.Environment, error) {
-	return ask(ctx, l, func(x *Life) ([]execution.Environment, error) { return x.Runners.Environments(ctx) })
+// Environments lists those of a namespace; "*" is all.
+func (l *Lessee) Environments(ctx context.Context, namespace string) ([]execution.Environment, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.Environment, error) { return x.Runners.Environments(ctx, namespace) })
 }
 
 // DeleteEnvironment ends an environment and its runners.
@@ -95,9 +95,9 @@ func (l *Lessee) Runner(ctx context.Context, runnerID string) (execution.Runner,
 	return ask(ctx, l, func(x *Life) (execution.Runner, error) { return x.Runners.Runner(ctx, runnerID) })
 }
 
-// Runners lists warm and claimed runners.
-func (l *Lessee) Runners(ctx context.Context, environmentID string) ([]execution.Runner, error) {
-	return ask(ctx, l, func(x *Life) ([]execution.Runner, error) { return x.Runners.Runners(ctx, environmentID) })
+// Runners lists warm and claimed runners of an environment, else of a namespace, "*" is all.
+func (l *Lessee) Runners(ctx context.Context, namespace, environmentID string) ([]execution.Runner, error) {
+	return ask(ctx, l, func(x *Life) ([]execution.Runner, error) { return x.Runners.Runners(ctx, namespace, environmentID) })
 }
 
 // Extend sets a runner's idle timeout.

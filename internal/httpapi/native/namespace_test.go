@@ -1,0 +1,117 @@
+package native_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/facetest"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/native"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
+)
+
+// writers resolves a secret to a caller who may write in the namespace of that name alone.
+type writers struct{ t *testing.T }
+
+func (w writers) Resolve(secret acl.Secret) (*rights.Caller, error) {
+	p, err := policy.Parse(fmt.Sprintf("namespace %q { policy = \"write\" }", string(secret)))
+	require.NoError(w.t, err)
+	return &rights.Caller{
+		Token: &acl.Token{AccessorID: "of " + string(secret), Type: acl.ClientToken}, Rights: rights.Compile(p),
+	}, nil
+}
+
+// Two tenants have environments of the same id. Each sees, claims, uses and ends its own runners; what is the other's is not there.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	served := facetest.Serve(t, httpapi.Config{Resolver: writers{t}}, func(s *facetest.World) httpapi.Face {
+		return native.New(native.Config{}, native.Deps{
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Clock: clock.Wall{}, Log: s.Log,
+		})
+	}, nil)
+	ctx := t.Context()
+	of := func(token, namespace string) *client.Client {
+		c, err := client.New(served.Server.URL, client.WithToken(token), client.WithNamespace(namespace))
+		require.NoError(t, err)
+		return c
+	}
+	a, b, plain := of("a", "a"), of("b", "b"), of("default", "")
+	for c, key := range map[*client.Client]string{a: "a~e", b: "b~e", plain: "e"} {
+		put, created, err := c.PutEnvironment(ctx, execution.Environment{ID: "e", Image: "host", PoolSize: 2, Env: map[string]string{"OF": key}})
+		require.NoError(t, err)
+		require.True(t, created)
+		require.Equal(t, key, put.Key())
+	}
+	exectest.AwaitWarm(t, served.Runners, 6)
+	_, _, err := a.In("b").PutEnvironment(ctx, execution.Environment{ID: "x", Image: "host"})
+	require.Equal(t, drover.Forbidden, code(err))
+	_, _, err = a.PutEnvironment(ctx, execution.Environment{ID: "x", Namespace: "b", Image: "host"})
+	require.Equal(t, drover.Forbidden, code(err))
+	_, err = a.Environment(ctx, "b~e")
+	require.Equal(t, drover.Forbidden, code(err))
+
+	claimed := map[string]execution.Runner{}
+	for name, c := range map[string]*client.Client{"a": a, "b": b} {
+		r, err := c.Claim(ctx, execution.ClaimRequest{Environment: "e", Wait: time.Minute})
+		require.NoError(t, err)
+		require.Equal(t, name+"~e", r.Key())
+		require.Equal(t, name+"~e-"+r.AllocID, r.ID)
+		claimed[name] = r
+		all, err := c.In("*").Runners(ctx, "")
+		require.NoError(t, err)
+		for _, x := range all {
+			require.Equal(t, name, x.Namespace)
+		}
+		envs, err := c.In("*").Environments(ctx)
+		require.NoError(t, err)
+		require.Len(t, envs, 1)
+		pool, err := c.Pool(ctx, "e")
+		require.NoError(t, err)
+		require.Equal(t, 1, pool.Claimed)
+	}
+	x, err := a.StartExecution(ctx, claimed["a"].ID, execution.Request{Command: "sleep", Spec: execution.Spec{Detach: -1}})
+	require.NoError(t, err)
+	_, err = a.Execution(ctx, x.ID)
+	require.NoError(t, err)
+
+	// What b may try. The runner's id with its own namespace in it is nobody's.
+	forged := "b~e-" + claimed["a"].AllocID
+	for _, id := range []string{claimed["a"].ID, forged, "e-" + claimed["a"].AllocID} {
+		want := drover.Forbidden
+		if id == forged {
+			want = drover.NotFound
+		}
+		_, err = b.Runner(ctx, id)
+		require.Equal(t, want, code(err), id)
+		require.Equal(t, want, code(b.Release(ctx, id)), id)
+		_, err = b.StartExecution(ctx, id, execution.Request{Command: "id"})
+		require.Equal(t, want, code(err), id)
+	}
+	_, err = b.Execution(ctx, x.ID)
+	_, absent := b.Execution(ctx, "none")
+	require.Equal(t, drover.NotFound, code(err))
+	require.EqualError(t, err, fmt.Sprintf("execution %q not found", x.ID))
+	require.EqualError(t, absent, `execution "none" not found`)
+	require.Equal(t, drover.NotFound, code(b.Kill(ctx, x.ID)))
+	_, err = b.Run(ctx, execution.RunRequest{Environment: "a~e", Request: execution.Request{Command: "id"}})
+	require.Equal(t, drover.Invalid, code(err))
+	_, err = b.In("a").Run(ctx, execution.RunRequest{Environment: "e", Request: execution.Request{Command: "id"}})
+	require.Equal(t, drover.Forbidden, code(err))
+
+	require.NoError(t, a.DeleteEnvironment(ctx, "e"))
+	_, err = a.Runner(ctx, claimed["a"].ID)
+	require.Equal(t, drover.Gone, code(err))
+	_, err = b.Runner(ctx, claimed["b"].ID)
+	require.NoError(t, err, "the other tenant's environment of the same id stays")
+	require.NoError(t, b.Release(ctx, claimed["b"].ID))
+}
