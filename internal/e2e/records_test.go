@@ -147,10 +147,10 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 // endAll ends all jobs, and waits until nothing of them runs.
 func endAll(t *testing.T, a *agent) {
 	t.Helper()
-	jobs, _, err := a.nomad().Jobs().List(nil)
+	jobs, _, err := a.nomad().Jobs().List(&api.QueryOptions{Namespace: api.AllNamespacesNamespace})
 	require.NoError(t, err)
 	for _, j := range jobs {
-		_, _, err = a.nomad().Jobs().Deregister(j.ID, true, nil)
+		_, _, err = a.nomad().Jobs().Deregister(j.ID, true, &api.WriteOptions{Namespace: j.Namespace})
 		require.NoError(t, err)
 	}
 	nothingRuns(t, a.nomad())

@@ -103,7 +103,7 @@ func nothingRuns(t *testing.T, c *api.Client) {
 // idle reports whether no allocation runs or will, or which do.
 func idle(t *testing.T, c *api.Client) (bool, string) {
 	t.Helper()
-	list, _, err := c.Allocations().List(nil)
+	list, _, err := c.Allocations().List(&api.QueryOptions{Namespace: api.AllNamespacesNamespace})
 	require.NoError(t, err)
 	var seen []string
 	for _, x := range list {
