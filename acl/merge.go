@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -13,6 +14,9 @@ const DefaultTokenName = "${auth_method_type}-${auth_method_name}"
 // Copy returns a method of which every part may be changed.
 func (m *AuthMethod) Copy() *AuthMethod {
 	next := *m
+	if m.Sealed != nil {
+		next.Sealed = &SealedSecrets{KeyID: m.Sealed.KeyID, Data: bytes.Clone(m.Sealed.Data)}
+	}
 	if m.Config == nil {
 		return &next
 	}
@@ -35,19 +39,56 @@ func (m *AuthMethod) Copy() *AuthMethod {
 	return &next
 }
 
-// redactedValue stands where events have a secret.
-const redactedValue = "redacted"
+// Redacted stands where readers see an auth method's secret. In a write it stands for the secret that is there.
+const Redacted Secret = "redacted"
 
-// WithoutSecrets returns a copy that events may have.
+// places are where the method has secrets; nil for those that it cannot have.
+func (m *AuthMethod) places() (clientSecret, pemKey *Secret) {
+	c := m.Config
+	if c == nil {
+		return nil, nil
+	}
+	if a := c.OIDCClientAssertion; a != nil && a.PrivateKey != nil {
+		pemKey = &a.PrivateKey.PemKey
+	}
+	return &c.OIDCClientSecret, pemKey
+}
+
+// Secrets returns what stands in the places of the method's secrets; the zero value if there is nothing.
+func (m *AuthMethod) Secrets() (s MethodSecrets) {
+	clientSecret, pemKey := m.places()
+	if clientSecret != nil {
+		s.OIDCClientSecret = *clientSecret
+	}
+	if pemKey != nil {
+		s.PemKey = *pemKey
+	}
+	return s
+}
+
+// WithoutSecrets returns a copy that readers and events may have: Redacted stands where there are secrets.
 func (m *AuthMethod) WithoutSecrets() *AuthMethod {
 	next := m.Copy()
-	if c := next.Config; c != nil {
-		if c.OIDCClientSecret != "" {
-			c.OIDCClientSecret = redactedValue
+	next.Sealed = nil
+	clientSecret, pemKey := next.places()
+	for _, place := range []*Secret{clientSecret, pemKey} {
+		if place != nil && *place != "" {
+			*place = Redacted
 		}
-		if a := c.OIDCClientAssertion; a != nil && a.PrivateKey != nil && a.PrivateKey.PemKey != "" {
-			a.PrivateKey.PemKey = redactedValue
-		}
+	}
+	return next
+}
+
+// WithSecrets returns a copy with the secrets wherever Redacted stands.
+func (m *AuthMethod) WithSecrets(s MethodSecrets) *AuthMethod {
+	next := m.Copy()
+	next.Sealed = nil
+	clientSecret, pemKey := next.places()
+	if clientSecret != nil && *clientSecret == Redacted {
+		*clientSecret = s.OIDCClientSecret
+	}
+	if pemKey != nil && *pemKey == Redacted {
+		*pemKey = s.PemKey
 	}
 	return next
 }

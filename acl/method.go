@@ -28,6 +28,20 @@ type AuthMethod struct {
 	ModifyTime      time.Time
 	CreateIndex     uint64
 	ModifyIndex     uint64
+	// Sealed has the secrets of Config, encrypted, as servers keep them: then Redacted stands in their places. Nil where there are none.
+	Sealed *SealedSecrets `json:"-"`
+}
+
+// SealedSecrets are the secrets of an auth method, encrypted.
+type SealedSecrets struct {
+	KeyID string // of the root key
+	Data  []byte
+}
+
+// MethodSecrets are the secrets of an auth method.
+type MethodSecrets struct {
+	OIDCClientSecret Secret `json:",omitempty"`
+	PemKey           Secret `json:",omitempty"` // of the client assertion
 }
 
 // AuthMethodConfig says how the identity provider is asked and what it has to answer.

@@ -24,7 +24,7 @@ const resetFile = "acl-bootstrap-reset"
 func (a *Agent) openAccess(ctx context.Context, c *control) {
 	deps := access.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
-		Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
+		Keyring: c.keyring, Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
 	}
 	if !a.forgetful() {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))
@@ -81,6 +81,12 @@ func (a *Agent) nomadAccess() nomadacl.Config {
 			return t != nil && t.Global
 		},
 	}
+}
+
+// sealLogins keeps the secrets of auth methods encrypted while this server leads.
+func (c *control) sealLogins(ctx context.Context) error {
+	c.log.Follow(ctx, func(term context.Context) { c.access.Lead(term, c.logger) })
+	return nil
 }
 
 // collectTokens removes expired tokens while this server leads.

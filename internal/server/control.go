@@ -109,10 +109,10 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		MaxCount:        cfg.JobMaxCount,
 		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
 	})
-	a.openAccess(ctx, c)
 	if err := a.openKeyring(c); err != nil {
 		return nil, err
 	}
+	a.openAccess(ctx, c)
 	c.issuer = identity.New(identity.Deps{
 		Signer: c.keyring, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, Issuer: cfg.OIDCIssuer, Region: a.cfg.Region,
 	})
@@ -209,6 +209,7 @@ func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 			return nil
 		}},
 		{Name: "tokens", Run: c.collectTokens},
+		{Name: "secrets of auth methods", Run: c.sealLogins},
 		{Name: "archives", Run: func(ctx context.Context) error {
 			if c.saves != nil {
 				c.log.Follow(ctx, c.saves.Run)

@@ -40,6 +40,7 @@ type Deps struct {
 	Follows string
 	// Providers are asked who logs in; nil: nobody can.
 	Providers Providers
+	Keyring   Keyring      // encrypts the secrets of auth methods; nil: they can have none
 	Logger    *slog.Logger // nil: nothing is logged
 }
 

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"sync"
@@ -24,6 +25,7 @@ type memoryLog struct {
 	mu    sync.Mutex
 	fsm   *fsm.FSM
 	index uint64
+	texts bytes.Buffer // what was written
 }
 
 func (l *memoryLog) Propose(_ context.Context, c command.Command) (uint64, any, error) {
@@ -34,6 +36,7 @@ func (l *memoryLog) Propose(_ context.Context, c command.Command) (uint64, any, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.index++
+	l.texts.Write(data)
 	result, err := l.fsm.Apply(l.index, data)
 	return l.index, result, err
 }

@@ -45,8 +45,8 @@ func (a *Access) enter(ctx context.Context) (bounded context.Context, leave func
 	}, nil
 }
 
-// method is the auth method of a login. Errors: Invalid.
-func (a *Access) method(name, kind string) (*acl.AuthMethod, error) {
+// method is the auth method of a login, with its secrets. Errors: Invalid; Unavailable if they cannot be decrypted.
+func (a *Access) method(ctx context.Context, name, kind string) (*acl.AuthMethod, error) {
 	if name == "" {
 		return nil, drover.Errorf(drover.Invalid, "missing auth method name")
 	}
@@ -60,13 +60,13 @@ func (a *Access) method(name, kind string) (*acl.AuthMethod, error) {
 	if a.deps.Providers == nil {
 		return nil, drover.Errorf(drover.NotImplemented, "this server asks no identity providers")
 	}
-	return m, nil
+	return a.open(ctx, m)
 }
 
 // Login gives a token to who shows one of an identity provider. Errors: Invalid, also if no binding rule gives anything; Forbidden,
 // Unavailable, ErrTooManyLogins.
 func (a *Access) Login(ctx context.Context, r acl.LoginRequest) (*acl.Token, uint64, error) {
-	m, err := a.method(r.AuthMethodName, acl.MethodJWT)
+	m, err := a.method(ctx, r.AuthMethodName, acl.MethodJWT)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -87,7 +87,7 @@ func (a *Access) Login(ctx context.Context, r acl.LoginRequest) (*acl.Token, uin
 
 // AuthURL returns where a person goes to log in. Errors: Invalid, Unavailable, ErrTooManyLogins.
 func (a *Access) AuthURL(ctx context.Context, r acl.AuthURLRequest) (string, error) {
-	m, err := a.method(r.AuthMethodName, acl.MethodOIDC)
+	m, err := a.method(ctx, r.AuthMethodName, acl.MethodOIDC)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (a *Access) AuthURL(ctx context.Context, r acl.AuthURLRequest) (string, err
 
 // CompleteAuth gives a token to who came back from there. Errors: as Login's.
 func (a *Access) CompleteAuth(ctx context.Context, r acl.CompleteAuthRequest) (*acl.Token, uint64, error) {
-	m, err := a.method(r.AuthMethodName, acl.MethodOIDC)
+	m, err := a.method(ctx, r.AuthMethodName, acl.MethodOIDC)
 	if err != nil {
 		return nil, 0, err
 	}

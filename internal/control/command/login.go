@@ -3,8 +3,13 @@ package command
 import "github.com/drover-project/drover/acl"
 
 // UpsertAuthMethods stores ways to log in, all or none. Result: []*acl.AuthMethod as they are stored. Errors: Conflict for a second
-// default one of a type.
-type UpsertAuthMethods struct{ Methods []*acl.AuthMethod }
+// default one of a type; Unavailable if the root key of their secrets is gone.
+type UpsertAuthMethods struct {
+	Methods []*acl.AuthMethod
+	// Reseal says that the methods are those that are there, with the same secrets encrypted otherwise: their indexes stay. Errors:
+	// Conflict for one that was changed or deleted meanwhile.
+	Reseal bool
+}
 
 // DeleteAuthMethods removes ways to log in, all or none. Their binding rules stay, and hold for nobody. Result: nil. Errors: NotFound.
 type DeleteAuthMethods struct{ Names []string }

@@ -20,7 +20,7 @@ type Change struct {
 func Apply(t *store.Txn, index uint64, c command.Command) (result any, changes []Change, known bool, err error) {
 	switch c := c.(type) {
 	case *command.UpsertAuthMethods:
-		result, changes, err = upsertMethods(t, index, c.Methods)
+		result, changes, err = upsertMethods(t, index, c)
 	case *command.DeleteAuthMethods:
 		changes, err = deleteMethods(t, c.Names)
 	case *command.UpsertBindingRules:
@@ -34,30 +34,40 @@ func Apply(t *store.Txn, index uint64, c command.Command) (result any, changes [
 }
 
 // upsertMethods stores all the methods or none.
-func upsertMethods(t *store.Txn, index uint64, methods []*acl.AuthMethod) ([]*acl.AuthMethod, []Change, error) {
+func upsertMethods(t *store.Txn, index uint64, c *command.UpsertAuthMethods) ([]*acl.AuthMethod, []Change, error) {
 	next := map[string]*acl.AuthMethod{}
-	out := make([]*acl.AuthMethod, len(methods))
-	for i, m := range methods {
+	out := make([]*acl.AuthMethod, len(c.Methods))
+	for i, m := range c.Methods {
 		switch {
 		case m == nil || m.Name == "" || m.Config == nil:
 			return nil, nil, drover.Errorf(drover.Invalid, "ACL auth method: it must have a name and a configuration")
 		case next[m.Name] != nil:
 			return nil, nil, drover.Errorf(drover.Invalid, "ACL auth method %s is given twice", m.Name)
+		case m.Sealed != nil && t.RootKey(m.Sealed.KeyID) == nil:
+			return nil, nil, drover.Errorf(drover.Unavailable, "root key %s was removed meanwhile: try again", m.Sealed.KeyID)
 		}
-		n := *m
-		n.CreateIndex, n.ModifyIndex = index, index
-		if old := t.AuthMethod(m.Name); old != nil {
+		n, old := *m, t.AuthMethod(m.Name)
+		switch {
+		case c.Reseal && (old == nil || old.ModifyIndex != m.ModifyIndex):
+			return nil, nil, drover.Errorf(drover.Conflict, "ACL auth method %s was changed meanwhile", m.Name)
+		case c.Reseal:
 			n.CreateIndex = old.CreateIndex
+		case old != nil:
+			n.CreateIndex, n.ModifyIndex = old.CreateIndex, index
+		default:
+			n.CreateIndex, n.ModifyIndex = index, index
 		}
 		out[i], next[m.Name] = &n, &n
 	}
 	if err := oneDefault(t, out, next); err != nil {
 		return nil, nil, err
 	}
-	changes := make([]Change, len(out))
-	for i, m := range out {
+	changes := []Change{}
+	for _, m := range out {
 		t.PutAuthMethod(m)
-		changes[i] = Change{Topic: drover.TopicAuthMethod, Key: m.Name, Now: m.WithoutSecrets()}
+		if !c.Reseal { // which changes nothing that events tell of
+			changes = append(changes, Change{Topic: drover.TopicAuthMethod, Key: m.Name, Now: m.WithoutSecrets()})
+		}
 	}
 	return out, changes, nil
 }

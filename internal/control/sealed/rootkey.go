@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/secrets"
@@ -106,7 +107,26 @@ func DeleteRootKeys(txn *store.Txn, c *command.DeleteRootKeys) error {
 // State is what Use reads: a transaction or a snapshot of the store.
 type State interface {
 	Allocations(namespace, prefix string) iter.Seq[*drover.Allocation]
+	Encrypted
+}
+
+// Encrypted is what root keys encrypted.
+type Encrypted interface {
 	VariablesOfKey(keyID string) iter.Seq[*secrets.SealedVariable]
+	AuthMethods(prefix string) iter.Seq[*acl.AuthMethod]
+}
+
+// With says something that the root key encrypted; "" = there is nothing.
+func With(s Encrypted, keyID string) string {
+	for v := range s.VariablesOfKey(keyID) {
+		return "variable " + v.Path + " of namespace " + v.Namespace + " is encrypted with it"
+	}
+	for m := range s.AuthMethods("") {
+		if m.Sealed != nil && m.Sealed.KeyID == keyID {
+			return "the secrets of auth method " + m.Name + " are encrypted with it"
+		}
+	}
+	return ""
 }
 
 // Use says what a key that is not active may still be needed for; "" = for nothing. Identities without an end are made with the
@@ -115,8 +135,8 @@ func Use(s State, k *secrets.RootKey) string {
 	if k.State == secrets.Prepublished {
 		return ""
 	}
-	for v := range s.VariablesOfKey(k.KeyID) {
-		return "variable " + v.Path + " of namespace " + v.Namespace + " is encrypted with it"
+	if why := With(s, k.KeyID); why != "" {
+		return why
 	}
 	for a := range s.Allocations("*", "") {
 		if !a.Terminal() && a.CreateIndex < k.RetiredIndex && a.CreateIndex >= k.CreateIndex {

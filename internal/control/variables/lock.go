@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/sealed"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
@@ -118,6 +119,7 @@ func (v *Variables) Lead(term context.Context) {
 	v.mu.Unlock()
 	for term.Err() == nil {
 		vars, keys := v.deps.Store.Watch(tables.Variables, ""), v.deps.Store.Watch(tables.RootKeys, "")
+		methods := v.deps.Store.Watch(tables.AuthMethods, "")
 		wait, err := v.expire(term)
 		if err == nil {
 			err = v.rekey(term)
@@ -125,9 +127,9 @@ func (v *Variables) Lead(term context.Context) {
 		if err != nil && term.Err() == nil {
 			v.deps.Logger.Warn("keeping the variables", "error", err)
 			wait = 5 * time.Second
-			vars, keys = nil, nil
+			vars, keys, methods = nil, nil, nil
 		}
-		clock.Await(term, v.deps.Clock, wait, vars, keys)
+		clock.Await(term, v.deps.Clock, wait, vars, keys, methods)
 	}
 }
 
@@ -169,11 +171,12 @@ func (v *Variables) expire(ctx context.Context) (time.Duration, error) {
 	return wait, nil
 }
 
-// rekey encrypts again what is of keys that are rekeying, and calls them deprecated once nothing is.
+// rekey encrypts again what is of keys that are rekeying, and calls them deprecated once nothing is. What was encrypted with a key just
+// before it was retired may come into the state only after that.
 func (v *Variables) rekey(ctx context.Context) error {
 	s := v.deps.Store.Snapshot()
 	for key := range s.RootKeys() {
-		if key.State != secrets.Rekeying {
+		if key.State != secrets.Rekeying && key.State != secrets.Deprecated {
 			continue
 		}
 		left := false
@@ -185,6 +188,9 @@ func (v *Variables) rekey(ctx context.Context) error {
 		}
 		if left {
 			return nil // the state has changed, which is looked at again
+		}
+		if key.State == secrets.Deprecated || sealed.With(s, key.KeyID) != "" { // auth methods are package access's, and watched
+			continue
 		}
 		_, _, err := v.deps.Log.Propose(ctx, &command.SetRootKeyState{
 			KeyID: key.KeyID, From: secrets.Rekeying, To: secrets.Deprecated, Time: v.deps.Clock.Now().UnixNano(),
