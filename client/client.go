@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Client talks to one server. It is safe for use by several goroutines.
@@ -77,8 +78,11 @@ func (c *Client) In(namespace string) *Client {
 	return &other
 }
 
-// within adds the namespace that is asked for, else the client's, to a query.
-func (c *Client) within(namespace string, query url.Values) url.Values {
+// within adds the namespace that is asked for to a query: that of the environment's key, else the one given, else the client's.
+func (c *Client) within(namespace, environment string, query url.Values) url.Values {
+	if execution.IsKey(environment) {
+		namespace = execution.NamespaceOf(environment)
+	}
 	if namespace = cmp.Or(namespace, c.namespace); namespace == "" {
 		return query
 	}

@@ -11,19 +11,19 @@ import (
 
 // Environments lists the environments of the client's namespace.
 func (c *Client) Environments(ctx context.Context) (envs []execution.Environment, err error) {
-	_, err = c.call(ctx, http.MethodGet, []string{"environments"}, c.within("", nil), nil, &envs)
+	_, err = c.call(ctx, http.MethodGet, []string{"environments"}, c.within("", "", nil), nil, &envs)
 	return envs, err
 }
 
 // Environment reads one, by its id, or by its key (execution.Key) in whichever namespace. Errors: NotFound.
 func (c *Client) Environment(ctx context.Context, id string) (env execution.Environment, err error) {
-	_, err = c.call(ctx, http.MethodGet, []string{"environment", id}, c.within("", nil), nil, &env)
+	_, err = c.call(ctx, http.MethodGet, []string{"environment", id}, c.within("", "", nil), nil, &env)
 	return env, err
 }
 
 // PutEnvironment creates or replaces one, and returns it with its defaults. Errors: Invalid.
 func (c *Client) PutEnvironment(ctx context.Context, env execution.Environment) (put execution.Environment, created bool, err error) {
-	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, c.within(env.Namespace, nil), env, &put)
+	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, c.within(env.Namespace, env.ID, nil), env, &put)
 	return put, status == http.StatusCreated, err
 }
 
@@ -32,25 +32,26 @@ func (c *Client) PutEnvironment(ctx context.Context, env execution.Environment) 
 func (c *Client) PutEnvironmentAndWait(
 	ctx context.Context, env execution.Environment, wait time.Duration,
 ) (put execution.Environment, full bool, err error) {
-	query := c.within(env.Namespace, url.Values{"wait": {wait.String()}})
+	query := c.within(env.Namespace, env.ID, url.Values{"wait": {wait.String()}})
 	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, query, env, &put)
 	return put, err == nil && status != http.StatusAccepted, err
 }
 
 // AwaitPool is Pool, and waits until the pool is full, a runner failed, or the time is over. Errors: NotFound.
 func (c *Client) AwaitPool(ctx context.Context, id string, wait time.Duration) (pool execution.PoolStatus, err error) {
-	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, c.within("", url.Values{"wait": {wait.String()}}), nil, &pool)
+	query := c.within("", "", url.Values{"wait": {wait.String()}})
+	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, query, nil, &pool)
 	return pool, err
 }
 
 // DeleteEnvironment deletes one and ends all its runners. Errors: NotFound.
 func (c *Client) DeleteEnvironment(ctx context.Context, id string) error {
-	_, err := c.call(ctx, http.MethodDelete, []string{"environment", id}, c.within("", nil), nil, nil)
+	_, err := c.call(ctx, http.MethodDelete, []string{"environment", id}, c.within("", "", nil), nil, nil)
 	return err
 }
 
 // Pool tells how an environment's pool stands. Errors: NotFound.
 func (c *Client) Pool(ctx context.Context, id string) (pool execution.PoolStatus, err error) {
-	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, c.within("", nil), nil, &pool)
+	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, c.within("", "", nil), nil, &pool)
 	return pool, err
 }

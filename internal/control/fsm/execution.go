@@ -25,14 +25,15 @@ func (e *entry) tellExecutions(c *command.TellExecutions) {
 	}
 }
 
-// tellExecution tells one event. The filter keys are the runner, its environment and its allocation. What ended counts in no quota.
+// tellExecution tells one event. The filter keys are the runner, its environment's id, as in the events of that, and its allocation. What
+// ended counts in no quota.
 func (e *entry) tellExecution(ev *command.ExecutionEvent, now int64) {
 	x := &ev.Execution
 	if !x.Running {
 		quotas.DropExecution(e.txn, x.AllocID, x.ID)
 		quotas.Spend(e.txn, ev, now)
 	}
-	env := strings.TrimSuffix(x.RunnerID, "-"+x.AllocID)
+	_, env := execution.SplitKey(strings.TrimSuffix(x.RunnerID, "-"+x.AllocID))
 	e.told = append(e.told, e.event(drover.TopicExecution, ev.Type, x.ID, ev.Namespace, []string{x.RunnerID, env, x.AllocID}, "Execution", x))
 }
 

@@ -257,6 +257,13 @@ func TestExecutionsAreTold(t *testing.T) {
 	require.Equal(t, "x", told.Events[1].Key)
 	require.Equal(t, []string{"py-a1", "py", "a1"}, told.Events[1].FilterKeys)
 	require.Equal(t, told.Index, told.Events[0].Index)
+
+	b.do(&command.TellExecutions{Events: []command.ExecutionEvent{
+		{Type: "ExecutionStarted", Namespace: "team", Execution: execution.Execution{ID: "y", RunnerID: "team~py-a2", AllocID: "a2"}},
+	}})
+	told = b.told.events[len(b.told.events)-1]
+	require.Equal(t, "team", told.Events[0].Namespace)
+	require.Equal(t, []string{"team~py-a2", "py", "a2"}, told.Events[0].FilterKeys, "as those of its runner's events")
 }
 
 func TestClaimOnce(t *testing.T) {

@@ -196,13 +196,17 @@ func (s *Service) Warm(environmentID string) (n int) {
 	return n
 }
 
-// Runners lists the warm and claimed runners of a namespace, "*" is all, sorted by id: of one environment, or (with "") of all.
+// Runners lists the warm and claimed runners of a namespace, "*" is all, sorted by id: of the environment with the id, of those with it in
+// all namespaces, or (with "") of all. A key names one environment, whatever the namespace. Errors: NotFound; not of all namespaces.
 func (s *Service) Runners(ctx context.Context, namespace, environmentID string) (runners []execution.Runner, err error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
-	key := environmentID
-	if key != "" && namespace != "*" {
+	key := ""
+	switch {
+	case execution.IsKey(environmentID):
+		key = execution.Key(execution.SplitKey(environmentID))
+	case environmentID != "" && namespace != "*":
 		key = execution.Key(namespace, environmentID)
 	}
 	s.tell(func(c *Core, now time.Time) {
@@ -211,9 +215,10 @@ func (s *Service) Runners(ctx context.Context, namespace, environmentID string) 
 		}
 		runners, err = c.Runners(key)
 	})
-	if namespace != "*" {
+	if key == "" {
 		runners = slices.DeleteFunc(runners, func(r execution.Runner) bool {
-			return execution.NamespaceOf(r.Key()) != cmp.Or(namespace, drover.DefaultNamespace)
+			return namespace != "*" && execution.NamespaceOf(r.Key()) != cmp.Or(namespace, drover.DefaultNamespace) ||
+				environmentID != "" && r.Environment != environmentID
 		})
 	}
 	return runners, err

@@ -79,7 +79,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	key := environmentKey(r)
 	namespace, id := execution.SplitKey(key)
-	if env.ID != "" && env.ID != id {
+	if env.ID != "" && env.ID != id && env.ID != key {
 		return drover.Errorf(drover.Invalid, "id %q is not that of the path, %q", env.ID, id)
 	}
 	if named := execution.Key(env.Namespace, id); env.Namespace != "" && named != key {

@@ -2,6 +2,10 @@ package native_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +83,28 @@ func TestTenants(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, pool.Claimed)
 	}
+	// Lists by id and by key, and what they tell of environments of others: nothing, also not whether they are there.
+	for asked, there := range map[string]bool{"e": true, "a~e": true, "none": false} {
+		all, err := a.In("*").Runners(ctx, asked)
+		if asked == "a~e" {
+			all, err = plainAs(t, served.Server.URL, "a").Runners(ctx, asked)
+		}
+		require.NoError(t, err, asked)
+		require.Equal(t, there, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.ID == claimed["a"].ID }), asked)
+		require.False(t, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.Namespace != "a" }), asked)
+	}
+	for _, key := range []string{"b~e", "b~none", "default~e", "default~none"} {
+		_, err := a.Runners(ctx, key)
+		require.Equal(t, drover.Forbidden, code(err), key)
+	}
+	put, created, err := plainAs(t, served.Server.URL, "a").PutEnvironment(ctx, execution.Environment{ID: "a~named", Image: "host"})
+	require.NoError(t, err, "by its key")
+	require.True(t, created)
+	require.Equal(t, "a~named", put.Key())
+	result, err := plainAs(t, served.Server.URL, "a").Claim(ctx, execution.ClaimRequest{Environment: "a~e", Wait: time.Minute})
+	require.NoError(t, err, "by its key")
+	require.NoError(t, a.Release(ctx, result.ID))
+
 	x, err := a.StartExecution(ctx, claimed["a"].ID, execution.Request{Command: "sleep", Spec: execution.Spec{Detach: -1}})
 	require.NoError(t, err)
 	_, err = a.Execution(ctx, x.ID)
@@ -104,7 +130,19 @@ func TestTenants(t *testing.T) {
 	require.EqualError(t, absent, `execution "none" not found`)
 	require.Equal(t, drover.NotFound, code(b.Kill(ctx, x.ID)))
 	_, err = b.Run(ctx, execution.RunRequest{Environment: "a~e", Request: execution.Request{Command: "id"}})
-	require.Equal(t, drover.Invalid, code(err))
+	require.Equal(t, drover.Forbidden, code(err))
+	for _, path := range []string{"/v1/run?namespace=b", "/v1/runners?namespace=b"} { // rights are decided by the query: the body must agree
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, served.Server.URL+path, strings.NewReader(`{"environment": "a~e"}`))
+		require.NoError(t, err)
+		r.Header.Set("X-Drover-Token", "b")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusBadRequest, answer.StatusCode, string(text))
+		require.Contains(t, string(text), "say ?namespace=a")
+	}
 	_, err = b.In("a").Run(ctx, execution.RunRequest{Environment: "e", Request: execution.Request{Command: "id"}})
 	require.Equal(t, drover.Forbidden, code(err))
 
@@ -114,4 +152,12 @@ func TestTenants(t *testing.T) {
 	_, err = b.Runner(ctx, claimed["b"].ID)
 	require.NoError(t, err, "the other tenant's environment of the same id stays")
 	require.NoError(t, b.Release(ctx, claimed["b"].ID))
+}
+
+// plainAs is a client of no namespace.
+func plainAs(t *testing.T, address, token string) *client.Client {
+	t.Helper()
+	c, err := client.New(address, client.WithToken(token))
+	require.NoError(t, err)
+	return c
 }

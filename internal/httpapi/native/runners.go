@@ -66,7 +66,13 @@ func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
 			return drover.Errorf(drover.Invalid, "label: want name=value, got %q", label)
 		}
 	}
-	runners, err := f.Runners.Runners(r.Context(), httpapi.AskedNamespace(r), q.Get("environment"))
+	environment := q.Get("environment")
+	if execution.IsKey(environment) { // else who may not see it could tell whether it is there
+		if err := httpapi.Allow(r.Context(), execution.NamespaceOf(environment), policy.ReadRunner); err != nil {
+			return err
+		}
+	}
+	runners, err := f.Runners.Runners(r.Context(), httpapi.AskedNamespace(r), environment)
 	caller := httpapi.CallerOf(r.Context())
 	runners = slices.DeleteFunc(runners, func(r execution.Runner) bool {
 		return !labelled(r, q["label"]) || !caller.Namespace(execution.NamespaceOf(r.Key()), policy.ReadRunner)

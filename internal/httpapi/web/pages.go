@@ -180,16 +180,19 @@ func (f *Face) node(w http.ResponseWriter, r *http.Request) error {
 	return f.show(w, r, cmp.Or(n.Name, id), body, err)
 }
 
+// environmentsPath lists what the viewer may read, of all namespaces.
+const environmentsPath = "/v1/environments?namespace=*"
+
 func (f *Face) environments(w http.ResponseWriter, r *http.Request) error {
 	var all []execution.Environment
-	err := f.ask(r.Context(), r, http.MethodGet, "/v1/environments", nil, &all)
+	err := f.ask(r.Context(), r, http.MethodGet, environmentsPath, nil, &all)
 	rows := make([]html.Part, 0, len(all))
 	for _, e := range all[:min(len(all), perPage)] {
 		var s execution.PoolStatus
 		if err == nil {
-			err = f.ask(r.Context(), r, http.MethodGet, apiPath("environment", e.ID, "pool"), nil, &s)
+			err = f.ask(r.Context(), r, http.MethodGet, apiPath("environment", e.Key(), "pool"), nil, &s)
 		}
-		rows = append(rows, row(html.Name(e.ID), html.Name(e.Image), html.Text(fmt.Sprintf("%d / %d", s.Warm, s.Size)), html.Int(s.Starting),
+		rows = append(rows, row(html.Name(e.Key()), html.Name(e.Image), html.Text(fmt.Sprintf("%d / %d", s.Warm, s.Size)), html.Int(s.Starting),
 			html.Int(s.Queued), html.Int(s.Claimed), html.Int(s.Waiting), html.Name(cmp.Or(s.LastError, "–"))))
 	}
 	return f.show(w, r, text.Environments, table(text.Environments, text.EnvironmentColumns, rows, text.NoEnvironment), err)

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +67,11 @@ func (p program) changes() ([]execution.FileChange, error) {
 	return list, nil
 }
 
+// claims is a path that claims a runner of the program's environment, which the form names by its key.
+func (p program) claims(path string) string {
+	return path + "?" + url.Values{"namespace": {execution.NamespaceOf(p.environment)}}.Encode()
+}
+
 func (p program) request() execution.Request {
 	return execution.Request{
 		Command: p.command, Input: []byte(p.stdin),
@@ -107,7 +113,7 @@ func (f *Face) playSubmit(w http.ResponseWriter, r *http.Request) error {
 	}
 	var result execution.RunResult
 	ask := execution.RunRequest{Environment: p.environment, Request: p.request(), Files: changes, Wait: playWait, MaxOutput: playOutput}
-	out := &outcome{failure: f.ask(r.Context(), r, http.MethodPost, "/v1/run", ask, &result)}
+	out := &outcome{failure: f.ask(r.Context(), r, http.MethodPost, p.claims("/v1/run"), ask, &result)}
 	if out.failure == nil {
 		stdout, stderr, err := result.Output()
 		out.stdout, out.stderr, out.failure = string(stdout), string(stderr), err
@@ -129,7 +135,7 @@ func (f *Face) playEnvironment(w http.ResponseWriter, r *http.Request) error {
 // play shows the playground. What the viewer may not see is said in its place.
 func (f *Face) play(w http.ResponseWriter, r *http.Request, status int, p program, out *outcome) error {
 	var environments []execution.Environment
-	err := f.ask(r.Context(), r, http.MethodGet, "/v1/environments", nil, &environments)
+	err := f.ask(r.Context(), r, http.MethodGet, environmentsPath, nil, &environments)
 	head := html.Group(html.El("h1", html.Text(text.Playground)), html.El("p", html.Class("muted"), html.Text(text.PlayMore)))
 	v := view{title: text.Playground, module: "play.js"}
 	switch {
@@ -157,7 +163,8 @@ func noEnvironment(r *http.Request, out *outcome) html.Part {
 func playForm(r *http.Request, p program, environments []execution.Environment, out *outcome) html.Part {
 	options := make([]html.Part, 0, len(environments))
 	for _, e := range environments {
-		options = append(options, html.El("option", html.Attr("value", e.ID), html.Flag("selected", e.ID == p.environment), html.Text(e.ID)))
+		key := e.Key()
+		options = append(options, html.El("option", html.Attr("value", key), html.Flag("selected", key == p.environment), html.Text(key)))
 	}
 	panels := make([]html.Part, 0, len(p.files))
 	for i, s := range p.files {

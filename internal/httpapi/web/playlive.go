@@ -79,7 +79,7 @@ func (l *live) run(ctx context.Context, p program, changes []execution.FileChang
 	claim := execution.ClaimRequest{
 		Environment: p.environment, Wait: playWait, IdleTimeout: 2 * playWall, Labels: map[string]string{"from": "playground"},
 	}
-	if err := f.ask(ctx, r, http.MethodPost, "/v1/runners", claim, &runner); err != nil {
+	if err := f.ask(ctx, r, http.MethodPost, p.claims("/v1/runners"), claim, &runner); err != nil {
 		return err
 	}
 	defer l.release(ctx, runner.ID)

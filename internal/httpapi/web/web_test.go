@@ -48,7 +48,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case r.Header.Get("X-Drover-Token") != "good" || r.Header.Get("Cookie") != "":
 		reply(http.StatusForbidden, map[string]string{"message": "Permission denied <b>"})
-	case path == "/v1/environments":
+	case path == "/v1/environments" && r.URL.Query().Get("namespace") == "*":
 		reply(http.StatusOK, a.environments)
 	case path == "/v1/jobs":
 		if r.URL.Query().Get("next_token") == "" {
@@ -70,6 +70,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/run":
 		var asked execution.RunRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if r.URL.Query().Get("namespace") != execution.NamespaceOf(asked.Environment) {
+			reply(http.StatusBadRequest, map[string]string{"message": "another namespace"})
+			return
+		}
 		reply(http.StatusOK, execution.RunResult{
 			Stdout: fmt.Sprintf("%s|%s|%q", asked.Command, *asked.Files[0].Text, asked.Input), Stderr: hostile, Receipt: receipt,
 		})
@@ -256,7 +260,14 @@ func TestAFormWithoutJavaScript(t *testing.T) {
 	require.Contains(t, body, `<dd class="bad">137</dd>`)
 	inert(t, body)
 
+	of := page(&api{environments: []execution.Environment{{ID: "e"}, {ID: "e", Namespace: "team"}}})
 	form := program1()
+	form.Set("environment", "team~e")
+	body = ask(t, of, "POST", "/ui/play", "good", form).Body.String()
+	require.Contains(t, body, "cat|x = 1\n|", "the API is asked in the environment's namespace")
+	require.Contains(t, body, `<option value="team~e" selected="">`)
+
+	form = program1()
 	form.Set("add", "1")
 	body = ask(t, h, "POST", "/ui/play", "good", form).Body.String()
 	require.Equal(t, 2, strings.Count(body, "<fieldset"))
