@@ -42,6 +42,13 @@ func (c *Client) WaitExecution(ctx context.Context, id string) (x execution.Exec
 	}
 }
 
+// SignedReceipt returns the receipt of an execution that ended, signed with one of the cluster's published keys. Errors: NotFound, Conflict
+// while it runs, Unavailable while the cluster has no key that can be used.
+func (c *Client) SignedReceipt(ctx context.Context, id string) (r execution.SignedReceipt, err error) {
+	_, err = c.call(ctx, http.MethodGet, []string{"execution", id, "receipt"}, nil, nil, &r)
+	return r, err
+}
+
 // Kill ends an execution with all its processes. Errors: NotFound, Conflict when it ended.
 func (c *Client) Kill(ctx context.Context, id string) error {
 	_, err := c.call(ctx, http.MethodDelete, []string{"execution", id}, nil, nil, nil)

@@ -33,6 +33,9 @@ func Verify(token string, keys []jose.JSONWebKey) (*Claims, error) {
 	if err != nil || len(parsed.Headers) != 1 || parsed.Headers[0].KeyID == "" {
 		return nil, ErrMalformed
 	}
+	if parsed.Headers[0].ExtraHeaders[jose.HeaderType] == ReceiptType {
+		return nil, ErrMalformed
+	}
 	for i := range keys {
 		k := &keys[i]
 		if k.KeyID != parsed.Headers[0].KeyID || k.Algorithm != "" && k.Algorithm != parsed.Headers[0].Algorithm {

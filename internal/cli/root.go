@@ -105,7 +105,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), ops.AgentInfoCommand(app),
-		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
+		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), env.ExecutionCommand(app), fleet.Command(app, parts.Fleet),
 	} {
 		root.AddCommand(term.Remote(app, c))
 	}

@@ -24,7 +24,8 @@ const resetFile = "acl-bootstrap-reset"
 func (a *Agent) openAccess(ctx context.Context, c *control) {
 	deps := access.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
-		Keyring: c.keyring, Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
+		Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
+		Keyring: c.keyring,
 	}
 	if !a.forgetful() {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))

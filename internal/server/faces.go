@@ -106,8 +106,8 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		}),
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms,
-			Checkup: a.info().Checkup,
-			Clock:   a.deps.Clock, Log: shared.Logger,
+			Receipts: a.control.issuer, Checkup: a.info().Checkup,
+			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}

@@ -16,6 +16,7 @@ import (
 // Signer signs claims, and has the keys that they are verified with; *keyring.Keyring is one.
 type Signer interface {
 	Sign(ctx context.Context, claims any) (token string, keyID string, err error)
+	SignBytes(ctx context.Context, alg jose.SignatureAlgorithm, typ string, payload []byte) (token, keyID string, err error)
 	PublicKeys() []jose.JSONWebKey
 }
 

@@ -33,6 +33,10 @@ func (s *signer) Sign(_ context.Context, claims any) (token, keyID string, err e
 	return string(data), "k", err
 }
 
+func (s *signer) SignBytes(_ context.Context, _ jose.SignatureAlgorithm, typ string, payload []byte) (token, keyID string, err error) {
+	return typ + string(payload), "k-ed25519", s.err
+}
+
 func (*signer) PublicKeys() []jose.JSONWebKey { return nil }
 
 // TestWorkloads: a node gets tokens of its own allocations, as the server's copy of the job says, while they have not ended.

@@ -377,3 +377,15 @@ func TestTheLeaderKeepsTheKeyring(t *testing.T) {
 		loops.Wait()
 	})
 }
+
+// BenchmarkSignReceipt is what one signed receipt costs who asks for it.
+func BenchmarkSignReceipt(b *testing.B) {
+	w := setup(Config{})
+	_, _, err := w.Rotate(b.Context(), secrets.Rotation{})
+	require.NoError(b, err)
+	payload := bytes.Repeat([]byte("x"), 600)
+	for b.Loop() {
+		_, _, err := w.SignBytes(b.Context(), jose.EdDSA, "receipt", payload)
+		require.NoError(b, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -46,6 +47,23 @@ func (s *Service) Wait(ctx context.Context, executionID string) (execution.Execu
 		return x.Info(), err
 	}
 	return x.Info(), nil
+}
+
+// Statement is what may be signed of an execution that ended; the same wherever and whenever it is asked for. Errors: NotFound; Conflict
+// while it runs.
+func (s *Service) Statement(ctx context.Context, executionID string) (execution.Statement, error) {
+	x, err := s.Execution(ctx, executionID)
+	if err != nil {
+		return execution.Statement{}, err
+	}
+	info := x.Info()
+	if info.Receipt == nil {
+		return execution.Statement{}, drover.Errorf(drover.Conflict, "execution %s still runs: it has no receipt yet", executionID)
+	}
+	return execution.Statement{
+		Execution: info.ID, Runner: info.RunnerID, Environment: x.runner.Environment, Namespace: execution.NamespaceOf(info.RunnerID),
+		Argv: shortened(info.Spec.Argv), Receipt: *info.Receipt,
+	}, nil
 }
 
 // Attach attaches to an execution from the offsets on. Of one that ended at another server the output comes from its runner. Errors:

@@ -45,6 +45,12 @@ type Executions interface {
 	Control(ctx context.Context, executionID string) (execution.Session, error)
 	List(ctx context.Context, runnerID string) ([]execution.Execution, error)
 	RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error)
+	Statement(ctx context.Context, executionID string) (execution.Statement, error)
+}
+
+// Receipts signs what is known of executions; *identity.Issuer satisfies it.
+type Receipts interface {
+	SignReceipt(ctx context.Context, st execution.Statement) (execution.SignedReceipt, error)
 }
 
 // Config of a Face.
@@ -62,6 +68,7 @@ type Deps struct {
 	Runners      Runners
 	Executions   Executions
 	Variables    Variables // for secrets of executions; nil: there are none
+	Receipts     Receipts  // nil: none are signed
 	// Incarnation is that of the execution service; nil: there is only one. What another answered was not remembered by
 	// this server alone, and may be outdated.
 	Incarnation func() uint64

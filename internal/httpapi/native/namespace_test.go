@@ -40,7 +40,7 @@ func TestTenants(t *testing.T) {
 	t.Parallel()
 	served := facetest.Serve(t, httpapi.Config{Resolver: writers{t}}, func(s *facetest.World) httpapi.Face {
 		return native.New(native.Config{}, native.Deps{
-			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Clock: clock.Wall{}, Log: s.Log,
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Receipts: receipts{}, Clock: clock.Wall{}, Log: s.Log,
 		})
 	}, nil)
 	ctx := t.Context()
@@ -129,6 +129,8 @@ func TestTenants(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("execution %q not found", x.ID))
 	require.EqualError(t, absent, `execution "none" not found`)
 	require.Equal(t, drover.NotFound, code(b.Kill(ctx, x.ID)))
+	_, err = b.SignedReceipt(ctx, x.ID)
+	require.EqualError(t, err, fmt.Sprintf("execution %q not found", x.ID))
 	_, err = b.Run(ctx, execution.RunRequest{Environment: "a~e", Request: execution.Request{Command: "id"}})
 	require.Equal(t, drover.Forbidden, code(err))
 	for _, path := range []string{"/v1/run?namespace=b", "/v1/runners?namespace=b"} { // rights are decided by the query: the body must agree

@@ -139,6 +139,11 @@ func (l *Lessee) Info(ctx context.Context, executionID string) (execution.Execut
 	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Info(ctx, executionID) })
 }
 
+// Statement returns what may be signed of an execution that ended.
+func (l *Lessee) Statement(ctx context.Context, executionID string) (execution.Statement, error) {
+	return ask(ctx, l, func(x *Life) (execution.Statement, error) { return x.Executions.Statement(ctx, executionID) })
+}
+
 // Wait returns an execution when it ended.
 func (l *Lessee) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
 	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Wait(ctx, executionID) })
