@@ -1,6 +1,9 @@
 package drover
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // TaskGroup is the unit of placement: its tasks share a node, an allocation folder and a network.
 type TaskGroup struct {
@@ -91,6 +94,24 @@ type VolumeRequest struct {
 	AttachmentMode string
 	PerAlloc       bool
 	MountOptions   map[string]any `json:",omitempty" codec:"-"` // Nomad's, refused
+}
+
+// SourceOf is the name of the volume that the allocation with the index gets: a per_alloc volume has one for each, such as data[2].
+func (r *VolumeRequest) SourceOf(index int) string {
+	if r.PerAlloc && index >= 0 {
+		return fmt.Sprintf("%s[%d]", r.Source, index)
+	}
+	return r.Source
+}
+
+// PerAlloc reports whether the group's allocations have different volumes, so that they cannot all go to the same nodes.
+func (g *TaskGroup) PerAlloc() bool {
+	for _, r := range g.Volumes {
+		if r.PerAlloc {
+			return true
+		}
+	}
+	return false
 }
 
 // VolumeMount mounts a group's volume into a task.

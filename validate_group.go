@@ -38,7 +38,7 @@ func (g *TaskGroup) validate(v *report, j *Job, at string) {
 		maxAmount, g.EphemeralDisk.SizeMB)
 	g.validateRollOut(v, j, at)
 	g.validateDisconnect(v, at)
-	g.validateVolumes(v, at)
+	g.validateVolumes(v, j, at)
 	g.validateScaling(v, at)
 	g.Migrate.validate(v, at+".Migrate")
 	validateServices(v, at, g, g.Services)

@@ -81,11 +81,15 @@ func TestFaultsOfServicesAndVolumes(t *testing.T) {
 		j.TaskGroups[0].Services[0].PortLabel = port
 		require.NoError(t, j.Validate(), port)
 	}
+	each := `{"Volumes": {"v": {"Type": "host", "Source": "x", "PerAlloc": true}}`
 	refused(t, JobTypeService, ofGroup, []fault{
 		{`{"Volumes": {"v": null}}`, "job.group[g].volume[v]: must not be null"},
 		{`{"Volumes": {"v": {"Type": "nfs", "Source": "x"}}}`, `job.group[g].volume[v].Type: must be host, got "nfs"`},
 		{`{"Volumes": {"v": {"Type": "host"}}}`, "job.group[g].volume[v].Source: must be set"},
+		{each + `, "Update": {"Canary": 1}}`, "job.group[g].volume[v].PerAlloc: must be false with canaries"},
+		{each + `, "Pool": {"Size": 1}}`, "job.group[g].volume[v].PerAlloc: must be false in a warm pool"},
 	})
+	refused(t, JobTypeSystem, ofGroup, []fault{{each + `}`, "job.group[g].volume[v].PerAlloc: must be false in a system job"}})
 	refused(t, JobTypeService, ofTask, []fault{
 		{`{"VolumeMounts": [null]}`, "job.group[g].task[t].VolumeMounts[0]: must not be null"},
 		{`{"VolumeMounts": [{"Volume": "v"}]}`, `job.group[g].task[t].VolumeMounts[0].Volume: "v" is not a volume of the group`},

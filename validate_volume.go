@@ -5,7 +5,7 @@ import (
 )
 
 // validateVolumes checks the volumes that a group asks for. The scheduler looks only at those of type host.
-func (g *TaskGroup) validateVolumes(v *report, at string) {
+func (g *TaskGroup) validateVolumes(v *report, j *Job, at string) {
 	for name, r := range g.Volumes {
 		where := fmt.Sprintf("%s.volume[%s]", at, name)
 		if r == nil {
@@ -15,7 +15,18 @@ func (g *TaskGroup) validateVolumes(v *report, at string) {
 		v.Check(r.Type != "csi", where+".Type", "is not supported: Drover has no CSI: use a host volume")
 		v.Check(r.Type == "host" || r.Type == "csi", where+".Type", "must be host, got %q", r.Type)
 		v.Check(r.Source != "", where+".Source", "must be set")
+		if r.PerAlloc {
+			g.validatePerAlloc(v, j, where+".PerAlloc")
+		}
 	}
+}
+
+// validatePerAlloc checks that one allocation at a time has an index, as with it goes the volume.
+func (g *TaskGroup) validatePerAlloc(v *report, j *Job, at string) {
+	v.Check(j.Type == JobTypeService || j.Type == JobTypeBatch, at, "must be false in a %s job: its allocations all have the index 0",
+		j.Type)
+	v.Check(g.Pool == nil, at, "must be false in a warm pool: its allocations do not keep their indexes")
+	v.Check(g.Update == nil || g.Update.Canary == 0, at, "must be false with canaries: a canary has the index of what it replaces")
 }
 
 // validateVolumeMounts checks that each mount names a volume of the group and says where it goes.

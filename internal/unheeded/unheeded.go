@@ -80,9 +80,6 @@ var (
 		{"Sticky", true, "an allocation's replacement goes to any node that has the volume", func(r *drover.VolumeRequest) bool {
 			return r.Sticky
 		}},
-		{"PerAlloc", true, "nodes are looked for by the volume's source alone: make a group for each volume", func(r *drover.VolumeRequest) bool {
-			return r.PerAlloc
-		}},
 		{"AccessMode", false, "a host volume takes all writers", func(r *drover.VolumeRequest) bool { return r.AccessMode != "" }},
 		{"AttachmentMode", false, "a host volume is a folder", func(r *drover.VolumeRequest) bool { return r.AttachmentMode != "" }},
 	}

@@ -31,6 +31,10 @@ func (r *run) perform(c *reconcile.Changes) {
 
 // placeOwn places what runs the job's own version.
 func (r *run) placeOwn(own []reconcile.Placement, c *reconcile.Changes, x *GroupExplanation) {
+	if c.Group.PerAlloc() {
+		r.placeEach(own, c, x)
+		return
+	}
 	b := r.newBoard(r.Job, c.Group)
 	b.Penalise(c.Avoid, true)
 	full := false
@@ -63,12 +67,17 @@ func servingVersions(place []reconcile.Placement) []*drover.Job {
 
 // placeServing places what runs an older version, as that version wants it.
 func (r *run) placeServing(j *drover.Job, c *reconcile.Changes, x *GroupExplanation) {
-	b := r.newBoard(j, j.Group(c.Group.Name))
+	g := j.Group(c.Group.Name)
+	var b *rank.Board
 	full := false
 	for _, p := range c.Place {
-		if p.Job == j {
-			full = !r.placeOne(b, p, full, x)
+		if p.Job != j {
+			continue
 		}
+		if b == nil || g.PerAlloc() {
+			b, full = r.boardOf(j, g, p.Name), false
+		}
+		full = !r.placeOne(b, p, full, x)
 	}
 	r.explain(b, x)
 }
@@ -138,7 +147,7 @@ func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation
 		return false
 	}
 	a := r.add(b.Group, p, place)
-	if p.Job != nil {
+	if p.Job != nil || r.Job.Group(b.Group.Name).PerAlloc() {
 		r.kept = append(r.kept, a) // the next board of the group has to know of it
 	}
 	x.count(place)

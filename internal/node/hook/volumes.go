@@ -2,7 +2,6 @@ package hook
 
 import (
 	"context"
-	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -38,12 +37,7 @@ func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	if request.Type != "" && request.Type != "host" {
 		return driver.Mount{}, drover.Errorf(drover.NotImplemented, "volume %q: type %q is not there yet, only host", m.Volume, request.Type)
 	}
-	source := r.Env.Replace(request.Source)
-	if request.PerAlloc {
-		if i := strings.LastIndexByte(r.Alloc.Name, '['); i >= 0 {
-			source += r.Alloc.Name[i:]
-		}
-	}
+	source := r.Env.Replace(request.SourceOf(r.Alloc.Index()))
 	volume := r.Node.HostVolumes[source]
 	if volume == nil {
 		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: this node has no host volume %q", m.Volume, source)

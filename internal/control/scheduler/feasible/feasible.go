@@ -150,7 +150,7 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 			return missingDriver(n, d)
 		}
 	}
-	if !f.hasVolumes(n) {
+	if f.missingVolume(n) != nil {
 		return "missing compatible host volumes"
 	}
 	if !f.hasDevices(n) {
@@ -163,9 +163,9 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 }
 
 // MayStay reports whether the job's constraints, datacenters and node pool allow the node that an allocation of the group
-// is on. It is false without a node.
-func MayStay(m *Matcher, job *drover.Job, g *drover.TaskGroup, n *drover.Node) bool {
-	return n != nil && InDatacenter(job, n.Datacenter) && InPool(job, n) && NewFilter(m, job, g, 0).Refusal(n, -1) == ""
+// is on, whose index is given. It is false without a node.
+func MayStay(m *Matcher, job *drover.Job, g *drover.TaskGroup, index int, n *drover.Node) bool {
+	return n != nil && InDatacenter(job, n.Datacenter) && InPool(job, n) && NewFilter(m, job, Single(g, index), 0).Refusal(n, -1) == ""
 }
 
 // Lacks returns what a node does not have that the group needs, whatever else runs there: "driver raw_exec", a volume,
@@ -178,10 +178,8 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 			return "driver " + name
 		}
 	}
-	for _, v := range f.volumes {
-		if have, ok := n.HostVolumes[v.Source]; !ok || have.ReadOnly && !v.ReadOnly {
-			return "host volume " + v.Source
-		}
+	if v := f.missingVolume(n); v != nil {
+		return "host volume " + v.Source
 	}
 	for _, want := range f.devices {
 		if one := (Filter{matcher: f.matcher, devices: []*drover.RequestedDevice{want}}); !one.hasDevices(n) {
@@ -243,17 +241,6 @@ func hasDriver(n *drover.Node, name string) bool {
 	}
 	v := n.Attributes["driver."+name]
 	return v == "1" || v == "true"
-}
-
-// hasVolumes reports whether the node has every host volume, writable where the group wants to write.
-func (f *Filter) hasVolumes(n *drover.Node) bool {
-	for _, v := range f.volumes {
-		have, ok := n.HostVolumes[v.Source]
-		if !ok || have.ReadOnly && !v.ReadOnly {
-			return false
-		}
-	}
-	return true
 }
 
 // Escaped reports whether a node can be refused for something that its class does not show.

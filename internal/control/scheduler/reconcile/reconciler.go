@@ -64,7 +64,7 @@ func (r *Reconciler) Complete(a *drover.Allocation, p Placement, g *drover.TaskG
 		a.RescheduleTracker = trackerOf(p.Previous, g.ReschedulePolicy, p.Rescheduled, r.Now)
 	}
 	switch {
-	case p.Job != nil && !r.takesOver(p.Job, g.Name, n):
+	case p.Job != nil && !r.takesOver(p.Job, a, n):
 		a.Job, a.DeploymentID = p.Job, r.deployments.of(p.Job, g.Name)
 	case r.deployments.state(g.Name) != nil:
 		a.DeploymentID = r.deployments.id()

@@ -140,7 +140,7 @@ func (s *systemRun) mayRemain(a *drover.Allocation) bool {
 	if g.Count != nil && *g.Count == 0 {
 		return false
 	}
-	return s.sites.Find(a.NodeID) >= 0 || s.mayStay(s.Node(a.NodeID), g)
+	return s.sites.Find(a.NodeID) >= 0 || s.mayStay(a, g)
 }
 
 // remain updates in place what runs on a node that takes no new allocations, and leaves the rest alone. Whoever keeps a node

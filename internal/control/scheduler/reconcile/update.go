@@ -28,7 +28,7 @@ func (r *Reconciler) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateK
 		return updateNone
 	}
 	kind := r.changeOf(a.Job, g)
-	if kind == updateInPlace && !r.mayStay(r.Node(a.NodeID), g) {
+	if kind == updateInPlace && !r.mayStay(a, g) {
 		return updateDestructive
 	}
 	return kind
@@ -36,9 +36,9 @@ func (r *Reconciler) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateK
 
 // takesOver reports whether an allocation of an older version that is placed on the node runs the job's own version instead.
 // The next evaluation would update it in place, and nothing makes that evaluation.
-func (r *Reconciler) takesOver(older *drover.Job, group string, n *drover.Node) bool {
-	g := r.Job.Group(group)
-	return r.changeOf(older, g) == updateInPlace && r.mayStay(n, g)
+func (r *Reconciler) takesOver(older *drover.Job, a *drover.Allocation, n *drover.Node) bool {
+	g := r.Job.Group(a.TaskGroup)
+	return r.changeOf(older, g) == updateInPlace && feasible.MayStay(r.matcher, r.Job, g, a.Index(), n)
 }
 
 // changeOf compares another version's group with the job's.
@@ -56,8 +56,8 @@ func (r *Reconciler) changeOf(j *drover.Job, g *drover.TaskGroup) updateKind {
 }
 
 // mayStay reports whether the job's current constraints allow the node that an allocation is on.
-func (r *Reconciler) mayStay(n *drover.Node, g *drover.TaskGroup) bool {
-	return feasible.MayStay(r.matcher, r.Job, g, n)
+func (r *Reconciler) mayStay(a *drover.Allocation, g *drover.TaskGroup) bool {
+	return feasible.MayStay(r.matcher, r.Job, g, a.Index(), r.Node(a.NodeID))
 }
 
 // sameWork reports whether both specifications run the same: what differs can be taken over by a running allocation.
