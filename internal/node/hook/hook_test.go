@@ -399,18 +399,29 @@ func TestDispatchPayload(t *testing.T) {
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	r := newRequest(t)
+	one, two := t.TempDir(), t.TempDir()
+	gone := filepath.Join(one, "gone")
+	r.Node.HostVolumes = map[string]*drover.HostVolumeInfo{
+		"data": {Path: one}, "data[2]": {Path: two, ReadOnly: true}, "gone": {Path: gone},
+	}
 	r.Group.Volumes = map[string]*drover.VolumeRequest{
-		"v": {Type: "host", Source: "data"}, "p": {Type: "host", Source: "data", PerAlloc: true}, "c": {Type: "csi", Source: "x"},
+		"g": {Type: "host", Source: "gone"}, "v": {Type: "host", Source: "data"},
+		"p": {Type: "host", Source: "data", PerAlloc: true}, "c": {Type: "csi", Source: "x"},
 		"n": {Source: "nope"},
 	}
 	r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/d"}, {Volume: "p", Destination: "/p"}}
 	require.NoError(t, volumes{}.Prestart(context.Background(), r))
-	want := []driver.Mount{{Source: "/srv/data", Target: "/d"}, {Source: "/srv/2", Target: "/p", ReadOnly: true}}
+	want := []driver.Mount{{Source: one, Target: "/d"}, {Source: two, Target: "/p", ReadOnly: true}}
 	require.Empty(t, cmp.Diff(want, r.Mounts))
 	for name, code := range map[string]drover.Code{"c": drover.NotImplemented, "n": drover.NotFound, "x": drover.Invalid} {
 		r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: name}}
 		require.Equal(t, code, drover.CodeOf(volumes{}.Prestart(context.Background(), r)), name)
 	}
+	// A folder that vanished was no error, and docker made an empty one in its place.
+	r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: "g", Destination: "/g"}}
+	err := volumes{}.Prestart(context.Background(), r)
+	require.EqualError(t, err, `volume "g": host volume "gone" is not there any more: stat `+gone+": no such file or directory")
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
 
 type counted struct {

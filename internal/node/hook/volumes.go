@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"os"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -15,7 +16,7 @@ func (volumes) Name() string { return "volumes" }
 // Once is false: mounts are not stored with the task, and each start needs them.
 func (volumes) Once() bool { return false }
 
-// Prestart adds the mounts to the request, for the driver. It does not look at the volumes' folders.
+// Prestart adds the mounts to the request, for the driver.
 func (volumes) Prestart(_ context.Context, r *Request) error {
 	for _, m := range r.Task.VolumeMounts {
 		mount, err := hostMount(r, m)
@@ -28,7 +29,8 @@ func (volumes) Prestart(_ context.Context, r *Request) error {
 }
 
 // hostMount finds the host volume behind a mount. With per_alloc its name ends in the allocation's index, like
-// "data[2]". It is read-only if the task, the group or the node says so. Errors: Invalid, NotImplemented, NotFound.
+// "data[2]". It is read-only if the task, the group or the node says so. Errors: Invalid, NotImplemented, NotFound, also where the
+// volume's folder is gone since the node began to offer it: docker would make an empty one.
 func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	request := r.Group.Volumes[m.Volume]
 	if request == nil {
@@ -41,6 +43,9 @@ func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	volume := r.Node.HostVolumes[source]
 	if volume == nil {
 		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: this node has no host volume %q", m.Volume, source)
+	}
+	if _, err := os.Stat(volume.Path); err != nil {
+		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: host volume %q is not there any more: %w", m.Volume, source, err)
 	}
 	return driver.Mount{
 		Source: volume.Path, Target: r.Env.Replace(m.Destination),
