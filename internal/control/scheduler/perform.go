@@ -142,7 +142,7 @@ func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation
 	if !r.affords(b.Group, x) {
 		return false
 	}
-	place, ok := b.Take()
+	place, ok := takeNear(b, p.Previous)
 	if !ok || !r.pays(place.Granted, x) {
 		return false
 	}
@@ -152,6 +152,17 @@ func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation
 	}
 	x.count(place)
 	return true
+}
+
+// takeNear finds a node for what replaces an allocation: the one that has its data, if the group's disk is sticky and there is room,
+// also where that allocation failed; else the best one.
+func takeNear(b *rank.Board, previous *drover.Allocation) (rank.Place, bool) {
+	if disk := b.Group.EphemeralDisk; disk != nil && disk.Sticky && previous != nil {
+		if place, ok := b.TakeOn(previous.NodeID); ok {
+			return place, true
+		}
+	}
+	return b.Take()
 }
 
 // count takes note of a placement.

@@ -52,6 +52,15 @@ func (b *Board) TakeAt(i int) (Place, bool) {
 	return Place{c.node, granted, metric}, true
 }
 
+// TakeOn is TakeAt for a node by its id, if that can run the group, has room, and no distinct operand forbids it.
+func (b *Board) TakeOn(nodeID string) (Place, bool) {
+	i := b.entryOf(nodeID)
+	if i < 0 || !b.HasRoom(int(i)) || b.buckets[b.entries[i].bucket].full {
+		return Place{}, false
+	}
+	return b.TakeAt(int(i))
+}
+
 // grant gives exact things, reading the node's allocations only if there are any to give.
 func (b *Board) grant(c *candidate) (*drover.AllocatedResources, string) {
 	if c.hold == nil && b.ask.Bounded(c.node) {
