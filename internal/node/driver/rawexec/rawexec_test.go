@@ -93,6 +93,25 @@ func TestDisabledUnlessEnabled(t *testing.T) {
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 }
 
+// TestVolumesAreRefused: the mount was left out without a word, and what the task wrote was gone with its allocation.
+func TestVolumesAreRefused(t *testing.T) {
+	t.Parallel()
+	d := rawexec.New(config(t))
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	options := map[string]any{"command": "/bin/true"}
+	task := &drover.Task{Name: "web", Driver: rawexec.Name, Config: options}
+	require.NoError(t, d.Validate(task))
+	task.VolumeMounts = []*drover.VolumeMount{{Volume: "data", Destination: "/data"}}
+	err := d.Validate(task)
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	require.ErrorContains(t, err, "volume_mount: the driver raw_exec mounts no volumes")
+	_, err = d.Start(t.Context(), driver.Spec{Config: options, Mounts: []driver.Mount{{Source: t.TempDir(), Target: "/data"}}})
+	var failed *driver.StartError
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.Recoverable)
+	require.ErrorContains(t, err, "mounts no volumes")
+}
+
 // Without control groups nothing holds a task to a number of processes: the node says so.
 func TestItSaysWhatItDoesNotLimit(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,9 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 	if c.command == "" && !spec.Pool {
 		return nil, errNoCommand()
 	}
+	if len(spec.Mounts) > 0 {
+		return nil, errNoMounts()
+	}
 	h := &handle{d: d, stateDir: spec.Dirs.State, warm: c.command == "", startedAt: d.cfg.Clock.Now()}
 	var client *supervisor.Client
 	defer func() {

@@ -14,7 +14,7 @@ type taskConfig struct {
 
 const maxPids = 1 << 22 // the kernel's
 
-// Validate checks Task.Config: all problems at once, each naming its key. Errors: Invalid.
+// Validate checks Task.Config: all problems at once, each naming its key; and that the task mounts nothing. Errors: Invalid.
 func (d *Driver) Validate(task *drover.Task) error {
 	c, err := parse(task.Config)
 	if err != nil {
@@ -23,7 +23,16 @@ func (d *Driver) Validate(task *drover.Task) error {
 	if c.command == "" {
 		return errNoCommand()
 	}
+	if len(task.VolumeMounts) > 0 {
+		return errNoMounts()
+	}
 	return nil
+}
+
+// errNoMounts is for Validate and for a start: the program would write beside the volume without a word.
+func errNoMounts() error {
+	return drover.Errorf(drover.Invalid, "volume_mount: the driver raw_exec mounts no volumes, as its tasks see the machine's files: "+
+		"take the driver sandbox or docker, or the volume's path on the machine")
 }
 
 // errNoCommand is for Validate and for a start that is no warm runner's; a runner may do without a command.
