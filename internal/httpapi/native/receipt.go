@@ -20,11 +20,11 @@ func (f *Face) receiptOperations() []operation {
 
 // signedReceipt answers GET /v1/execution/ID/receipt. It is signed when it is asked for, so that no execution's end waits for that.
 func (f *Face) signedReceipt(w http.ResponseWriter, r *http.Request) error {
-	if f.Receipts == nil {
-		return drover.Errorf(drover.NotImplemented, "this server signs no receipts")
-	}
 	if err := f.allowed(r, policy.ReadRunner); err != nil {
 		return err
+	}
+	if f.Receipts == nil {
+		return drover.Errorf(drover.NotImplemented, "this server signs no receipts")
 	}
 	st, err := f.Executions.Statement(r.Context(), r.PathValue("execution"))
 	if err != nil {
