@@ -58,7 +58,7 @@ func (t *Task) AllIdentities() []*WorkloadIdentity {
 	return out
 }
 
-// isPlainName reports whether identities and actions may be called so: the name is in a variable's and a file's. It is no regular
+// isPlainName reports whether identities may be called so: the name is in a variable's and a file's. It is no regular
 // expression, as each supervisor would compile that when it starts, for a fifth of a megabyte.
 func isPlainName(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""

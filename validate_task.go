@@ -2,7 +2,9 @@ package drover
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drover-project/drover/internal/references"
 )
@@ -56,11 +58,18 @@ func (t *Task) validateActions(v *report, at string) {
 			v.Addf(field, "must not be null")
 			continue
 		}
-		v.Check(isPlainName(a.Name), field+".Name", "must be 1 to 128 letters, digits, - or _, got %q", a.Name)
+		v.Check(isActionName(a.Name), field+".Name", "must be 1 to 128 printable characters without spaces, got %q", a.Name)
 		v.Check(!seen[a.Name], field+".Name", "%q is the name of another action of this task", a.Name)
 		v.Check(a.Command != "", field+".Command", "must be set")
 		seen[a.Name] = true
 	}
+}
+
+// isActionName reports whether an action may be called so. Nomad takes any characters but spaces and NUL; those that a terminal acts on
+// instead of showing them are refused here.
+func isActionName(s string) bool {
+	refused := func(r rune) bool { return r == ' ' || !strconv.IsPrint(r) }
+	return s != "" && utf8.RuneCountInString(s) <= 128 && !strings.ContainsFunc(s, refused)
 }
 
 // validateLogs checks the rotation of logs. All files together must fit on the group's disk, which they are written to.

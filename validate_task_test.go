@@ -25,7 +25,10 @@ func TestFaultsOfATask(t *testing.T) {
 		{`{"Env": {"": "x"}}`, `job.group[g].task[t].Env: "" is no name for a variable`},
 		{`{"Env": {"A": "${B}", "B": "${env[\"A\"]}"}}`, "job.group[g].task[t].Env: the variables A, B need each other"},
 		{`{"Actions": [null]}`, "job.group[g].task[t].Actions[0]: must not be null"},
-		{`{"Actions": [{"Name": "a b", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 letters"},
+		{`{"Actions": [{"Name": "a b", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 printable"},
+		{`{"Actions": [{"Name": "", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 printable"},
+		{`{"Actions": [{"Name": "a\u001b[2J", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 printable"},
+		{`{"Actions": [{"Name": "a\u00a0b", "Command": "x"}]}`, "job.group[g].task[t].Actions[0].Name: must be 1 to 128 printable"},
 		{`{"Actions": [{"Name": "a"}]}`, "job.group[g].task[t].Actions[0].Command: must be set"},
 		{
 			`{"Actions": [{"Name": "a", "Command": "x"}, {"Name": "a", "Command": "y"}]}`,

@@ -13,7 +13,8 @@ func (f *face) runAction(w http.ResponseWriter, r *http.Request) error {
 }
 
 // actionOf is the command of the query's action, as the allocation's own version of the job has it: a newer version may not
-// fit what runs. A command that the query brings is not looked at.
+// fit what runs. A command that the query brings is not looked at. Nothing is interpolated: the action runs with its task's environment,
+// so a shell in it finds all of the task's variables.
 func actionOf(r *http.Request, a *drover.Allocation, task string) ([]string, error) {
 	name := r.URL.Query().Get("action")
 	if name == "" {
