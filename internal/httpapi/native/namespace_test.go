@@ -83,46 +83,13 @@ func TestTenants(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, pool.Claimed)
 	}
-	// Lists by id and by key, and what they tell of environments of others: nothing, also not whether they are there.
-	for asked, there := range map[string]bool{"e": true, "a~e": true, "none": false} {
-		all, err := a.In("*").Runners(ctx, asked)
-		if asked == "a~e" {
-			all, err = plainAs(t, served.Server.URL, "a").Runners(ctx, asked)
-		}
-		require.NoError(t, err, asked)
-		require.Equal(t, there, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.ID == claimed["a"].ID }), asked)
-		require.False(t, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.Namespace != "a" }), asked)
-	}
-	for _, key := range []string{"b~e", "b~none", "default~e", "default~none"} {
-		_, err := a.Runners(ctx, key)
-		require.Equal(t, drover.Forbidden, code(err), key)
-	}
-	put, created, err := plainAs(t, served.Server.URL, "a").PutEnvironment(ctx, execution.Environment{ID: "a~named", Image: "host"})
-	require.NoError(t, err, "by its key")
-	require.True(t, created)
-	require.Equal(t, "a~named", put.Key())
-	result, err := plainAs(t, served.Server.URL, "a").Claim(ctx, execution.ClaimRequest{Environment: "a~e", Wait: time.Minute})
-	require.NoError(t, err, "by its key")
-	require.NoError(t, a.Release(ctx, result.ID))
-
+	namedByKeys(t, served.Server.URL, a, claimed["a"])
 	x, err := a.StartExecution(ctx, claimed["a"].ID, execution.Request{Command: "sleep", Spec: execution.Spec{Detach: -1}})
 	require.NoError(t, err)
 	_, err = a.Execution(ctx, x.ID)
 	require.NoError(t, err)
 
-	// What b may try. The runner's id with its own namespace in it is nobody's.
-	forged := "b~e-" + claimed["a"].AllocID
-	for _, id := range []string{claimed["a"].ID, forged, "e-" + claimed["a"].AllocID} {
-		want := drover.Forbidden
-		if id == forged {
-			want = drover.NotFound
-		}
-		_, err = b.Runner(ctx, id)
-		require.Equal(t, want, code(err), id)
-		require.Equal(t, want, code(b.Release(ctx, id)), id)
-		_, err = b.StartExecution(ctx, id, execution.Request{Command: "id"})
-		require.Equal(t, want, code(err), id)
-	}
+	reachesNot(t, b, claimed["a"])
 	_, err = b.Execution(ctx, x.ID)
 	_, absent := b.Execution(ctx, "none")
 	require.Equal(t, drover.NotFound, code(err))
@@ -133,18 +100,7 @@ func TestTenants(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("execution %q not found", x.ID))
 	_, err = b.Run(ctx, execution.RunRequest{Environment: "a~e", Request: execution.Request{Command: "id"}})
 	require.Equal(t, drover.Forbidden, code(err))
-	for _, path := range []string{"/v1/run?namespace=b", "/v1/runners?namespace=b"} { // rights are decided by the query: the body must agree
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, served.Server.URL+path, strings.NewReader(`{"environment": "a~e"}`))
-		require.NoError(t, err)
-		r.Header.Set("X-Drover-Token", "b")
-		answer, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		require.Equal(t, http.StatusBadRequest, answer.StatusCode, string(text))
-		require.Contains(t, string(text), "say ?namespace=a")
-	}
+	bodiesAgree(t, served.Server.URL)
 	_, err = b.In("a").Run(ctx, execution.RunRequest{Environment: "e", Request: execution.Request{Command: "id"}})
 	require.Equal(t, drover.Forbidden, code(err))
 
@@ -162,4 +118,65 @@ func plainAs(t *testing.T, address, token string) *client.Client {
 	c, err := client.New(address, client.WithToken(token))
 	require.NoError(t, err)
 	return c
+}
+
+// namedByKeys has tenant a, who claimed a runner of its environment e, name environments by their keys.
+func namedByKeys(t *testing.T, address string, a *client.Client, claimed execution.Runner) {
+	t.Helper()
+	// Lists by id and by key, and what they tell of environments of others: nothing, also not whether they are there.
+	for asked, there := range map[string]bool{"e": true, "a~e": true, "none": false} {
+		all, err := a.In("*").Runners(t.Context(), asked)
+		if asked == "a~e" {
+			all, err = plainAs(t, address, "a").Runners(t.Context(), asked)
+		}
+		require.NoError(t, err, asked)
+		require.Equal(t, there, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.ID == claimed.ID }), asked)
+		require.False(t, slices.ContainsFunc(all, func(r execution.Runner) bool { return r.Namespace != "a" }), asked)
+	}
+	for _, key := range []string{"b~e", "b~none", "default~e", "default~none"} {
+		_, err := a.Runners(t.Context(), key)
+		require.Equal(t, drover.Forbidden, code(err), key)
+	}
+	put, created, err := plainAs(t, address, "a").PutEnvironment(t.Context(), execution.Environment{ID: "a~named", Image: "host"})
+	require.NoError(t, err, "by its key")
+	require.True(t, created)
+	require.Equal(t, "a~named", put.Key())
+	result, err := plainAs(t, address, "a").Claim(t.Context(), execution.ClaimRequest{Environment: "a~e", Wait: time.Minute})
+	require.NoError(t, err, "by its key")
+	require.NoError(t, a.Release(t.Context(), result.ID))
+}
+
+// bodiesAgree has tenant b name another namespace in the body than in the query.
+func bodiesAgree(t *testing.T, address string) {
+	t.Helper()
+	for _, path := range []string{"/v1/run?namespace=b", "/v1/runners?namespace=b"} { // rights are decided by the query: the body must agree
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+path, strings.NewReader(`{"environment": "a~e"}`))
+		require.NoError(t, err)
+		r.Header.Set("X-Drover-Token", "b")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusBadRequest, answer.StatusCode, string(text))
+		require.Contains(t, string(text), "say ?namespace=a")
+	}
+}
+
+// reachesNot has tenant b try a runner of tenant a.
+func reachesNot(t *testing.T, b *client.Client, of execution.Runner) {
+	t.Helper()
+	// What b may try. The runner's id with its own namespace in it is nobody's.
+	forged := "b~e-" + of.AllocID
+	for _, id := range []string{of.ID, forged, "e-" + of.AllocID} {
+		want := drover.Forbidden
+		if id == forged {
+			want = drover.NotFound
+		}
+		_, err := b.Runner(t.Context(), id)
+		require.Equal(t, want, code(err), id)
+		require.Equal(t, want, code(b.Release(t.Context(), id)), id)
+		_, err = b.StartExecution(t.Context(), id, execution.Request{Command: "id"})
+		require.Equal(t, want, code(err), id)
+	}
 }
