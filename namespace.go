@@ -7,6 +7,7 @@ type Namespace struct {
 	Quota                 string
 	Capabilities          *NamespaceCapabilities   // nil: no restriction
 	NodePoolConfiguration *NamespaceNodePoolConfig // nil: no restriction
+	Images                *NamespaceImages         `json:",omitempty"` // nil: no restriction
 	Meta                  map[string]string
 	CreateIndex           uint64
 	ModifyIndex           uint64
@@ -24,4 +25,15 @@ type NamespaceCapabilities struct {
 type NamespaceNodePoolConfig struct {
 	Default         string // pool of jobs that name none; "" is DefaultNodePool
 	Allowed, Denied []string
+}
+
+// PinRequire of NamespaceImages: an image that names no digest is refused.
+const PinRequire = "require"
+
+// NamespaceImages says which images a namespace's tasks may run. It is ours; Nomad has nothing like it.
+type NamespaceImages struct {
+	// Registries are registries, or paths in one, that images may come from: ghcr.io/acme allows ghcr.io/acme/web. "host" allows the
+	// machine's own files in a sandbox. Empty: all.
+	Registries []string
+	Pin        string // "" or PinRequire
 }

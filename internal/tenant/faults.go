@@ -43,6 +43,9 @@ func Check(ns *drover.Namespace, hasPool func(string) bool) error {
 			}
 		}
 	}
+	if err := checkImages(ns); err != nil {
+		return err
+	}
 	c := ns.NodePoolConfiguration
 	if c == nil {
 		return nil

@@ -25,6 +25,7 @@ func Refused(ns *drover.Namespace, j *drover.Job) (errs []error) {
 	if !AllowsPool(ns, j.NodePool) {
 		errs = append(errs, fmt.Errorf("job.NodePool: namespace %q does not allow jobs to use node pool %q", ns.Name, j.NodePool))
 	}
+	errs = append(errs, refusedImages(ns, j)...)
 	c := ns.Capabilities
 	if c == nil {
 		return errs

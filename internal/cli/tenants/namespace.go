@@ -46,6 +46,12 @@ type namespaceFile struct {
 	Meta         *term.Free    `hcl:"meta,block"`
 	Capabilities *capabilities `hcl:"capabilities,block"`
 	NodePools    *nodePools    `hcl:"node_pool_config,block"`
+	Images       *images       `hcl:"images,block"`
+}
+
+type images struct {
+	Registries []string `hcl:"registries,optional"`
+	Pin        string   `hcl:"pin,optional"`
 }
 
 type capabilities struct {
@@ -77,6 +83,9 @@ func readNamespace(text []byte, file string) (*drover.Namespace, error) {
 	}
 	if p := f.NodePools; p != nil {
 		n.NodePoolConfiguration = (*drover.NamespaceNodePoolConfig)(p)
+	}
+	if i := f.Images; i != nil {
+		n.Images = (*drover.NamespaceImages)(i)
 	}
 	var err error
 	meta, diags := f.Meta.Values()
@@ -121,8 +130,9 @@ func namespaceApplyCommand(app *term.App) *cobra.Command {
 	}
 	term.Describe(c, `
 The file has the whole namespace, as HCL or JSON: name, description, quota, meta {}, capabilities {} (enabled_task_drivers,
-disabled_task_drivers, enabled_network_modes, disabled_network_modes) and node_pool_config {} (default, and allowed or denied, in which
-* stands for any text). It is also what 'namespace inspect' prints. With a name instead, only what flags name changes.`, `
+disabled_task_drivers, enabled_network_modes, disabled_network_modes), node_pool_config {} (default, and allowed or denied, in which
+* stands for any text) and images {} (registries, and pin = "require" for images with digests only). It is also what 'namespace inspect'
+prints. With a name instead, only what flags name changes.`, `
 drover namespace apply -description 'the web team' web
 drover namespace apply web.namespace.hcl
 drover namespace inspect web | drover namespace apply -`)
@@ -194,6 +204,9 @@ func showNamespace(app *term.App, n *drover.Namespace) error {
 			"Enabled Drivers", strings.Join(c.EnabledTaskDrivers, ","), "Disabled Drivers", strings.Join(c.DisabledTaskDrivers, ","),
 			"Enabled Network Modes", strings.Join(c.EnabledNetworkModes, ","),
 			"Disabled Network Modes", strings.Join(c.DisabledNetworkModes, ","))
+	}
+	if i := n.Images; i != nil {
+		facts = append(facts, "Image Registries", strings.Join(i.Registries, ","), "Image Digests", i.Pin)
 	}
 	if err := term.Facts(app.Out, facts...); err != nil {
 		return err

@@ -110,7 +110,7 @@ func Needs(c Command) int {
 		}
 	case *UpsertNamespaces:
 		for _, ns := range c.Namespaces {
-			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil || ns.Quota != "" {
+			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil || ns.Images != nil || ns.Quota != "" {
 				return max(need, 3)
 			}
 		}

@@ -23,6 +23,7 @@ var gates = map[string]string{
 	"execution.Spec.Values":                  "servers say it to nodes; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
 	"command.TellExecutions.Time":            "intake sets it only if there are quotas, which need version 3",
 	"command.RunnerClaim.Bounded":            "only claims under a quota have it, and a namespace's quota needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
@@ -98,4 +99,5 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, Needs(&RaiseVersion{Version: Newest}))
+	require.Equal(t, 3, Needs(&UpsertNamespaces{Namespaces: []*drover.Namespace{{}, {Images: &drover.NamespaceImages{}}}}))
 }

@@ -74,7 +74,8 @@ func compare[T any](here, there []T, name func(T) string, same func(a, b T) bool
 // sameNamespace compares all but the indexes, which are each region's own. No metadata is the same as empty metadata.
 func sameNamespace(a, b *drover.Namespace) bool {
 	return a.Description == b.Description && a.Quota == b.Quota && maps.Equal(a.Meta, b.Meta) &&
-		reflect.DeepEqual(a.Capabilities, b.Capabilities) && reflect.DeepEqual(a.NodePoolConfiguration, b.NodePoolConfiguration)
+		reflect.DeepEqual(a.Capabilities, b.Capabilities) && reflect.DeepEqual(a.NodePoolConfiguration, b.NodePoolConfiguration) &&
+		reflect.DeepEqual(a.Images, b.Images)
 }
 
 // sameQuota compares all but the indexes and the region. The hashes tell the limits apart.

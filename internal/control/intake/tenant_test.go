@@ -59,3 +59,38 @@ func TestANamespaceRestrictsItsJobs(t *testing.T) {
 	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "n", NodePoolConfiguration: &drover.NamespaceNodePoolConfig{Default: "nowhere"}})
 	code(t, drover.Invalid, err, `nonexistent node pool "nowhere"`)
 }
+
+// TestANamespaceRestrictsImages: also of versions and parents that were registered before it did.
+func TestANamespaceRestrictsImages(t *testing.T) {
+	b := setup(t)
+	ctx := t.Context()
+	withImage := func(id, image string) *drover.Job {
+		j := job(id, drover.JobTypeService)
+		j.TaskGroups[0].Tasks[0].Driver, j.TaskGroups[0].Tasks[0].Config = "docker", map[string]any{"image": image}
+		return j
+	}
+	const pinned = "ghcr.io/acme/web@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	b.register(withImage("j", "evil.io/x"))
+	param := withImage("p", "ghcr.io/acme/${NOMAD_META_image}")
+	param.Type, param.ParameterizedJob = drover.JobTypeBatch, &drover.ParameterizedJobConfig{MetaRequired: []string{"image"}}
+	b.register(param)
+	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{Pin: "maybe"}})
+	code(t, drover.Invalid, err, `namespace "default": Images.Pin: "maybe" is neither empty nor "require"`)
+	_, err = b.UpsertNamespace(ctx, &drover.Namespace{
+		Name: "default", Images: &drover.NamespaceImages{Registries: []string{"ghcr.io/acme"}, Pin: drover.PinRequire},
+	})
+	require.NoError(t, err)
+
+	const evil = `"evil.io/x" has no digest`
+	_, err = b.PlanJob(ctx, withImage("j", "evil.io/x"), false)
+	code(t, drover.Invalid, err, evil)
+	_, err = b.RegisterJob(ctx, drover.RegisterRequest{Job: withImage("j", "evil.io/x"+pinned[len("ghcr.io/acme/web"):])})
+	code(t, drover.Invalid, err, `comes from evil.io/x, which is not among the registries ["ghcr.io/acme"] (namespace "default")`)
+	_, err = b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: new(3)})
+	code(t, drover.Invalid, err, evil)
+	_, err = b.DispatchJob(ctx, drover.DispatchRequest{Namespace: "default", ID: "p", Meta: map[string]string{"image": "x"}})
+	code(t, drover.Invalid, err, "cannot be interpolated where images are restricted")
+	b.register(withImage("j", pinned))
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 0})
+	code(t, drover.Invalid, err, evil)
+}

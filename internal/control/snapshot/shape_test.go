@@ -27,6 +27,7 @@ var gates = map[string]string{
 	"cluster.State.Ahead":                    "only RestoreState sets it, which needs version 2",
 	"drover.Allocation.Lease":                "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported":             "only the state machine sets it, to the order of a report, which needs version 2",
+	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
 	"fleet.Identity.Also":                    "only NameFleet and RestoreState add to it, which need version 2",

@@ -1,0 +1,152 @@
+package tenant
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+const (
+	hostImage = "host"      // the sandbox's name for the machine's own files
+	hub       = "docker.io" // the registry of names that have none
+)
+
+// reference is what both docker's daemon and our own store of images read in the same way: registry, path, tag and digest. A first
+// part is a registry if it has a dot or a port, or is localhost. What else one of the two would take, such as ".." in a path, is none.
+var reference = regexp.MustCompile(`^(?:(localhost|` + registryHost + `)/)?(` + imagePath +
+	`)(?::[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+
+const (
+	hostLabel    = `[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?`
+	registryHost = hostLabel + `(?:(?:\.` + hostLabel + `)+(?::[0-9]+)?|:[0-9]+)`
+	imageLabel   = `[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*`
+	imagePath    = imageLabel + `(?:/` + imageLabel + `)*`
+)
+
+var (
+	// source is an entry of a namespace's registries: a registry, or a path in it.
+	source = regexp.MustCompile(`^(?:localhost|` + registryHost + `)(?:/` + imagePath + `)?$`)
+	// imageID is what docker's daemon may take for the id of an image that it has.
+	imageID = regexp.MustCompile(`^(?:sha256:)?[0-9a-f]+$`)
+)
+
+// refusedImages says which tasks of a canonical job have images that the namespace does not allow.
+func refusedImages(ns *drover.Namespace, j *drover.Job) (errs []error) {
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for _, t := range g.Tasks {
+			if t == nil {
+				continue
+			}
+			if why := refusedImage(ns.Images, t); why != "" {
+				errs = append(errs, fmt.Errorf("job.group[%s].task[%s].config.%s (namespace %q)", g.Name, t.Name, why, ns.Name))
+			}
+		}
+	}
+	return errs
+}
+
+// refusedImage says why the namespace does not allow the task's image, "" if it does. What counts is what the node runs, so nothing
+// that only the node knows may stand in the image's name, nor in the names of keys.
+func refusedImage(rule *drover.NamespaceImages, t *drover.Task) string {
+	if rule == nil || len(rule.Registries) == 0 && rule.Pin == "" {
+		return ""
+	}
+	if key := replacedKey(t.Config); key != "" {
+		return fmt.Sprintf("%q: keys cannot be interpolated where images are restricted", key)
+	}
+	if load, ok := t.Config["load"]; ok && load != nil && load != "" {
+		return "load: an image of the task's own files has no registry and no digest: push it to a registry"
+	}
+	image, given := t.Config["image"]
+	ref, text := image.(string)
+	switch {
+	case given && image != nil && !text:
+		return "image: must be a string"
+	case ref == "" && t.Driver != "sandbox":
+		return ""
+	case ref == "" || ref == hostImage: // the sandbox's default
+		if len(rule.Registries) == 0 || slices.Contains(rule.Registries, hostImage) {
+			return ""
+		}
+		return fmt.Sprintf("image: %q is not among the registries %q", hostImage, rule.Registries)
+	case strings.Contains(ref, "${"):
+		return fmt.Sprintf("image: %q cannot be interpolated where images are restricted: write the image itself", ref)
+	}
+	return refusedReference(rule, ref)
+}
+
+// refusedReference is refusedImage of an image that a registry has.
+func refusedReference(rule *drover.NamespaceImages, ref string) string {
+	part := reference.FindStringSubmatch(ref)
+	if part == nil || imageID.MatchString(ref) {
+		return fmt.Sprintf("image: %q is no reference with a registry such as docker.io/library/python:3", ref)
+	}
+	if rule.Pin != "" && part[3] == "" {
+		return fmt.Sprintf("image: %q has no digest: add @sha256:… of the image that is meant", ref)
+	}
+	full := located(part[1], part[2])
+	if len(rule.Registries) == 0 || slices.ContainsFunc(rule.Registries, func(allowed string) bool {
+		host, path, _ := strings.Cut(allowed, "/")
+		return allowed != hostImage && strings.HasPrefix(full+"/", strings.TrimSuffix(registry(host)+"/"+path, "/")+"/")
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("image: %q comes from %s, which is not among the registries %q", ref, full, rule.Registries)
+}
+
+// located is an image's path with its registry, as docker completes short names.
+func located(host, path string) string {
+	host = registry(host)
+	if host == hub && !strings.Contains(path, "/") {
+		path = "library/" + path
+	}
+	return host + "/" + path
+}
+
+// registry is a registry's one name.
+func registry(host string) string {
+	switch host = strings.ToLower(host); host {
+	case "", "index.docker.io":
+		return hub
+	}
+	return host
+}
+
+// replacedKey is a key of a task's configuration that the node would replace by another, "" if there is none.
+func replacedKey(config map[string]any) string {
+	first := ""
+	for key := range config {
+		if strings.Contains(key, "${") && (first == "" || key < first) {
+			first = key
+		}
+	}
+	return first
+}
+
+// checkImages refuses what cannot be meant. Errors: Invalid, with the field.
+func checkImages(ns *drover.Namespace) error {
+	rule := ns.Images
+	if rule == nil {
+		return nil
+	}
+	if rule.Pin != "" && rule.Pin != drover.PinRequire {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q is neither empty nor %q", ns.Name, rule.Pin, drover.PinRequire)
+	}
+	if len(rule.Registries) > maxEntries {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.Registries has %d entries, the limit is %d", ns.Name, len(rule.Registries),
+			maxEntries)
+	}
+	for _, r := range rule.Registries {
+		if r != hostImage && !source.MatchString(r) {
+			return drover.Errorf(drover.Invalid, "namespace %q: Images.Registries: %q is neither %q nor a registry, or a path in one, "+
+				"such as docker.io/library", ns.Name, r, hostImage)
+		}
+	}
+	return nil
+}
