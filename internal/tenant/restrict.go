@@ -48,10 +48,21 @@ func Refused(ns *drover.Namespace, j *drover.Job) (errs []error) {
 			if mode, ok := t.Config["network_mode"].(string); ok && mode != "" { // docker's, which needs no network of the group
 				modes = refuse(modes, mode, c.EnabledNetworkModes, c.DisabledNetworkModes)
 			}
+			if hidden := hiddenMode(t.Config); hidden != "" && len(c.EnabledNetworkModes)+len(c.DisabledNetworkModes) > 0 {
+				modes = refuse(modes, hidden, nil, []string{hidden})
+			}
 		}
 	}
 	errs = say(errs, "used task driver", drivers, ns.Name)
 	return say(errs, "used group network mode", modes, ns.Name)
+}
+
+// hiddenMode is the interpolated key or value of a task's configuration that a node may turn into a network mode, "" if there is none.
+func hiddenMode(config map[string]any) string {
+	if mode, ok := config["network_mode"].(string); ok && strings.Contains(mode, "${") {
+		return mode
+	}
+	return replacedKey(config)
 }
 
 // AllowsPool reports whether the namespace's jobs may use the node pool.

@@ -54,6 +54,14 @@ func TestRefused(t *testing.T) {
 		}
 		require.Equal(t, c.want, strings.Join(texts, "; "))
 	}
+	for _, hidden := range []map[string]any{{"network_mode": "${NOMAD_META_m}"}, {"${NOMAD_META_m}": "host", "network_mode": "none"}} {
+		job := usingJob("prod", "bridge", "sandbox")
+		job.TaskGroups[0].Tasks[0].Config = hidden
+		require.EqualError(t, Refused(ns, job)[0], `used group network mode "${NOMAD_META_m}" is not allowed in namespace "dev"`)
+		ns.Capabilities.DisabledNetworkModes = nil
+		require.Empty(t, Refused(ns, job), "nothing is restricted")
+		ns.Capabilities.DisabledNetworkModes = []string{"host"}
+	}
 	require.Empty(t, Refused(&drover.Namespace{Name: "free"}, usingJob("any", "host", "raw_exec")))
 	require.Empty(t, Refused(nil, usingJob("any", "host", "raw_exec")))
 	require.Equal(t, "prod", Pool(ns))
