@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
@@ -28,7 +29,14 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "POST /ui/theme", Handle: f.theme, MaxBody: 4 << 10},
 		{Pattern: "GET /ui/static/{version}/{name}", Raw: serveAsset},
 		{Pattern: "GET /ui/jobs", Handle: f.jobs},
+		{Pattern: "GET /ui/jobs/run", Handle: f.runPage},
+		{Pattern: "POST /ui/jobs/run", Handle: f.runSubmit, MaxBody: 4 * drover.MaxJobSource},
 		{Pattern: "GET /ui/jobs/{job}", Handle: f.job},
+		{Pattern: "GET /ui/jobs/{job}/versions", Handle: f.jobVersions},
+		{Pattern: "GET /ui/jobs/{job}/evaluations", Handle: f.jobEvaluations},
+		{Pattern: "GET /ui/jobs/{job}/deployments", Handle: f.jobDeployments},
+		{Pattern: "GET /ui/jobs/{job}/definition", Handle: f.jobDefinition},
+		{Pattern: "POST /ui/jobs/{job}/{action}", Handle: f.jobAction, MaxBody: 256 << 10},
 		{Pattern: "GET /ui/allocations/{allocation}", Handle: f.allocation},
 		{Pattern: "GET /ui/clients", Handle: f.nodes},
 		{Pattern: "GET /ui/clients/{node}", Handle: f.node},

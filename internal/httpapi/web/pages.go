@@ -14,7 +14,6 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
-	"github.com/drover-project/drover/internal/optional"
 )
 
 // show answers with a page whose body comes of the API, or with what the API said instead.
@@ -38,7 +37,8 @@ func (f *Face) jobs(w http.ResponseWriter, r *http.Request) error {
 		rows = append(rows, row(link(jobPath(j.ID, j.Namespace), j.ID), html.Name(j.Namespace), html.Text(j.Type), status(j.Status),
 			html.Int(j.Priority), html.Text(counts(j.JobSummary))))
 	}
-	body := html.Group(search(r), table(text.Jobs, text.JobColumns, rows, text.NoJobs), pager(r, html.Path("ui", "jobs"), page))
+	body := html.Group(done(r), html.El("p", html.El("a", html.Href(html.Path("ui", "jobs", "run")), html.Text(jobText.RunJob))), search(r),
+		table(text.Jobs, text.JobColumns, rows, text.NoJobs), pager(r, html.Path("ui", "jobs"), page))
 	return f.show(w, r, text.Jobs, body, err)
 }
 
@@ -64,40 +64,6 @@ func counts(s *drover.JobSummary) string {
 		}
 	}
 	return cmp.Or(strings.Join(said, ", "), "–")
-}
-
-func (f *Face) job(w http.ResponseWriter, r *http.Request) error {
-	id, namespace := r.PathValue("job"), drover.DefaultNamespace
-	if i := strings.LastIndex(id, "@"); i > 0 {
-		id, namespace = id[:i], id[i+1:]
-	}
-	in := "?" + url.Values{"namespace": {namespace}}.Encode()
-	var job drover.Job
-	var summary drover.JobSummary
-	var allocations []drover.AllocationListStub
-	err := f.ask(r.Context(), r, http.MethodGet, apiPath("job", id)+in, nil, &job)
-	if err == nil {
-		err = f.ask(r.Context(), r, http.MethodGet, apiPath("job", id, "summary")+in, nil, &summary)
-	}
-	if err == nil {
-		err = f.ask(r.Context(), r, http.MethodGet, apiPath("job", id, "allocations")+in, nil, &allocations)
-	}
-	groups := make([]html.Part, 0, len(job.TaskGroups))
-	for _, g := range job.TaskGroups {
-		one := drover.JobSummary{Summary: map[string]drover.TaskGroupSummary{g.Name: summary.Summary[g.Name]}}
-		tasks := make([]string, 0, len(g.Tasks))
-		for _, t := range g.Tasks {
-			tasks = append(tasks, t.Name+" ("+t.Driver+")")
-		}
-		groups = append(groups, row(html.Name(g.Name), html.Int(optional.Value(g.Count)), html.Text(counts(&one)),
-			html.Name(strings.Join(tasks, ", "))))
-	}
-	body := html.Group(
-		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(namespace)), factOf(text.Type, html.Text(job.Type)),
-			factOf(text.Version, html.Text(fmt.Sprint(job.Version))), factOf(text.Priority, html.Int(job.Priority))),
-		html.El("h2", html.Text(text.Groups)), table(text.Groups, text.GroupColumns, groups, text.Nothing),
-		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
-	return f.show(w, r, id, body, err)
 }
 
 // allocationTable shows the newest allocations first, at most a page of them.

@@ -59,6 +59,28 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(http.StatusOK, drover.Job{ID: "a@b", TaskGroups: []*drover.TaskGroup{{Name: hostile, Tasks: []*drover.Task{{Name: hostile}}}}})
 	case path == "/v1/job/a@b/allocations", path == "/v1/node/n1/allocations":
 		reply(http.StatusOK, []drover.AllocationListStub{{ID: "0123456789", Name: hostile, NodeName: hostile, ClientStatus: "failed"}})
+	case path == "/v1/job/a@b/evaluations":
+		reply(http.StatusOK, []drover.Evaluation{{ID: "e1", FailedTGAllocs: map[string]*drover.AllocationMetric{
+			hostile: {NodesEvaluated: 1, ConstraintFiltered: map[string]int{hostile: 1}},
+		}}})
+	case path == "/v1/job/a@b/deployment":
+		reply(http.StatusOK, drover.Deployment{ID: "d1", Status: "running", StatusDescription: hostile, TaskGroups: map[string]*drover.DeploymentState{
+			hostile: {DesiredCanaries: 1},
+		}})
+	case path == "/v1/job/a@b/deployments":
+		reply(http.StatusOK, []drover.Deployment{{ID: "d1", StatusDescription: hostile}})
+	case path == "/v1/job/a@b/versions":
+		reply(http.StatusOK, map[string]any{"Versions": []drover.Job{{Version: 1}, {Version: 0}}, "Diffs": []*drover.JobDiff{{
+			Fields: []*drover.FieldDiff{{Type: "Edited", Name: "Meta[" + hostile + "]", Old: hostile, New: "n"}},
+		}}})
+	case path == "/v1/job/a@b/submission":
+		reply(http.StatusOK, drover.JobSubmission{Source: hostile})
+	case path == "/v1/job/a@b/scale", path == "/v1/jobs/parse":
+		reply(http.StatusBadRequest, map[string]string{"message": "line 3, column 7: <b>"})
+	case path == "/v1/job/j/plan":
+		reply(http.StatusOK, drover.Preview{JobModifyIndex: 7, Warnings: hostile, Diff: &drover.JobDiff{}, Annotations: &drover.PlanAnnotations{
+			DesiredTGUpdates: map[string]*drover.DesiredUpdates{hostile: {Place: 3}},
+		}})
 	case path == "/v1/job/gone":
 		reply(http.StatusNotFound, map[string]string{"message": "job not found"})
 	case path == "/v1/nodes":
@@ -183,7 +205,8 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
 	for _, path := range []string{
 		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations/a1", "/ui/clients",
-		"/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
+		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
+		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
 		inert(t, w.Body.String())

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/optional"
+)
+
+func (f *Face) job(w http.ResponseWriter, r *http.Request) error {
+	return f.jobPage(w, r, http.StatusOK, nil)
+}
+
+// jobPage shows a job; with what an action on it failed for, the page has that, and the fields hold what was typed.
+func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure error) error {
+	key := jobKey(r)
+	var job drover.Job
+	var summary drover.JobSummary
+	var allocations []drover.AllocationListStub
+	var deployment *drover.Deployment
+	var evaluations []drover.Evaluation
+	var err error
+	for _, part := range []struct {
+		path string
+		out  any
+	}{{"", &job}, {"summary", &summary}, {"allocations", &allocations}, {"deployment", &deployment}, {"evaluations", &evaluations}} {
+		if err == nil {
+			err = f.readJob(r, key, part.path, part.out)
+		}
+	}
+	if err != nil {
+		return f.show(w, r, key.ID, html.Part{}, err)
+	}
+	problem := html.Part{}
+	if failure != nil {
+		problem = failed(r, failure)
+	}
+	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem, done(r),
+		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
+			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
+		jobButtons(key, &job), notPlaced(evaluations), deploymentPanel(key, deployment), groupTable(r, key, &job, &summary),
+		dispatchForm(r, key, &job),
+		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
+	return f.write(w, r, code, view{title: key.ID, body: body})
+}
+
+// readJob reads what the API has of a job under a path, "" for the job itself.
+func (f *Face) readJob(r *http.Request, key drover.NamespacedID, path string, out any) error {
+	parts := []string{"job", key.ID}
+	if path != "" {
+		parts = append(parts, path)
+	}
+	return f.ask(r.Context(), r, http.MethodGet, inNamespace(apiPath(parts...), key.Namespace), nil, out)
+}
+
+// jobTabs leads to the parts of a job.
+func jobTabs(r *http.Request, key drover.NamespacedID) html.Part {
+	at := key.ID + "@" + key.Namespace
+	var items []html.Part
+	for _, tab := range []struct {
+		words string
+		path  html.URL
+	}{
+		{jobText.Overview, html.Path("ui", "jobs", at)},
+		{jobText.Versions, html.Path("ui", "jobs", at, "versions")},
+		{jobText.Evaluations, html.Path("ui", "jobs", at, "evaluations")},
+		{jobText.Deployments, html.Path("ui", "jobs", at, "deployments")},
+		{jobText.Definition, html.Path("ui", "jobs", at, "definition")},
+	} {
+		link := []html.Part{html.Href(tab.path), html.Text(tab.words)}
+		if r.URL.EscapedPath() == tab.path.String() {
+			link = append(link, html.Attr("aria-current", "page"))
+		}
+		items = append(items, html.El("li", html.El("a", link...)))
+	}
+	return html.El("nav", html.Class("tabs"), html.Attr("aria-label", jobText.Parts), html.El("ul", items...))
+}
+
+// act is a form that asks for an action on a job.
+func act(key drover.NamespacedID, name string, fields ...html.Part) html.Part {
+	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "jobs", key.ID+"@"+key.Namespace, name)),
+		html.Group(fields...), html.El("button", html.Text(jobText.Actions[name].button)))
+}
+
+func jobButtons(key drover.NamespacedID, job *drover.Job) html.Part {
+	return html.El("div", html.Class("row actions"),
+		html.If(!job.Stop, act(key, "stop")), html.If(job.Stop, act(key, "start")), act(key, "purge"),
+		html.If(!job.Periodical() && !job.Parameterized() && !job.Stop, act(key, "evaluate")),
+		html.If(job.Periodical() && !job.Stop, act(key, "force")))
+}
+
+// notPlaced says of the newest evaluation's groups what the scheduler found no room for, and why.
+func notPlaced(evaluations []drover.Evaluation) html.Part {
+	if len(evaluations) == 0 {
+		return html.Part{}
+	}
+	newest := slices.MaxFunc(evaluations, func(a, b drover.Evaluation) int {
+		return cmp.Or(cmp.Compare(a.CreateIndex, b.CreateIndex), cmp.Compare(a.ModifyIndex, b.ModifyIndex))
+	})
+	if newest.Status == drover.EvalBlocked { // it holds what the one that it waits for found
+		for _, e := range evaluations {
+			if e.BlockedEval == newest.ID && len(newest.FailedTGAllocs) == 0 {
+				newest.FailedTGAllocs = e.FailedTGAllocs
+			}
+		}
+	}
+	return unplaced(jobText.NotPlaced, newest.FailedTGAllocs)
+}
+
+// unplaced explains in words; nothing if all has a place.
+func unplaced(title string, failed map[string]*drover.AllocationMetric) html.Part {
+	if len(failed) == 0 {
+		return html.Part{}
+	}
+	parts := []html.Part{html.Class("notice warn"), html.El("strong", html.Text(title))}
+	for _, group := range slices.Sorted(maps.Keys(failed)) {
+		reasons := make([]html.Part, 0, 4)
+		for _, reason := range failed[group].Reasons() {
+			reasons = append(reasons, html.El("li", html.Name(reason)))
+		}
+		before, after, _ := strings.Cut(jobText.NotPlacedCount, "%s")
+		n := 1
+		if failed[group] != nil {
+			n += failed[group].CoalescedFailures
+		}
+		parts = append(parts, html.El("p", html.Text(before), html.Name(group), html.Text(fmt.Sprintf(after, n))), html.El("ul", reasons...))
+	}
+	return html.El("div", parts...)
+}
+
+// groupTable has each group's state, and a field for its count where the job has one that may change.
+func groupTable(r *http.Request, key drover.NamespacedID, job *drover.Job, summary *drover.JobSummary) html.Part {
+	rows := make([]html.Part, 0, len(job.TaskGroups))
+	for i, g := range job.TaskGroups {
+		one := drover.JobSummary{Summary: map[string]drover.TaskGroupSummary{g.Name: summary.Summary[g.Name]}}
+		tasks := make([]string, 0, len(g.Tasks))
+		for _, t := range g.Tasks {
+			tasks = append(tasks, t.Name+" ("+t.Driver+")")
+		}
+		count := strconv.Itoa(optional.Value(g.Count))
+		wanted := html.Text(count)
+		if !job.Stop && (job.Type == drover.JobTypeService || job.Type == drover.JobTypeBatch) {
+			if r.PostForm.Get("group") == g.Name {
+				count = r.PostForm.Get("count")
+			}
+			field := "count" + strconv.Itoa(i)
+			wanted = act(key, "scale", hidden("group", g.Name),
+				html.El("label", html.Class("away"), html.Attr("for", field), html.Text(fmt.Sprintf(jobText.Count, g.Name))),
+				html.El("input", html.ID(field), html.Class("count"), html.Attr("name", "count"), html.Attr("value", count),
+					html.Attr("inputmode", "numeric"), html.Attr("autocomplete", "off")), html.Text(" "))
+		}
+		rows = append(rows, row(html.Name(g.Name), wanted, html.Text(counts(&one)), html.Name(strings.Join(tasks, ", "))))
+	}
+	return html.Group(html.El("h2", html.Text(text.Groups)), table(text.Groups, text.GroupColumns, rows, text.Nothing))
+}
+
+// dispatchForm asks for the payload and meta of a parameterized job.
+func dispatchForm(r *http.Request, key drover.NamespacedID, job *drover.Job) html.Part {
+	if !job.Parameterized() || job.Stop {
+		return html.Part{}
+	}
+	meta := r.PostForm.Get("meta")
+	if !r.PostForm.Has("meta") {
+		for _, name := range job.ParameterizedJob.MetaRequired {
+			meta += name + "=\n"
+		}
+	}
+	fields := []html.Part{html.El("label", html.Attr("for", "meta"), html.Text(jobText.Meta), hint(jobText.MetaMore)), area("meta", "meta", "3", meta)}
+	if job.ParameterizedJob.Payload != "forbidden" {
+		fields = append(fields, html.El("label", html.Attr("for", "payload"), html.Text(jobText.Payload), hint(jobText.PayloadMore)),
+			area("payload", "payload", "4", r.PostForm.Get("payload")))
+	}
+	return html.El("div", html.Class("panel"), html.El("h2", html.Text(jobText.Dispatch)), act(key, "dispatch", fields...))
+}
+
+// deploymentPanel shows the groups of a deployment that is under way, and what can be done with it.
+func deploymentPanel(key drover.NamespacedID, d *drover.Deployment) html.Part {
+	if !d.Active() {
+		return html.Part{}
+	}
+	rows, unpromoted := deploymentGroups(d)
+	of := hidden("deployment", d.ID)
+	return html.Group(html.El("h2", html.Text(jobText.Deployments+" "), html.Text(shortID(d.ID)+" "), status(d.Status)),
+		html.El("p", html.Name(d.StatusDescription)),
+		table(jobText.Deployments, jobText.DeploymentGroupColumns, rows, text.Nothing),
+		html.El("div", html.Class("row actions"), html.If(unpromoted, act(key, "promote", of)),
+			html.If(d.Status == drover.DeploymentRunning, act(key, "pause", of)),
+			html.If(d.Status == drover.DeploymentPaused, act(key, "resume", of)), act(key, "fail", of)))
+}
+
+func deploymentGroups(d *drover.Deployment) (rows []html.Part, unpromoted bool) {
+	for _, name := range slices.Sorted(maps.Keys(d.TaskGroups)) {
+		s := d.TaskGroups[name]
+		unpromoted = unpromoted || s.Unpromoted()
+		rows = append(rows, row(html.Name(name), html.Int(s.DesiredTotal), html.Int(s.PlacedAllocs), html.Int(s.HealthyAllocs),
+			html.Int(s.UnhealthyAllocs), html.Text(fmt.Sprintf("%d / %d", len(s.PlacedCanaries), s.DesiredCanaries))))
+	}
+	return rows, unpromoted
+}
+
+func shortID(id string) string { return id[:min(8, len(id))] }
+
+// jobPart shows a part of a job below its tabs.
+func (f *Face) jobPart(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error {
+	key, code := jobKey(r), http.StatusOK
+	if err != nil {
+		code, body = httpapi.Status(err), failed(r, err)
+	}
+	return f.write(w, r, code, view{
+		title: key.ID + " · " + title,
+		body:  html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), body),
+	})
+}

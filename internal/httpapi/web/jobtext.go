@@ -1,0 +1,61 @@
+package web
+
+// action is what a form of a job's page asks for, in words.
+type action struct {
+	button string // what its button says
+	done   string // what is said after it
+	sure   string // what is asked before, with the name of what ends in %s; "" asks nothing
+}
+
+// jobText is every text of the pages of jobs, in one place for translators.
+var jobText = struct {
+	Overview, Versions, Evaluations, Deployments, Definition, Parts string
+
+	Actions map[string]action
+
+	Sure, Cancel, NoAction, Count, Dispatch, Payload, PayloadMore, Meta, MetaMore, MetaLine, NotPlaced, NotPlacedCount string
+
+	Difference, Same, FirstVersion, Stable, Source, SourceGone, Next string
+
+	RunJob, Job, JobMore, Variables, VariablesMore, Plan, Submit, Planned, NoWarnings, Warnings, Nothing, WouldPlace,
+	Changed string
+
+	EvaluationColumns, DeploymentColumns, DeploymentGroupColumns, DiffColumns, PlanColumns []string
+}{
+	Overview: "Overview", Versions: "Versions", Evaluations: "Evaluations", Deployments: "Deployments", Definition: "Definition",
+	Parts: "Parts of the job",
+
+	Actions: map[string]action{
+		"stop":     {"Stop", "The job is stopped: its allocations end.", "Stop the job %s? Its allocations end."},
+		"purge":    {"Purge", "The job is purged.", "Purge the job %s? Its allocations end, and its versions are forgotten."},
+		"start":    {"Start", "The job is started.", ""},
+		"evaluate": {"Evaluate", "The scheduler looks at the job again.", ""},
+		"force":    {"Launch now", "The job is launched.", ""},
+		"scale":    {"Scale", "The count is changed.", ""},
+		"dispatch": {"Dispatch", "The job is dispatched.", ""},
+		"revert":   {"Revert", "The job is reverted.", "Revert to version %s? A new version with its specification replaces the running one."},
+		"promote":  {"Promote", "The deployment is promoted.", ""},
+		"pause":    {"Pause", "The deployment is paused.", ""},
+		"resume":   {"Resume", "The deployment goes on.", ""},
+		"fail":     {"Fail", "The deployment is failed.", "Fail the deployment %s? Groups that revert by themselves go back to the last stable version."},
+	},
+	Sure: "Are you sure?", Cancel: "Cancel", NoAction: "There is no such action", Count: "Count of %s",
+	Dispatch: "Dispatch", Payload: "Payload", PayloadMore: "what the dispatched job gets, as text",
+	Meta: "Meta", MetaMore: "a line NAME=VALUE each", MetaLine: "meta, line %d: %q is not NAME=VALUE",
+	NotPlaced: "Not placed", NotPlacedCount: "Group %s: %d not placed",
+
+	Difference: "Difference to version %d", Same: "Nothing but its number differs.", FirstVersion: "It is the oldest version that is kept.",
+	Stable: "stable", Source: "Source", SourceGone: "The text of this version is not kept: it was not given with the job.",
+	Next: "Change and run",
+
+	RunJob: "Run a job", Job: "Job file", JobMore: "HCL, or JSON as the API takes it", Variables: "Variables",
+	VariablesMore: "the content of a variable file", Plan: "Plan", Submit: "Run", Planned: "What would happen",
+	NoWarnings: "No warnings.", Warnings: "Warnings", Nothing: "Nothing would change.",
+	WouldPlace: "Not all of it would be placed now", Changed: "Difference",
+
+	EvaluationColumns:      []string{"Id", "Made (UTC)", "Cause", "Status", "Why"},
+	DeploymentColumns:      []string{"Id", "Version", "Status", "Made (UTC)", "Why"},
+	DeploymentGroupColumns: []string{"Group", "Wanted", "Placed", "Healthy", "Unhealthy", "Canaries"},
+	DiffColumns:            []string{"What", "Old", "New"},
+	PlanColumns:            []string{"Group", "Place", "Stop", "In place", "Destructive", "Canaries", "Migrate", "Unchanged"},
+}
