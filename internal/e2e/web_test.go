@@ -182,6 +182,7 @@ func TestTheListsInABrowser(t *testing.T) {
 		{`dl a[href^="/ui/clients/"]`, "/ui/clients/", "node"},
 		{`nav a[href="/ui/clients"]`, "/ui/clients", "nodes"},
 		{`nav a[href="/ui/environments"]`, "/ui/environments", "environments"},
+		{`nav a[href="/ui/servers"]`, "/ui/servers", "servers"},
 	} {
 		b.do(chromedp.Click(chromedp.CSS(step.click)))
 		b.until(`location.pathname.startsWith('` + step.at + `') && document.readyState === 'complete'`)

@@ -41,6 +41,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/clients", Handle: f.nodes},
 		{Pattern: "GET /ui/clients/{node}", Handle: f.node},
 		{Pattern: "GET /ui/environments", Handle: f.environments},
+		{Pattern: "GET /ui/servers", Handle: f.servers},
 		{Pattern: "GET /ui/play", Handle: f.playPage},
 		{Pattern: "POST /ui/play", Handle: f.playSubmit},
 		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},

@@ -73,6 +73,7 @@ var navigation = []struct {
 	{text.Environments, html.Path("ui", "environments")},
 	{text.Jobs, html.Path("ui", "jobs")},
 	{text.Nodes, html.Path("ui", "clients")},
+	{clusterText.Servers, html.Path("ui", "servers")},
 }
 
 func bar(r *http.Request) html.Part {

@@ -83,6 +83,7 @@ var tones = map[string]string{
 	"running": "ok", "healthy": "ok", "successful": "ok", "ready": "ok", "complete": "idle", "dead": "idle", "pending": "prog",
 	"initializing": "prog", "failed": "bad", "down": "bad", "lost": "lost", "unknown": "lost", "disconnected": "lost",
 	"ineligible": "warn", "draining": "warn",
+	"alive": "ok", "unhealthy": "bad", "left": "idle",
 }
 
 // status is a word with its tone and shape: colour is never the only sign.

@@ -127,7 +127,10 @@ func (a *api) called() string {
 }
 
 // page is the face behind the checks of all faces.
-func page(a *api) http.Handler {
+func page(a *api) http.Handler { return of(a) }
+
+// of is the face behind the checks of all faces, with an API of its own.
+func of(a http.Handler) http.Handler {
 	f := &Face{API: a, Clock: clock.Wall{}}
 	return httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, f)
 }
