@@ -57,20 +57,24 @@ func TestServersFailByPanel(t *testing.T) {
 		holds  []string
 	}{
 		"members only": {
-			fixed{membersPath: {http.StatusOK, oneMember}}, http.StatusOK,
+			fixed{membersPath: {http.StatusOK, oneMember}},
+			http.StatusOK,
 			[]string{text.Forbidden, `<span class="status ok">alive</span>`},
 		},
 		"health only": {
-			fixed{healthPath: {http.StatusOK, `{"Healthy": true}`}}, http.StatusOK,
+			fixed{healthPath: {http.StatusOK, `{"Healthy": true}`}},
+			http.StatusOK,
 			[]string{text.Forbidden, clusterText.NoServers, `<span class="status ok">healthy</span>`},
 		},
 		"nothing": {fixed{}, http.StatusForbidden, []string{text.Forbidden}},
 		"limited": {
 			fixed{healthPath: {http.StatusTooManyRequests, "too many requests"}, membersPath: {http.StatusOK, oneMember}},
-			http.StatusOK, []string{"too many requests", `<span class="status ok">alive</span>`},
+			http.StatusOK,
+			[]string{"too many requests", `<span class="status ok">alive</span>`},
 		},
 		"garbage": {
-			fixed{healthPath: {http.StatusOK, "<"}, membersPath: {http.StatusOK, oneMember}}, http.StatusOK,
+			fixed{healthPath: {http.StatusOK, "<"}, membersPath: {http.StatusOK, oneMember}},
+			http.StatusOK,
 			[]string{text.Failed, `<span class="status ok">alive</span>`},
 		},
 	} {
