@@ -173,7 +173,9 @@ func dispatchForm(r *http.Request, key drover.NamespacedID, job *drover.Job) htm
 			meta += name + "=\n"
 		}
 	}
-	fields := []html.Part{html.El("label", html.Attr("for", "meta"), html.Text(jobText.Meta), hint(jobText.MetaMore)), area("meta", "meta", "3", meta)}
+	fields := []html.Part{
+		html.El("label", html.Attr("for", "meta"), html.Text(jobText.Meta), hint(jobText.MetaMore)), area("meta", "meta", "3", meta),
+	}
 	if job.ParameterizedJob.Payload != "forbidden" {
 		fields = append(fields, html.El("label", html.Attr("for", "payload"), html.Text(jobText.Payload), hint(jobText.PayloadMore)),
 			area("payload", "payload", "4", r.PostForm.Get("payload")))

@@ -37,7 +37,7 @@ var jobText = struct {
 		"promote":  {"Promote", "The deployment is promoted.", ""},
 		"pause":    {"Pause", "The deployment is paused.", ""},
 		"resume":   {"Resume", "The deployment goes on.", ""},
-		"fail":     {"Fail", "The deployment is failed.", "Fail the deployment %s? Groups that revert by themselves go back to the last stable version."},
+		"fail":     {"Fail", "The deployment is failed.", "Fail the deployment %s? Groups with auto_revert go back to the last stable version."},
 	},
 	Sure: "Are you sure?", Cancel: "Cancel", NoAction: "There is no such action", Count: "Count of %s",
 	Dispatch: "Dispatch", Payload: "Payload", PayloadMore: "what the dispatched job gets, as text",

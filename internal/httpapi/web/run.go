@@ -43,7 +43,7 @@ type planned struct {
 	digest  string
 }
 
-// firstJob is an example that runs on any node.
+// firstJob is an example to begin with.
 const firstJob = `job "hello" {
   group "web" {
     count = 1

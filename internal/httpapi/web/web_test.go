@@ -64,9 +64,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			hostile: {NodesEvaluated: 1, ConstraintFiltered: map[string]int{hostile: 1}},
 		}}})
 	case path == "/v1/job/a@b/deployment":
-		reply(http.StatusOK, drover.Deployment{ID: "d1", Status: "running", StatusDescription: hostile, TaskGroups: map[string]*drover.DeploymentState{
-			hostile: {DesiredCanaries: 1},
-		}})
+		groups := map[string]*drover.DeploymentState{hostile: {DesiredCanaries: 1}}
+		reply(http.StatusOK, drover.Deployment{ID: "d1", Status: "running", StatusDescription: hostile, TaskGroups: groups})
 	case path == "/v1/job/a@b/deployments":
 		reply(http.StatusOK, []drover.Deployment{{ID: "d1", StatusDescription: hostile}})
 	case path == "/v1/job/a@b/versions":
