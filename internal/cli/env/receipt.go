@@ -102,7 +102,8 @@ func showStatement(app *term.App, st *execution.Statement, key string) error {
 	r := &st.Receipt
 	return term.Facts(app.Out, "Verified", "yes", "Key", key, "Issuer", st.Issuer,
 		"Signed", time.Unix(st.IssuedAt, 0).UTC().Format(time.RFC3339),
-		"Execution", st.Execution, "Runner", st.Runner, "Environment", st.Environment, "Namespace", st.Namespace, "Command", strings.Join(st.Argv, " "),
+		"Execution", st.Execution, "Runner", st.Runner, "Environment", st.Environment, "Namespace", st.Namespace,
+		"Command", strings.Join(st.Argv, " "),
 		"Exit Code", strconv.Itoa(r.ExitCode), "Cause", string(r.Cause), "Error", r.Error, "Started", started(r), "Wall", r.Wall.String(),
 		"CPU", (r.UserCPU + r.SystemCPU).String(), "Peak Memory", term.Bytes(float64(r.PeakMemory)),
 		"Output", fmt.Sprintf("%d bytes of stdout, %d of stderr", r.StdoutBytes, r.StderrBytes), "Truncated", truncated(r))

@@ -92,7 +92,7 @@ func done(r *http.Request) html.Part {
 
 // doJob asks the API for the action. Errors: Invalid for a field that cannot be read; those of the API.
 func (f *Face) doJob(r *http.Request, key drover.NamespacedID, name string) error {
-	send := func(method string, body any, path ...string) error {
+	send := func(method string, body any, path ...string) error { //nolint:contextcheck // it is the request's
 		return f.ask(r.Context(), r, method, inNamespace(apiPath(path...), key.Namespace), body, nil)
 	}
 	none := map[string]any{}

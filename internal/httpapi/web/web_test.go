@@ -36,7 +36,7 @@ type api struct {
 	began        chan struct{}           // of stdout that does not end by itself; nil: it does
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyclo // a table of answers
 	a.mu.Lock()
 	a.calls = append(a.calls, r.Method+" "+r.URL.Path)
 	a.mu.Unlock()
