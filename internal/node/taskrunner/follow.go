@@ -130,7 +130,10 @@ func (f *follower) script(ctx context.Context, s *drover.ChangeScript) (goOn boo
 	if ctx.Err() != nil {
 		return false
 	}
-	what := fmt.Sprintf("Template ran script %s with arguments %v on change. Exit code: %d", s.Command, s.Args, code)
+	what := fmt.Sprintf("Template ran script %s with arguments %v on change", s.Command, s.Args)
+	if ok || code != 0 { // what was killed, or never began, has none
+		what += fmt.Sprintf(". Exit code: %d", code)
+	}
 	if !ok && output != "" {
 		what += ": " + output
 	}
