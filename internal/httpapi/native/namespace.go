@@ -41,13 +41,14 @@ func claimIn(r *http.Request, namespace, environment *string) error {
 	if asked == "*" {
 		return drover.Errorf(drover.Invalid, "namespace: a runner is claimed in one namespace, not in all")
 	}
-	of := *namespace
+	var ofKey string
 	if execution.IsKey(*environment) {
-		of, *environment = execution.SplitKey(*environment)
+		ofKey, *environment = execution.SplitKey(*environment)
 	}
-	if of != "" && of != asked || *namespace != "" && *namespace != asked {
-		return drover.Errorf(drover.Invalid, "namespace: the body names %q, the query %q: say ?namespace=%s", max(of, *namespace), asked,
-			max(of, *namespace))
+	for _, named := range []string{ofKey, *namespace} {
+		if named != "" && named != asked {
+			return drover.Errorf(drover.Invalid, "namespace: the body names %q, the query %q: say ?namespace=%s", named, asked, named)
+		}
 	}
 	*namespace, _ = execution.SplitKey(execution.Key(asked, *environment))
 	return nil
