@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -58,6 +59,20 @@ func TestTenantsOfSeveralServers(t *testing.T) {
 		all.Wait()
 	}
 	claim(r.list...)
+	// What a server's death finds in its journal alone is stopped until the server is back.
+	eventually(t, "the claims in the log", func() (bool, string) {
+		status, answer := leader.request("GET", "/v1/allocations?namespace=*", "")
+		require.Equal(t, 200, status, answer)
+		var list []drover.AllocationListStub
+		require.NoError(t, json.Unmarshal([]byte(answer), &list))
+		recorded := 0
+		for _, one := range list {
+			if one.Claim != nil {
+				recorded++
+			}
+		}
+		return recorded == len(seen), fmt.Sprintf("%d of %d", recorded, len(seen))
+	})
 	killed.PullThePlug()
 	claim(leader, other)
 	for id, got := range seen {
