@@ -139,7 +139,7 @@ func (a Amount) IsZero() bool {
 		a.VariablesBytes == 0 && len(a.Devices) == 0
 }
 
-// Use is what is used: in all, and by the jobs of each node pool. The zero value is nothing; its map is never changed.
+// Use is what is used: in all, and by the jobs of each node pool. The zero value is nothing; only Count changes its map.
 type Use struct {
 	Total Amount
 	Pools map[string]Amount
@@ -155,19 +155,29 @@ func Pool(j *drover.Job) string {
 
 // Add returns u with a more in the node pool; "" is in none.
 func (u Use) Add(pool string, a Amount) Use {
+	u = u.Clone()
+	u.Count(pool, a)
+	return u
+}
+
+// Clone returns a copy with a map of its own, for Count.
+func (u Use) Clone() Use {
+	u.Pools = maps.Clone(u.Pools)
+	return u
+}
+
+// Count is Add for who alone has the Use and its map.
+func (u *Use) Count(pool string, a Amount) {
 	u.Total = u.Total.Add(a)
 	if pool == "" {
-		return u
+		return
 	}
-	pools := maps.Clone(u.Pools)
-	if pools == nil {
-		pools = map[string]Amount{}
+	if u.Pools == nil {
+		u.Pools = map[string]Amount{}
 	}
-	if pools[pool] = pools[pool].Add(a); pools[pool].IsZero() {
-		delete(pools, pool)
+	if u.Pools[pool] = u.Pools[pool].Add(a); u.Pools[pool].IsZero() {
+		delete(u.Pools, pool)
 	}
-	u.Pools = pools
-	return u
 }
 
 // Sub returns u with a less in the node pool.

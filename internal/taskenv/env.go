@@ -15,8 +15,8 @@ import (
 // Env is the environment of one task on one node. It is not changed after Build, except by With.
 type Env struct {
 	vars map[string]string
-	node map[string]string // what is not a variable: node.…, attr.…, meta.…
-	made *atomic.Int64     // bytes that interpolation has made, with all copies
+	node *drover.Node  // says what is not a variable: node.…, attr.…, meta.…; may be nil
+	made *atomic.Int64 // bytes that interpolation has made, with all copies
 }
 
 // What interpolation may make: a text of references to a long variable grows with the product of both.
@@ -50,7 +50,7 @@ type Dirs struct{ Shared, Local, Secrets string }
 // Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins. Variables of the env
 // may use each other.
 func Build(in Input) *Env {
-	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node), made: new(atomic.Int64)}
+	e := &Env{vars: map[string]string{}, node: in.Node, made: new(atomic.Int64)}
 	if in.Task == nil {
 		in.Task = &drover.Task{}
 	}
@@ -176,23 +176,34 @@ func (e *Env) meta(in Input) {
 	}
 }
 
-// nodeValues returns what a job can say of its node: ${node.…}, ${attr.…} and ${meta.…}. They are no variables of the
-// process.
-func nodeValues(n *drover.Node) map[string]string {
-	out := map[string]string{}
+// ofNode returns what a job can say of its node: ${node.…}, ${attr.…} and ${meta.…}. They are no variables of the process.
+func ofNode(n *drover.Node, name string) (string, bool) {
 	if n == nil {
-		return out
+		return "", false
 	}
-	out["node.unique.id"], out["node.unique.name"] = n.ID, n.Name
-	out["node.datacenter"], out["node.class"], out["node.pool"] = n.Datacenter, n.NodeClass, n.NodePool
-	out["node.region"] = n.Attributes["node.region"]
-	for k, v := range n.Attributes {
-		out["attr."+k] = v
+	if key, ok := strings.CutPrefix(name, "attr."); ok {
+		v, found := n.Attributes[key]
+		return v, found
 	}
-	for k, v := range n.Meta {
-		out["meta."+k] = v
+	if key, ok := strings.CutPrefix(name, "meta."); ok {
+		v, found := n.Meta[key]
+		return v, found
 	}
-	return out
+	switch name {
+	case "node.unique.id":
+		return n.ID, true
+	case "node.unique.name":
+		return n.Name, true
+	case "node.datacenter":
+		return n.Datacenter, true
+	case "node.class":
+		return n.NodeClass, true
+	case "node.pool":
+		return n.NodePool, true
+	case "node.region":
+		return n.Attributes["node.region"], true
+	}
+	return "", false
 }
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)

@@ -59,8 +59,7 @@ func (e *Env) lookup(name string) (string, bool) {
 	if v, ok := e.vars[name]; ok {
 		return v, true
 	}
-	v, ok := e.node[name]
-	return v, ok
+	return ofNode(e.node, name)
 }
 
 // ReplaceAny interpolates every string in a driver's configuration, keys too; the input is not changed.

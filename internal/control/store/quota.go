@@ -140,13 +140,24 @@ func (t *Txn) RestoreQuota(q *drover.QuotaSpec) { t.insert(tables.Quotas, q) }
 
 // tenantUse is what is used in the namespace, with what the transaction changed.
 func (t *Txn) tenantUse(namespace string) quota.Use {
-	if used, ok := t.tenants[namespace]; ok {
-		return used
+	if used := t.tenants[namespace]; used != nil {
+		return *used
 	}
 	if u := get[tenantRow](&t.reader, tableTenants, term(namespace)); u != nil {
 		return u.Used
 	}
 	return quota.Use{}
+}
+
+// count counts a more in the namespace and node pool; "" is in none. A batch of allocations has one copy of the namespace's map.
+func (t *Txn) count(namespace, pool string, a quota.Amount) {
+	used := t.tenants[namespace]
+	if used == nil {
+		own := t.tenantUse(namespace).Clone()
+		used = &own
+		t.tenants[namespace] = used
+	}
+	used.Count(pool, a)
 }
 
 // charge counts what a namespace uses of allocations: old and a are the same one before and after; each may be nil.
@@ -159,10 +170,10 @@ func (t *Txn) charge(old, a *drover.Allocation) {
 		t.dropSlots(old.ID)
 	}
 	if old != nil && old.HoldsResources() {
-		t.tenants[old.Namespace] = t.tenantUse(old.Namespace).Sub(quota.Pool(old.Job), quota.Of(old))
+		t.count(old.Namespace, quota.Pool(old.Job), quota.Amount{}.Sub(quota.Of(old)))
 	}
 	if a != nil && a.HoldsResources() {
-		t.tenants[a.Namespace] = t.tenantUse(a.Namespace).Add(quota.Pool(a.Job), quota.Of(a))
+		t.count(a.Namespace, quota.Pool(a.Job), quota.Of(a))
 	}
 }
 
@@ -185,13 +196,13 @@ func (t *Txn) PutExecutionSlot(x *execution.Slot) {
 // DropExecutionSlot counts an execution no more.
 func (t *Txn) DropExecutionSlot(x *execution.Slot) {
 	t.drop(tables.ExecutionSlots, "", x)
-	t.tenants[x.Namespace] = t.tenantUse(x.Namespace).Sub("", quota.Amount{Executions: 1})
+	t.count(x.Namespace, "", quota.Amount{}.Sub(quota.Amount{Executions: 1}))
 }
 
 // RestoreExecutionSlot counts an execution.
 func (t *Txn) RestoreExecutionSlot(x *execution.Slot) {
 	t.insert(tables.ExecutionSlots, x)
-	t.tenants[x.Namespace] = t.tenantUse(x.Namespace).Add("", quota.Amount{Executions: 1})
+	t.count(x.Namespace, "", quota.Amount{Executions: 1})
 }
 
 // Spent returns what the namespace's executions used on the newest day on which some ended, or nil.
@@ -253,17 +264,17 @@ func (t *Txn) dropSlots(allocID string) {
 // chargeVariable counts what a namespace uses of variables: old and v are the same one before and after; each may be nil.
 func (t *Txn) chargeVariable(old, v *secrets.SealedVariable) {
 	if old != nil {
-		t.tenants[old.Namespace] = t.tenantUse(old.Namespace).Sub("", quota.OfVariable(old))
+		t.count(old.Namespace, "", quota.Amount{}.Sub(quota.OfVariable(old)))
 	}
 	if v != nil {
-		t.tenants[v.Namespace] = t.tenantUse(v.Namespace).Add("", quota.OfVariable(v))
+		t.count(v.Namespace, "", quota.OfVariable(v))
 	}
 }
 
 // flushTenants stores what is used in the namespaces, and wakes who watches the quotas that this counts in.
 func (t *Txn) flushTenants() {
 	for namespace, used := range t.tenants {
-		row := &tenantRow{Namespace: namespace, Used: used}
+		row := &tenantRow{Namespace: namespace, Used: *used}
 		if used.IsZero() {
 			if old := get[tenantRow](&t.reader, tableTenants, term(namespace)); old != nil {
 				t.remove(tableTenants, old)

@@ -67,7 +67,7 @@ func (s *Store) begin(index uint64, base *Snapshot) *Txn {
 			db: base.db, txn: base.db.Txn(true), allocs: base.allocs.fork(), index: index, tables: tables, executions: base.executions,
 		},
 		store: s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{},
-		tenants: map[string]quota.Use{}, requotaed: map[string]struct{}{}, touched: map[watchKey]struct{}{},
+		tenants: map[string]*quota.Use{}, requotaed: map[string]struct{}{}, touched: map[watchKey]struct{}{},
 	}
 }
 

@@ -13,7 +13,7 @@ type Txn struct {
 	restoring bool
 	jobs      map[drover.NamespacedID]*JobRow // changed counts, own copies
 	usage     map[string]*usageRow            // changed usage, own copies
-	tenants   map[string]quota.Use            // changed use by namespace
+	tenants   map[string]*quota.Use           // changed use by namespace
 	requotaed map[string]struct{}             // quotas whose limit or namespaces changed
 	touched   map[watchKey]struct{}
 	services  serviceChanges

@@ -117,12 +117,15 @@ func (d Dir) BuildTask(task string) error {
 
 // Task returns a task's folders.
 func (d Dir) Task(task string) driver.Dirs {
-	t := filepath.Join(d.Path(), task)
+	path := d.Path()
+	t := filepath.Join(path, task)
 	return driver.Dirs{
-		Alloc: d.Path(), Shared: filepath.Join(d.Path(), "alloc"), Task: t, Local: filepath.Join(t, "local"),
-		Secrets: filepath.Join(t, "secrets"), State: d.state(task),
+		Alloc: path, Shared: filepath.Join(path, "alloc"), Task: t, Local: filepath.Join(t, "local"),
+		Secrets: d.secrets(task), State: d.state(task),
 	}
 }
+
+func (d Dir) secrets(task string) string { return filepath.Join(d.root.Path(), d.allocID, task, "secrets") }
 
 // state is where a task's supervisor has its files. Whoever starts one makes it.
 func (d Dir) state(task string) string {

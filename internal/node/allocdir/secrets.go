@@ -208,7 +208,7 @@ func (d Dir) MountSecrets(task string, mb int, shifted bool) error {
 	if mb <= 0 {
 		mb = secretsMB
 	}
-	return d.root.secrets.mount(d.Task(task).Secrets, mb)
+	return d.root.secrets.mount(d.secrets(task), mb)
 }
 
 // UnmountSecrets ends what MountSecrets made. Idempotent.
@@ -218,7 +218,7 @@ func (d Dir) UnmountSecrets(tasks ...string) error {
 		if d.root.secrets == nil {
 			break
 		}
-		errs = append(errs, d.root.secrets.unmount(d.Task(t).Secrets))
+		errs = append(errs, d.root.secrets.unmount(d.secrets(t)))
 	}
 	return errors.Join(errs...)
 }
@@ -231,7 +231,7 @@ func (d Dir) uncover() error {
 	}
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != "alloc" {
-			err = errors.Join(err, d.root.secrets.unmount(filepath.Join(d.Path(), e.Name(), "secrets")))
+			err = errors.Join(err, d.root.secrets.unmount(d.secrets(e.Name())))
 		}
 	}
 	return err
