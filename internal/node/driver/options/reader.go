@@ -15,19 +15,25 @@ import (
 // Reader reads one map. Keys that were not asked for are problems, see Done.
 type Reader struct {
 	config   map[string]any
-	seen     map[string]bool
+	seen     []string
 	problems []error
-	path     string          // of the block, with a dot; "" at the top
-	asked    map[string]bool // of the top and all its blocks
+	path     string    // of the block, with a dot; "" at the top
+	asked    *[]string // of the top and all its blocks
 }
 
 // New returns a reader of the map.
 func New(config map[string]any) *Reader {
-	return &Reader{config: config, seen: map[string]bool{}, asked: map[string]bool{}}
+	asked := make([]string, 0, usualKeys)
+	return &Reader{config: config, seen: make([]string, 0, usualKeys), asked: &asked}
 }
 
+// usualKeys are a little more than drivers ask for at the top.
+const usualKeys = 32
+
 // Asked lists the keys that were asked for, those of blocks that were there as "block.key".
-func (r *Reader) Asked() []string { return slices.Sorted(maps.Keys(r.asked)) }
+func (r *Reader) Asked() []string { return distinct(*r.asked) }
+
+func distinct(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // Problem notes something wrong; it should begin with its key.
 func (r *Reader) Problem(format string, args ...any) {
@@ -48,7 +54,7 @@ func (r *Reader) Has(key string) bool { return r.value(key) != nil }
 
 // value notes that the key is known, and returns what was given, nil for nothing.
 func (r *Reader) value(key string) any {
-	r.seen[key], r.asked[r.path+key] = true, true
+	r.seen, *r.asked = append(r.seen, key), append(*r.asked, r.path+key)
 	return r.config[key]
 }
 
@@ -171,7 +177,7 @@ func (r *Reader) Dict(key string) map[string]string {
 // Each reads every block of the key by f, which sees only that block.
 func (r *Reader) Each(key string, f func(*Reader)) {
 	for _, m := range r.blocks(key) {
-		in := &Reader{config: m, seen: map[string]bool{}, path: r.path + key + ".", asked: r.asked}
+		in := &Reader{config: m, path: r.path + key + ".", asked: r.asked}
 		f(in)
 		in.unknown()
 		for _, p := range in.problems {
@@ -218,8 +224,8 @@ func (r *Reader) blocks(key string) []map[string]any {
 // unknown complains about keys that were not asked for so far. It comes last, and names those that were.
 func (r *Reader) unknown() {
 	for _, key := range slices.Sorted(maps.Keys(r.config)) {
-		if !r.seen[key] {
-			known := slices.Sorted(maps.Keys(r.seen))
+		if !slices.Contains(r.seen, key) {
+			known := distinct(r.seen)
 			r.Problem("unknown key %q; known are %s", key, strings.Join(known, ", "))
 		}
 	}

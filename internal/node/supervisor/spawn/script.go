@@ -44,7 +44,7 @@ func NewScript(received int) *Script {
 }
 
 // usualCalls are a little more than those of a sandbox.
-const usualCalls = 128
+const usualCalls = 160
 
 // Num is a number.
 func Num[T ~int | ~uint | ~uint32 | ~uint64 | ~uintptr](v T) Arg { return Arg{value: uintptr(v)} }
