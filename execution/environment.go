@@ -32,6 +32,13 @@ type Environment struct {
 	IdleTimeout  time.Duration        `json:"idleTimeout,omitempty"` // ns; 0 = none
 	Constraints  []*drover.Constraint `json:"constraints,omitempty"`
 	Meta         map[string]string    `json:"meta,omitempty"`
+	Identity     *IdentityGrant       `json:"identity,omitempty"` // lets executions have identities; default: none
+}
+
+// IdentityGrant says which identities the executions of an environment may ask for.
+type IdentityGrant struct {
+	Audience []string      `json:"audience"`      // whom tokens may be for; each is for one of them
+	TTL      time.Duration `json:"ttl,omitempty"` // ns; of a token at most; default 1 hour
 }
 
 // PoolStatus is how an environment's pool stands.

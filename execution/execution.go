@@ -50,12 +50,15 @@ type Spec struct {
 }
 
 // Secret is an item of a variable that the command gets, in its environment or as a file. Who asks for it must be allowed to read the
-// variable. Its value is in no receipt, event or record.
+// variable. Its value is in no receipt, event or record. Instead of an item it may be a token that says who the command is.
 type Secret struct {
 	Namespace string `json:"namespace,omitempty"` // of the variable; default: the runner's
-	Path      string `json:"path"`                // of the variable
-	Key       string `json:"key"`                 // of its item
-	Env       string `json:"env,omitempty"`       // the environment variable that it becomes
+	Path      string `json:"path,omitempty"`      // of the variable
+	Key       string `json:"key,omitempty"`       // of its item
+	// Identity, instead of path and key, is the audience of a signed token (JWT) of the execution: one that its environment allows. It is
+	// always masked.
+	Identity string `json:"identity,omitempty"`
+	Env      string `json:"env,omitempty"` // the environment variable that it becomes
 	// File is the name of a file in the folder that the environment variable DROVER_SECRETS_DIR names: in memory, for the command's
 	// user alone, and removed when the command ends.
 	File string `json:"file,omitempty"`

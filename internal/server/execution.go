@@ -92,8 +92,8 @@ func (a *Agent) openExecution() (*executionService, error) {
 		}
 		xd := executor.Deps{
 			Runners: runners, Keeping: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps},
-			Slots: execseam.Slots{Intake: c.intake, Store: c.store, Clock: d.Clock},
-			Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
+			Slots:      execseam.Slots{Intake: c.intake, Store: c.store, Clock: d.Clock},
+			Identities: c.issuer, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {
 			xd.Records = execseam.Records{Store: c.store, Log: c.log}

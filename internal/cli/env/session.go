@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +31,7 @@ type execFlags struct {
 	escape                     term.Escape
 	env                        []string
 	secrets, secretFiles       []string
+	identities, identityFiles  []string
 	mask                       bool
 	// Bounds of this execution only; 0 leaves what the environment says.
 	limits drover.Limits
@@ -47,6 +49,8 @@ func (f *execFlags) bind(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.env, "env", nil, "environment variable, KEY=value; can be repeated")
 	fl.StringArrayVar(&f.secrets, "secret", nil, "environment variable from an item of a variable, NAME=PATH[@NAMESPACE]#KEY; can be repeated")
 	fl.StringArrayVar(&f.secretFiles, "secret-file", nil, "file in $DROVER_SECRETS_DIR from one, NAME=PATH#KEY; can be repeated")
+	fl.StringArrayVar(&f.identities, "identity", nil, "environment variable with a token that says who the command is, NAME=AUDIENCE; can be repeated")
+	fl.StringArrayVar(&f.identityFiles, "identity-file", nil, "file in $DROVER_SECRETS_DIR with one, NAME=AUDIENCE; can be repeated")
 	fl.BoolVar(&f.mask, "mask", false, "have *** printed in place of the secrets' values")
 	fl.DurationVar(&f.limits.Wall, "limit-wall", 0, "end it after this time")
 	fl.DurationVar(&f.limits.CPU, "limit-cpu", 0, "… after this much CPU time")
@@ -78,6 +82,9 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 		}
 		r.Secrets = append(r.Secrets, s)
 	}
+	if r.Secrets, err = f.withIdentities(r.Secrets); err != nil {
+		return r, err
+	}
 	if r.TTY = f.tty || t != nil && !f.noTTY; r.TTY && t != nil {
 		r.Size = t.Size()
 		// Programs there must write the codes that our terminal understands.
@@ -86,6 +93,22 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 		}
 	}
 	return r, nil
+}
+
+// withIdentities adds the tokens that the command is to have of its own. Errors: Invalid.
+func (f *execFlags) withIdentities(list []execution.Secret) ([]execution.Secret, error) {
+	for i, text := range slices.Concat(f.identities, f.identityFiles) {
+		name, audience, ok := strings.Cut(text, "=")
+		s := execution.Secret{Env: name, Identity: audience}
+		if !ok || name == "" || audience == "" {
+			return nil, drover.Errorf(drover.Invalid, "-identity %q: want NAME=AUDIENCE, as AWS_TOKEN=sts.amazonaws.com", text)
+		}
+		if i >= len(f.identities) {
+			s.Env, s.File = "", name
+		}
+		list = append(list, s)
+	}
+	return list, nil
 }
 
 // secret parses a flag's NAME=PATH[@NAMESPACE]#KEY; the name is File's. Errors: Invalid.

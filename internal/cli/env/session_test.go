@@ -38,6 +38,13 @@ func TestSecretFlags(t *testing.T) {
 	require.Equal(t, []execution.Secret{
 		{Path: "db", Key: "password", Env: "A", Mask: true}, {Namespace: "prod", Path: "app/tls", Key: "k#1", File: "key", Mask: true},
 	}, r.Secrets)
+	r, err = (&execFlags{identities: []string{"T=sts.amazonaws.com"}, identityFiles: []string{"jwt=https://v=1"}}).request(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, []execution.Secret{{Identity: "sts.amazonaws.com", Env: "T"}, {Identity: "https://v=1", File: "jwt"}}, r.Secrets)
+	for _, wrong := range []string{"A", "=x", "A="} {
+		_, err = (&execFlags{identities: []string{wrong}}).request(nil, nil)
+		require.ErrorContains(t, err, "-identity")
+	}
 	for _, wrong := range []string{"A", "A=db", "=db#k", "A=#k", "A=db#"} {
 		_, err = (&execFlags{secretFiles: []string{wrong}}).request(nil, nil)
 		require.ErrorContains(t, err, "-secret-file")

@@ -19,7 +19,7 @@ var gates = map[string]string{
 	"drover.Allocation.Lease":                "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported":             "only the state machine sets it, to the order of a report, which needs version 2",
 	"execution.Execution.Taken":              "nodes say it to servers; nothing that is recorded has it",
-	"execution.Spec.Secrets":                 "secrets name variables, and before version 3 there are none",
+	"execution.Spec.Secrets":                 "secrets name variables or need a root key, and before version 3 there are neither",
 	"execution.Spec.Values":                  "servers say it to nodes; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",

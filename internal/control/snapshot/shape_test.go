@@ -34,7 +34,7 @@ var gates = map[string]string{
 	"fleet.Identity.Former":                  "only RestoreState adds to it, which needs version 2",
 	"fleet.Durable.Of":                       "only RestoreState sets it, which needs version 2",
 	"execution.Execution.Taken":              "nodes say it to servers; nothing that is recorded has it",
-	"execution.Spec.Secrets":                 "secrets name variables, and before version 3 there are none",
+	"execution.Spec.Secrets":                 "secrets name variables or need a root key, and before version 3 there are neither",
 	"execution.Spec.Values":                  "servers say it to nodes; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
 	"drover.Allocation.FailingServices":      "only the state machine sets it, to what a report says, which needs version 3",

@@ -68,6 +68,10 @@ func TestOnlyThePoolOfTheJobChangesWithItsSize(t *testing.T) {
 	require.Empty(t, cmp.Diff(small, large))
 }
 
+func grant(ttl time.Duration, audience ...string) *execution.IdentityGrant {
+	return &execution.IdentityGrant{Audience: audience, TTL: ttl}
+}
+
 func TestValidateNamesEveryField(t *testing.T) {
 	t.Parallel()
 	good := execution.Environment{ID: "python", Image: "host"}
@@ -84,6 +88,11 @@ func TestValidateNamesEveryField(t *testing.T) {
 		"image of raw":    {func(e *execution.Environment) { e.Driver, e.Image = "raw_exec", "python" }, "has no images"},
 		"no id":           {func(e *execution.Environment) { e.ID = "" }, "id"},
 		"id with slash":   {func(e *execution.Environment) { e.ID = "a/b" }, "id"},
+		"no audience":     {func(e *execution.Environment) { e.Identity = &execution.IdentityGrant{} }, "identity.audience: 0"},
+		"blank audience":  {func(e *execution.Environment) { e.Identity = grant(0, "a b") }, "identity.audience[0] \"a b\""},
+		"the cluster":     {func(e *execution.Environment) { e.Identity = grant(0, "x", "nomadproject.io") }, "identity.audience[1]"},
+		"short identity":  {func(e *execution.Environment) { e.Identity = grant(time.Second, "x") }, "identity.ttl"},
+		"long identity":   {func(e *execution.Environment) { e.Identity = grant(48*time.Hour, "x") }, "identity.ttl"},
 		"driver":          {func(e *execution.Environment) { e.Driver = "qemu" }, "driver"},
 		"runtime":         {func(e *execution.Environment) { e.Runtime = "runsc" }, "runtime"},
 		"negative pool":   {func(e *execution.Environment) { e.PoolSize = -1 }, "poolSize"},

@@ -50,6 +50,7 @@ func Validate(env execution.Environment) error {
 	}
 	faults = append(faults, validateSizes(env)...)
 	faults = append(faults, validatePorts(env)...)
+	faults = append(faults, validateIdentity(env.Identity)...)
 	if env.WorkDir != "" && (!path.IsAbs(env.WorkDir) || strings.ContainsRune(env.WorkDir, 0)) {
 		fault("workDir %q: want an absolute path", env.WorkDir)
 	}

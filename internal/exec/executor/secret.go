@@ -28,8 +28,10 @@ func validateSecrets(list []execution.Secret) error {
 			name = "/" + s.File
 		}
 		switch {
-		case s.Path == "" || s.Key == "":
-			return drover.Errorf(drover.Invalid, "secrets[%d]: path and key: name a variable and one of its items", i)
+		case s.Identity != "" && (s.Namespace != "" || s.Path != "" || s.Key != ""):
+			return drover.Errorf(drover.Invalid, "secrets[%d]: identity: it is no item of a variable: leave namespace, path and key out", i)
+		case s.Identity == "" && (s.Path == "" || s.Key == ""):
+			return drover.Errorf(drover.Invalid, "secrets[%d]: path and key: name a variable and one of its items, or an identity", i)
 		case (s.Env == "") == (s.File == ""):
 			return drover.Errorf(drover.Invalid, "secrets[%d]: env or file: want one of them", i)
 		case s.Env != "" && !secretEnv.MatchString(s.Env):

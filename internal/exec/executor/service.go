@@ -73,10 +73,12 @@ type Deps struct {
 	Notifier Notifier // of webhooks; nil: there are none
 	Teller   Teller   // of events; nil: they are not told
 	Slots    Slots    // of quotas; nil: nothing is bounded
-	Records  Records  // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
-	Clock    clock.Clock
-	IDs      id.Source // used by several goroutines
-	Log      *slog.Logger
+	// Identities signs tokens of executions; nil: they can have none.
+	Identities Identities
+	Records    Records // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
+	Clock      clock.Clock
+	IDs        id.Source // used by several goroutines
+	Log        *slog.Logger
 }
 
 // Service starts executions and keeps them.
@@ -204,6 +206,9 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	}
 	if len(spec.Values) != len(spec.Secrets) {
 		return nil, drover.Errorf(drover.NotImplemented, "secrets: this server reads no variables for executions")
+	}
+	if err := s.identify(ctx, lease, &spec); err != nil {
+		return nil, err
 	}
 	s.beginOwn(spec.ID)
 	defer s.endOwn(spec.ID)

@@ -89,6 +89,16 @@ func (l *Lease) Runner() execution.Runner { return l.runner }
 // Environment is what the runner was made of, with what is bound late as it was when the lease was taken.
 func (l *Lease) Environment() execution.Environment { return l.env }
 
+// Identity is what the environment lets its executions have now, and not as it was when the runner was made: what is allowed no more must
+// not live on in a runner that is kept claimed. nil: nothing.
+func (l *Lease) Identity() *execution.IdentityGrant {
+	env, err := l.s.Environment(l.life.ctx, l.runner.Key())
+	if err != nil {
+		return nil // it is no more
+	}
+	return env.Identity
+}
+
 // Holds reports whether this server still has the runner for sure: another may have taken it over from one that does not renew its leases.
 func (l *Lease) Holds() bool { return l.s.holds() }
 
