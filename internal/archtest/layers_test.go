@@ -62,7 +62,7 @@ var layers = []layer{ // a table
 			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner " +
 			"node/hook " +
 			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
-			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups",
+			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups node/taskapi",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
 	{

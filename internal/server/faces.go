@@ -75,6 +75,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	}
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
+		a.joined.known = a.relay.Known(a.cfg.RememberTokens())
 		shared.Relay, shared.ServersDecide, shared.Resolver = a.relay, true, a.resolver()
 		return withPage(shared, a.nodeFaces(shared)), nil
 	}
@@ -106,7 +107,7 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		}),
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms,
-			Receipts: a.control.issuer, Checkup: a.info().Checkup,
+			Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},

@@ -53,6 +53,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	n.agent, err = agent.New(cfg, agent.Deps{
 		Groups: sweeper, Networks: h.Networks(), Evaluator: a.texts.Templates(),
 		Controller: controller, Drivers: h.Drivers(), Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
+		TaskAPI: a.taskAPI(),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
 		},

@@ -64,6 +64,7 @@ type Agent struct {
 	joined  struct {
 		once    sync.Once
 		handler http.Handler
+		known   *relay.Resolver // of tokens of tasks; nil at a server
 		err     error
 	}
 	told *gate.Announcement // of where rpc is, to nodes of the same user; nil if there is nothing to tell

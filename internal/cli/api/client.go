@@ -35,7 +35,7 @@ func New(t Target) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{HTTP: h, Address: t.Address, Token: token, Namespace: t.Namespace, Region: t.Region}, nil
+	return &Client{HTTP: h, Address: t.base(), Token: token, Namespace: t.Namespace, Region: t.Region}, nil
 }
 
 // statusCodes turn a status back into a code; the face's body is the message. A status that is not here gives

@@ -2,9 +2,11 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,7 +31,7 @@ type Target struct {
 
 // Bind adds the flags that all commands have which ask an agent.
 func (t *Target) Bind(f *pflag.FlagSet) {
-	f.StringVar(&t.Address, "address", "", "the agent's address (DROVER_ADDR, NOMAD_ADDR; default "+DefaultAddress+")")
+	f.StringVar(&t.Address, "address", "", "the agent's address, a task's socket (unix://PATH) too (DROVER_ADDR, NOMAD_ADDR; default "+DefaultAddress+")")
 	f.StringVar(&t.Token, "token", "", "the token (DROVER_TOKEN, NOMAD_TOKEN); others on this machine see it in the list of processes")
 	f.StringVar(&t.TokenFile, "token-file", "", "file that holds the token (DROVER_TOKEN_FILE)")
 	f.StringVar(&t.Namespace, "namespace", "", `the namespace, "*" for all where lists are read (DROVER_NAMESPACE, NOMAD_NAMESPACE)`)
@@ -79,7 +81,7 @@ func NewNative(t Target) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(t.Address, client.WithHTTPClient(h), client.WithToken(token), client.WithNamespace(t.Namespace))
+	return client.New(t.base(), client.WithHTTPClient(h), client.WithToken(token), client.WithNamespace(t.Namespace))
 }
 
 // maxToken bounds a token in a file, in bytes.
@@ -110,6 +112,23 @@ func (t Target) Secret() (string, error) {
 	return token, nil
 }
 
+// socket is the path in an address such as unix:///secrets/api.sock, which tasks have; "" in others.
+func (t Target) socket() string {
+	path, _ := strings.CutPrefix(t.Address, "unix://")
+	if path == t.Address {
+		return ""
+	}
+	return path
+}
+
+// base is what paths of the API are added to.
+func (t Target) base() string {
+	if t.socket() != "" {
+		return "http://localhost"
+	}
+	return t.Address
+}
+
 // HTTPClient returns a client with the target's certificates, whose errors say why an agent cannot be reached. Errors:
 // Invalid for files that cannot be used.
 func (t Target) HTTPClient() (*http.Client, error) {
@@ -126,6 +145,10 @@ func (t Target) HTTPClient() (*http.Client, error) {
 		conf.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = conf
+	if path := t.socket(); path != "" {
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
+	}
 	return &http.Client{Transport: reaching{transport}}, nil
 }
 

@@ -1,12 +1,18 @@
 package api
 
 import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
 )
 
 func TestSettings(t *testing.T) {
@@ -69,4 +75,39 @@ func TestATokenFromAFile(t *testing.T) {
 		_, err = NewNative(bad)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// TestASocket: commands of a task reach the agent at its socket, with both clients, and are told of one that is not there.
+func TestASocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "api.sock")
+	target := Target{Address: "unix://" + path}
+	ask := func() (text string, err error) {
+		c, err := New(target)
+		require.NoError(t, err)
+		res, err := c.Open(t.Context(), http.MethodGet, "/v1/status/leader", nil, nil)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		return string(body), err
+	}
+	_, err := ask()
+	require.ErrorContains(t, err, path+": connect: no such file")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Host+r.URL.Path)
+	})}}
+	s.Start()
+	defer s.Close()
+	text, err := ask()
+	require.NoError(t, err)
+	require.Equal(t, "localhost/v1/status/leader", text)
+	native, err := NewNative(target)
+	require.NoError(t, err)
+	_, err = native.Runners(t.Context(), "")
+	require.Error(t, err)
+	require.NotEqual(t, drover.Unavailable, drover.CodeOf(err), "it was reached: %v", err)
 }

@@ -69,6 +69,8 @@ type Deps struct {
 	Executions   Executions
 	Variables    Variables // for secrets of executions; nil: there are none
 	Receipts     Receipts  // nil: none are signed
+	// Known says whose a token is, also where everybody may do everything; nil: it is not said.
+	Known httpapi.Resolver
 	// Incarnation is that of the execution service; nil: there is only one. What another answered was not remembered by
 	// this server alone, and may be outdated.
 	Incarnation func() uint64

@@ -14,12 +14,22 @@ func (f *Face) rightsOperations() []operation {
 	return []operation{{
 		Route:   httpapi.Route{Pattern: "GET /v1/rights", Where: httpapi.Any, Need: httpapi.Anybody, Handle: f.rights},
 		summary: "What the caller may do with the parts of the cluster",
+		query:   []param{{Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off"}},
 		out:     acl.Levels{},
 	}}
 }
 
-// rights answers GET /v1/rights. Agents without server ask it about the tokens of their callers.
+// rights answers GET /v1/rights. Agents without server ask it about the tokens of their callers, and of tasks.
 func (f *Face) rights(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Query().Get("known") == "true" && f.Known != nil {
+		secret := acl.Secret(httpapi.Token(r))
+		if secret == "" {
+			return httpapi.ErrDenied
+		}
+		if _, err := f.Known.Resolve(secret); err != nil {
+			return err
+		}
+	}
 	return httpapi.WriteJSON(w, r, http.StatusOK, levelsOf(httpapi.CallerOf(r.Context())))
 }
 

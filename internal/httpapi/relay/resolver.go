@@ -34,6 +34,7 @@ const (
 // namespaces, so that nothing is allowed there. It implements httpapi.Resolver.
 type Resolver struct {
 	relay  *Relay
+	path   string        // of the question
 	fresh  time.Duration // what a server said is not asked again
 	asking chan struct{} // holds one element for each question
 
@@ -49,7 +50,14 @@ type resolved struct {
 
 // Resolver returns one that asks through the relay, and of each token again when what it knows is not fresh any more.
 func (l *Relay) Resolver(fresh time.Duration) *Resolver {
-	return &Resolver{relay: l, fresh: fresh, asking: make(chan struct{}, maxAsked), known: map[[sha256.Size]byte]*resolved{}}
+	return &Resolver{relay: l, path: "/v1/rights", fresh: fresh, asking: make(chan struct{}, maxAsked), known: map[[sha256.Size]byte]*resolved{}}
+}
+
+// Known is a Resolver that refuses tokens which are nobody's also where servers let in everybody.
+func (l *Relay) Known(fresh time.Duration) *Resolver {
+	r := l.Resolver(fresh)
+	r.path += "?known=true"
+	return r
 }
 
 // Resolve implements httpapi.Resolver. Errors: the server's; Unavailable where none answers and the token was not seen lately; RateLimited.
@@ -98,7 +106,7 @@ func (r *Resolver) remember(key [sha256.Size]byte, known *resolved) {
 
 // ask asks a server. Errors: Forbidden, Unauthorized; Unavailable where none says anything.
 func (r *Resolver) ask(secret acl.Secret) (*rights.Caller, error) {
-	q, err := http.NewRequest(http.MethodGet, "http://"+theServers.Address+"/v1/rights", nil) // whose context has no end
+	q, err := http.NewRequest(http.MethodGet, "http://"+theServers.Address+r.path, nil) // whose context has no end
 	if err != nil {
 		return nil, fmt.Errorf("asking a server about a token: %w", err)
 	}

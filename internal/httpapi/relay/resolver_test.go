@@ -119,6 +119,28 @@ namespace "*" { policy = "write" }`)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "what was revoked is not remembered")
 }
 
+// Where servers let in everybody, what a token of nobody's may do is all; whether it is somebody's they say all the same.
+func TestANodeAsksWhetherATokenIsKnown(t *testing.T) {
+	t.Parallel()
+	known := &laws{of: map[acl.Secret]*rights.Caller{"task": {Token: &acl.Token{AccessorID: "a-task"}}}}
+	face := native.New(native.Config{}, native.Deps{Known: known, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
+	address := listen(t, FromNode(httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, face), "n", nil))
+	l := NewNode(Config{}, "n", func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}, clock.Wall{}, slog.New(slog.DiscardHandler))
+	t.Cleanup(l.Close)
+	anybody, err := l.Resolver(time.Second).Resolve("wrong")
+	require.NoError(t, err)
+	require.True(t, anybody.Management())
+	r := l.Known(time.Second)
+	_, err = r.Resolve("task")
+	require.NoError(t, err)
+	for _, wrong := range []acl.Secret{"wrong", ""} {
+		_, err = r.Resolve(wrong)
+		require.Equal(t, drover.Forbidden, drover.CodeOf(err), "%q", wrong)
+	}
+}
+
 // Many tokens at once do not become many questions at once.
 func TestANodeAsksAboutFewTokensAtOnce(t *testing.T) {
 	t.Parallel()

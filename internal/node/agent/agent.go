@@ -148,7 +148,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	a.self.signer, a.self.again = signer, wake.NewSignal()
 	settings := hook.Settings{
 		HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
-		DenyFunctions: a.cfg.DenyFunctions,
+		DenyFunctions: a.cfg.DenyFunctions, TaskAPI: deps.TaskAPI,
 	}
 	if control, ok := deps.Controller.(exchange.Lookups); ok {
 		settings.Lookups = lookups.New(control, a.identity.ID, a.clock, a.log)

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskapi"
 	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
@@ -111,6 +112,8 @@ type Deps struct {
 	Networks Networks
 	// Evaluator renders templates, where that can harm nobody. nil: tasks that have templates fail.
 	Evaluator hook.Evaluator
+	// TaskAPI offers tasks the agent's API. nil: they have none.
+	TaskAPI *taskapi.API
 	// Groups removes control groups that an earlier agent left; nil: there are none.
 	Groups GroupSweeper
 	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.

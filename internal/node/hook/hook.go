@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/lookups"
+	"github.com/drover-project/drover/internal/node/taskapi"
 	"github.com/drover-project/drover/internal/taskenv"
 )
 
@@ -36,6 +37,8 @@ type Request struct {
 	Tokens map[string]localstate.Life
 	// Live are the task's templates, once rendered. nil: it has none.
 	Live *Live
+	// API is the task's socket. nil: it has none.
+	API *taskapi.Socket
 	// Yield says that the hook waits for what others have to do: until then it is no start under way. nil: nobody cares.
 	Yield func()
 	// Emit adds an event to the task's history. It does not wait until control has heard of it.
@@ -78,6 +81,7 @@ type Settings struct {
 	Evaluator   Evaluator        // for templates
 	Signer      Signer           // of tasks' tokens; nil: there are none
 	Lookups     *lookups.Watcher // of what templates ask; nil: nobody answers
+	TaskAPI     *taskapi.API     // of tasks' sockets; nil: there are none
 	// DenyFunctions are the functions that templates may not call, as patterns of package path.
 	DenyFunctions []string
 	Clock         clock.Clock // for what is waited for
@@ -87,7 +91,9 @@ type Settings struct {
 func Standard(s Settings) []Prestart {
 	// Validation comes first because it is cheap. Folders come before all that writes into them, and templates last, so
 	// that they may read artifacts and tokens.
-	return []Prestart{validate{}, taskDir{}, identities{s.Signer}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s}}
+	return []Prestart{
+		validate{}, taskDir{}, identities{s.Signer}, taskAPI{s.TaskAPI}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s},
+	}
 }
 
 // Run runs the hooks that are not done, and returns what is done now. done is not changed.

@@ -119,7 +119,7 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 	r.mu.Lock()
 	r.record.Done, r.record.Tokens, r.record.Templates = done, request.Tokens, request.Live.Record()
 	r.cleared(ctx)
-	r.prepared, r.unfollow = request, context.AfterFunc(r.life, request.Live.Close) //nolint:contextcheck // it outlives the start
+	r.prepared, r.unfollow = request, context.AfterFunc(r.life, request.Close) //nolint:contextcheck // it outlives the start
 	r.mu.Unlock()
 	if err == nil {
 		return taskmachine.Prepared{}
@@ -136,7 +136,7 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 func (r *Runner) unprepare() {
 	if r.prepared != nil {
 		r.unfollow()
-		r.prepared.Live.Close()
+		r.prepared.Close()
 	}
 	r.prepared = nil
 }
@@ -230,7 +230,7 @@ func (r *Runner) forgetStart() {
 // await waits for the end. The exit is stored before the driver frees the task: it can be asked for only once.
 func (r *Runner) await(w work, h driver.Handle) {
 	ctx, alloc := r.life, w.alloc
-	stats, renewal, following := r.publish(ctx, alloc, h), r.renew(ctx, w, h), r.follow(ctx, w, h)
+	stats, renewal, following, api := r.publish(ctx, alloc, h), r.renew(ctx, w, h), r.follow(ctx, w, h), r.offer(w)
 	if n, ok := h.(driver.Noticer); ok {
 		n.OnNotice(func(text string) {
 			e := taskmachine.NewEvent(drover.TaskDriverMessage, text, "driver_message", text)
@@ -242,8 +242,10 @@ func (r *Runner) await(w work, h driver.Handle) {
 	stats()
 	renewal()
 	following()
-	if err != nil && ctx.Err() != nil {
-		return // the agent ends; the task goes on
+	api.Close()
+	if err != nil && ctx.Err() != nil { // the agent ends; the task goes on
+		r.awaitRequests(ctx, api)
+		return
 	}
 	if err != nil {
 		exit = driver.Exit{Code: -1, Err: err}

@@ -102,7 +102,7 @@ type Runner struct {
 	mu       sync.Mutex // guards what follows
 	handle   driver.Handle
 	prepared *hook.Request // what the hooks made of the specification
-	unfollow func() bool   // has prepared's templates outlive the agent's life: they were closed
+	unfollow func() bool   // has prepared outlive the agent's life: it was closed
 	record   localstate.Task
 	suspect  bool // the agent may have died during its hooks
 }

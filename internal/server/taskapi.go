@@ -1,0 +1,48 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/node/taskapi"
+)
+
+// errAnonymous is the refusal of who shows no token where one is needed whatever the configuration.
+var errAnonymous = drover.Errorf(drover.Unauthorized, "the task API needs a token")
+
+// taskAPI is what offers the tasks of this process's node its faces.
+func (a *Agent) taskAPI() *taskapi.API {
+	return taskapi.New(taskapi.Deps{
+		Handler: http.HandlerFunc(a.answerTask), Admit: a.admitTask, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "task api"),
+	})
+}
+
+// answerTask answers a task whose token is known.
+func (a *Agent) answerTask(w http.ResponseWriter, r *http.Request) {
+	faces, err := a.handler()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	faces.ServeHTTP(w, r)
+}
+
+// admitTask says why a task's token is nobody's. That is asked also where access control is off, and a token counts for nothing else: a task
+// has not what everybody has who comes to the agent's port, as its sandbox may keep it from coming there.
+func (a *Agent) admitTask(r *http.Request) error {
+	secret := acl.Secret(httpapi.Token(r))
+	if secret == "" {
+		return errAnonymous
+	}
+	if _, err := a.handler(); err != nil { // which makes the relay
+		return err
+	}
+	if a.control != nil {
+		_, err := a.control.tokens.Resolve(secret)
+		return err
+	}
+	_, err := a.joined.known.Resolve(secret)
+	return err
+}
