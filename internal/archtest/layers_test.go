@@ -28,7 +28,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration rights claims " +
+		"admission appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration rights claims " +
 			"rotation servicecheck sysmon takeover taskenv telemetry tenant unheeded version wake binding",
 		"what everybody may use",
 	},

@@ -150,3 +150,14 @@ func checkImages(ns *drover.Namespace) error {
 	}
 	return nil
 }
+
+// Image takes an image's name apart: its registry, its path there with what short names leave out, and its digest. All are empty for what
+// is no reference with a registry, such as the id of an image that the node has.
+func Image(ref string) (registry, repository, digest string) {
+	part := reference.FindStringSubmatch(ref)
+	if part == nil || imageID.MatchString(ref) {
+		return "", "", ""
+	}
+	registry, repository, _ = strings.Cut(located(part[1], part[2]), "/")
+	return registry, repository, strings.TrimPrefix(part[3], "@")
+}

@@ -72,9 +72,9 @@ func AllowsPool(ns *drover.Namespace, pool string) bool {
 	case c == nil || pool == Pool(ns):
 		return true
 	case c.Allowed != nil:
-		return slices.ContainsFunc(c.Allowed, func(glob string) bool { return matches(glob, pool) })
+		return slices.ContainsFunc(c.Allowed, func(glob string) bool { return Matches(glob, pool) })
 	}
-	return !slices.ContainsFunc(c.Denied, func(glob string) bool { return matches(glob, pool) })
+	return !slices.ContainsFunc(c.Denied, func(glob string) bool { return Matches(glob, pool) })
 }
 
 // refuse appends what is not enabled, or disabled, to those that were refused before.
@@ -96,8 +96,8 @@ func say(errs []error, kind string, refused []string, namespace string) []error 
 	return append(errs, fmt.Errorf("%ss %q are not allowed in namespace %q", kind, refused, namespace))
 }
 
-// matches reports whether the text is the glob's, in which * stands for any text.
-func matches(glob, text string) bool {
+// Matches reports whether the text is the glob's, in which * stands for any text.
+func Matches(glob, text string) bool {
 	first, rest, star := strings.Cut(glob, "*")
 	if !star {
 		return glob == text

@@ -87,7 +87,7 @@ func TestGlobsMeanWhatExpressionsDo(t *testing.T) {
 		glob := rapid.StringMatching(`[ab*]{0,6}`).Draw(t, "glob")
 		text := rapid.StringMatching(`[ab]{0,8}`).Draw(t, "text")
 		want := regexp.MustCompile("^" + strings.ReplaceAll(glob, "*", ".*") + "$").MatchString(text)
-		require.Equal(t, want, matches(glob, text))
+		require.Equal(t, want, Matches(glob, text))
 	})
 }
 
