@@ -32,6 +32,7 @@ const (
 	ExecutionSlots  = "execution_slots"  // executions that count in a quota
 	Quotas          = "quotas"
 	QuotaUsages     = "quota_usages" // what the namespaces of each quota use
+	AdmissionRules  = "admission_rules"
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

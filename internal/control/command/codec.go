@@ -89,6 +89,8 @@ var kinds = [kindEnd]func() Command{
 	KindDeleteQuotas:           func() Command { return new(DeleteQuotas) },
 	KindBeginExecution:         func() Command { return new(BeginExecution) },
 	KindDropExecution:          func() Command { return new(DropExecution) },
+	KindUpsertAdmissionRules:   func() Command { return new(UpsertAdmissionRules) },
+	KindDeleteAdmissionRules:   func() Command { return new(DeleteAdmissionRules) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

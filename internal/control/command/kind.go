@@ -77,6 +77,8 @@ const (
 	KindDeleteQuotas
 	KindBeginExecution
 	KindDropExecution
+	KindUpsertAdmissionRules
+	KindDeleteAdmissionRules
 	kindEnd
 )
 
@@ -135,6 +137,7 @@ var kindNames = [...]string{
 	"PutRootKey", "SetRootKeyState", "DeleteRootKeys",
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
 	"UpsertQuotas", "DeleteQuotas", "BeginExecution", "DropExecution",
+	"UpsertAdmissionRules", "DeleteAdmissionRules",
 }
 
 // String returns the command's name.

@@ -206,7 +206,7 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	return e.applyServers(c)
 }
 
-// applyServers dispatches the commands about what several servers are together, and about quotas.
+// applyServers dispatches the commands about what several servers are together, and about what namespaces may use.
 func (e *entry) applyServers(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.InitCluster:
@@ -221,6 +221,10 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 		return nil, quotas.Upsert(e.txn, e.index, c)
 	case *command.DeleteQuotas:
 		return nil, quotas.Delete(e.txn, c)
+	case *command.UpsertAdmissionRules:
+		return nil, e.upsertAdmissionRules(c)
+	case *command.DeleteAdmissionRules:
+		return nil, e.deleteAdmissionRules(c)
 	case *command.BeginExecution:
 		return quotas.BeginExecution(e.txn, c)
 	case *command.DropExecution:

@@ -67,6 +67,7 @@ const (
 	recQuota
 	recExecutionSlot
 	recSpent
+	recAdmissionRule
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -2,7 +2,7 @@ package snapshot
 
 import "github.com/drover-project/drover"
 
-// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas.
+// secrets writes the records of what is kept encrypted, root keys being wrapped, of quotas and of admission rules.
 func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recRootKey, x.s.RootKeys()); err != nil {
 		return err
@@ -16,10 +16,13 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recExecutionSlot, x.s.ExecutionSlots()); err != nil {
 		return err
 	}
-	return writeAll(x, recSpent, x.s.AllSpent())
+	if err := writeAll(x, recSpent, x.s.AllSpent()); err != nil {
+		return err
+	}
+	return writeAll(x, recAdmissionRule, x.s.AdmissionRules())
 }
 
-// secrets restores the records of what is kept encrypted and of quotas, and refuses every kind that no reader knows.
+// secrets restores the records of what is kept encrypted, of quotas and of admission rules, and refuses every kind that no reader knows.
 func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 	switch kind {
 	case recRootKey:
@@ -32,6 +35,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreExecutionSlot)
 	case recSpent:
 		return read(payload, x.t.RestoreSpent)
+	case recAdmissionRule:
+		return read(payload, x.t.RestoreAdmissionRule)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

@@ -54,6 +54,7 @@ var records = map[recordKind]any{
 	recOneTimeToken: acl.OneTimeToken{}, recRootKey: secrets.RootKey{},
 	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
 	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
+	recAdmissionRule: drover.AdmissionRule{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

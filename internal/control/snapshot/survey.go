@@ -31,7 +31,7 @@ var shareNames = map[recordKind]string{
 	recACLPolicy: "ACL policies", recACLRole: "ACL roles", recACLToken: "ACL tokens", recOneTimeToken: "one-time tokens",
 	recRootKey:    "root keys",
 	recAuthMethod: "auth methods", recBindingRule: "binding rules", recVariable: "variables", recQuota: "quotas",
-	recExecutionSlot: "executions in quotas", recSpent: "use of executions",
+	recExecutionSlot: "executions in quotas", recSpent: "use of executions", recAdmissionRule: "admission rules",
 }
 
 // Survey reads a snapshot to its end mark and says what it consists of, in the order of the snapshot. It does not decode what the
