@@ -101,7 +101,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	}
 	for _, c := range []*cobra.Command{
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
-		tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
+		tenants.NamespaceCommand(app), tenants.QuotaCommand(app), tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), ops.AgentInfoCommand(app),

@@ -114,7 +114,7 @@ func (r route) target() string {
 // body is a request's body where a decision depends on it.
 func (r route) body() string {
 	switch r.path {
-	case "/v1/jobs", "/v1/validate/job", "/v1/job/{id}", "/v1/job/{id}/plan":
+	case "/v1/jobs", "/v1/validate/job", "/v1/admission/test", "/v1/job/{id}", "/v1/job/{id}/plan":
 		return `{"Job":{"ID":"marked","Namespace":"team"}}`
 	case "/v1/job/{id}/scale":
 		return `{"Count":1,"Target":{"Namespace":"team","Group":"g"}}`

@@ -55,20 +55,19 @@ type allowed struct {
 	capability policy.Capability
 }
 
-type visitKey struct{}
-
 func visitOf(ctx context.Context) *visit {
-	v, _ := ctx.Value(visitKey{}).(*visit)
+	v, _ := ctx.Value(rights.RequestKey{}).(*visit)
 	return v
 }
+
+// Caller is nil until it is known.
+func (v *visit) Caller() *rights.Caller { return v.caller.Load() }
 
 // CallerOf returns who sent the request: never nil, but who may do nothing where the route's need leaves nothing to its handler. Who lasts
 // long calls Again, and asks anew.
 func CallerOf(ctx context.Context) *rights.Caller {
-	if v := visitOf(ctx); v != nil {
-		if c := v.caller.Load(); c != nil {
-			return c
-		}
+	if c := rights.CallerOf(ctx); c != nil {
+		return c
 	}
 	return nobody
 }
@@ -190,7 +189,7 @@ func (e *endpoint) admit(need *Need, rec *recording, r *http.Request) (*http.Req
 		return r, nil
 	}
 	v := &visit{resolver: resolver, need: need, limit: e.limitCaller, record: rec}
-	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+	r = r.WithContext(context.WithValue(r.Context(), rights.RequestKey{}, v))
 	v.request = r
 	if rec != nil {
 		rec.visit = v

@@ -1,6 +1,10 @@
 package rights
 
-import "github.com/drover-project/drover/acl"
+import (
+	"context"
+
+	"github.com/drover-project/drover/acl"
+)
 
 // Caller is who asks, and what they may do. It is never changed.
 type Caller struct {
@@ -19,4 +23,15 @@ func (c *Caller) String() string {
 		return "nobody"
 	}
 	return c.Token.String()
+}
+
+// RequestKey is the key of a request's context under which is a value that says its Caller, as it is known by then.
+type RequestKey struct{}
+
+// CallerOf returns who sent the request whose context it is; nil where nobody did, or where that is not known.
+func CallerOf(ctx context.Context) *Caller {
+	if r, ok := ctx.Value(RequestKey{}).(interface{ Caller() *Caller }); ok {
+		return r.Caller()
+	}
+	return nil
 }

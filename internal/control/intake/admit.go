@@ -21,11 +21,16 @@ import (
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
 // changes nothing. Errors: Invalid.
-func (in *Intake) ValidateJob(_ context.Context, job *drover.Job) error {
+func (in *Intake) ValidateJob(ctx context.Context, job *drover.Job) error {
 	if job == nil {
 		return drover.Errorf(drover.Invalid, "missing job for validation")
 	}
-	return in.faults(in.canonical(job), in.deps.Store.Snapshot())
+	j := in.canonical(job)
+	if err := in.faults(j, in.deps.Store.Snapshot()); err != nil {
+		return err
+	}
+	_, err := in.admitted(ctx, j, false)
+	return err
 }
 
 // canonical returns a copy as it would be stored.
@@ -96,12 +101,13 @@ func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 	return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
 }
 
-// refused says what of a stored job its namespace does not allow by now: nothing new may begin with it. Errors: Invalid.
-func (in *Intake) refused(j *drover.Job) error {
+// refused says what of a stored job its namespace or the admission rules do not allow by now: nothing new may begin with it. Errors:
+// Invalid.
+func (in *Intake) refused(ctx context.Context, j *drover.Job) (warnings []string, err error) {
 	if errs := tenant.Refused(in.deps.Store.Snapshot().Namespace(j.Namespace), j); len(errs) > 0 {
-		return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
+		return nil, drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
 	}
-	return nil
+	return in.admitted(ctx, j, false)
 }
 
 // tooMany says that the job asks for more allocations than it may.

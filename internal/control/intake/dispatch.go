@@ -30,9 +30,6 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 	if err := checkDispatch(parent, r); err != nil {
 		return drover.Outcome{}, err
 	}
-	if err := in.refused(parent); err != nil {
-		return drover.Outcome{}, err
-	}
 	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
 		return drover.Outcome{}, drover.Errorf(drover.Forbidden,
 			"job registration, dispatch, and scale are disabled by the scheduler configuration")
@@ -44,8 +41,12 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 		}
 	}
 	child := in.dispatchedChild(parent, r)
+	warnings, err := in.refused(ctx, child)
+	if err != nil {
+		return drover.Outcome{}, err
+	}
 	c, warnings := in.registering(child, registration{
-		RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister,
+		RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister, warnings: warnings,
 	})
 	var entry command.Command = c
 	if r.IdempotencyToken != "" {
@@ -178,7 +179,8 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	case parent.Stop:
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
 	}
-	if err := in.refused(parent); err != nil {
+	warnings, err := in.refused(ctx, parent)
+	if err != nil {
 		return drover.Outcome{}, err
 	}
 	child := deepcopy.Of(parent)
@@ -189,5 +191,7 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	if old := in.deps.Store.Snapshot().Job(namespace, child.ID); old != nil {
 		return drover.Outcome{Index: in.deps.Store.Index(), JobModifyIndex: old.JobModifyIndex, JobCreateIndex: old.CreateIndex}, nil
 	}
-	return in.register(ctx, child, registration{RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerPeriodicJob})
+	return in.register(ctx, child, registration{
+		RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerPeriodicJob, warnings: warnings,
+	})
 }

@@ -42,6 +42,8 @@ type Deps struct {
 type Intake struct {
 	deps Deps
 
+	admission compiledRules
+
 	dispatching sync.Mutex // held from the look for a token's child to its registration, where the log does not decide
 }
 

@@ -25,11 +25,11 @@ func (o overlay) Job(namespace, id string) *drover.Job {
 }
 
 // PlanJob says what registering the job would do, and changes nothing. Errors: as RegisterJob.
-func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
+func (in *Intake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
 	if job == nil {
 		return drover.Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
 	}
-	j, warnings, err := in.admit(drover.RegisterRequest{Job: job})
+	j, warnings, err := in.admit(ctx, drover.RegisterRequest{Job: job}, true)
 	if err != nil {
 		return drover.Preview{}, err
 	}

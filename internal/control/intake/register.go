@@ -18,7 +18,7 @@ func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (dr
 	if r.Job == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
 	}
-	j, warnings, err := in.admit(r)
+	j, warnings, err := in.admit(ctx, r, false)
 	if err != nil {
 		return drover.Outcome{}, err
 	}
@@ -26,7 +26,7 @@ func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (dr
 }
 
 // admit returns the canonical job as it would be stored, and what its author is warned of. Errors: as RegisterJob.
-func (in *Intake) admit(r drover.RegisterRequest) (j *drover.Job, warnings []string, err error) {
+func (in *Intake) admit(ctx context.Context, r drover.RegisterRequest, planned bool) (j *drover.Job, warnings []string, err error) {
 	j = in.canonical(r.Job)
 	s := in.deps.Store.Snapshot()
 	if err := in.faults(j, s); err != nil {
@@ -47,7 +47,11 @@ func (in *Intake) admit(r drover.RegisterRequest) (j *drover.Job, warnings []str
 	if r.PreserveResources && old != nil {
 		keepResources(old, j)
 	}
-	return j, warnings, nil
+	more, err := in.admitted(ctx, j, planned)
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, append(warnings, more...), nil
 }
 
 // clearServerFields forgets what only the server sets.

@@ -56,13 +56,17 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	if g.Pool != nil {
 		g.Pool.Size = *r.Count
 	}
-	if err := cmp.Or(j.Validate(), in.tooMany(j), in.refused(j)); err != nil {
+	if err := cmp.Or(j.Validate(), in.tooMany(j)); err != nil {
+		return drover.Outcome{}, err
+	}
+	warnings, err := in.refused(ctx, j)
+	if err != nil && *r.Count >= *old.Group(r.Group).Count { // with less of it nothing begins
 		return drover.Outcome{}, err
 	}
 	j.SubmitTime = 0
 	return in.register(ctx, j, registration{
 		RegisterRequest: drover.RegisterRequest{EnforceIndex: true, JobModifyIndex: old.JobModifyIndex},
-		by:              drover.TriggerScaling, scaling: &command.ScalingRecord{Group: r.Group, Event: event},
+		by:              drover.TriggerScaling, scaling: &command.ScalingRecord{Group: r.Group, Event: event}, warnings: warnings,
 	})
 }
 

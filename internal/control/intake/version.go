@@ -25,8 +25,11 @@ func (in *Intake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover
 	if old == nil {
 		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d not found", r.ID, r.Namespace, r.Version)
 	}
-	if err := in.refused(old); err != nil && !old.Stop {
-		return drover.Outcome{}, err
+	var warnings []string
+	if !old.Stop {
+		if warnings, err = in.refused(ctx, old); err != nil {
+			return drover.Outcome{}, err
+		}
 	}
 	spec := *old
 	// Register replaces 0 by the present time: the revert is a submission of its own.
@@ -35,7 +38,7 @@ func (in *Intake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover
 		EnforceIndex: true, JobModifyIndex: now.JobModifyIndex,
 		Submission: s.JobSubmission(r.Namespace, r.ID, r.Version), // it is what this version will be made of, too
 	}
-	o, err := in.register(ctx, &spec, registration{RegisterRequest: req, by: drover.TriggerJobRegister})
+	o, err := in.register(ctx, &spec, registration{RegisterRequest: req, by: drover.TriggerJobRegister, warnings: warnings})
 	if err == nil {
 		o.RevertedJobVersion = new(r.Version)
 	}

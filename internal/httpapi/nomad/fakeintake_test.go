@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/admission"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
 )
@@ -168,6 +169,22 @@ func (i *fakeIntake) UpsertQuota(_ context.Context, q *drover.QuotaSpec) (drover
 
 func (i *fakeIntake) DeleteQuota(_ context.Context, name string) (drover.Outcome, error) {
 	return i.took("delete quota %s", name)
+}
+
+func (i *fakeIntake) UpsertAdmissionRule(_ context.Context, r *drover.AdmissionRule) (drover.Outcome, error) {
+	if err := admission.Complete(r); err != nil {
+		return drover.Outcome{}, err
+	}
+	index := put(i.store, func(t *store.Txn) { t.PutAdmissionRule(r) })
+	return drover.Outcome{Index: index}, nil
+}
+
+func (i *fakeIntake) DeleteAdmissionRule(_ context.Context, name string) (drover.Outcome, error) {
+	return i.took("delete admission rule %s", name)
+}
+
+func (i *fakeIntake) TestAdmission(_ context.Context, j *drover.Job) ([]drover.AdmissionVerdict, error) {
+	return admission.Compile(slices.Collect(i.store.Snapshot().AdmissionRules()), nil).Judge(j, nil), nil
 }
 
 func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (drover.Outcome, error) {

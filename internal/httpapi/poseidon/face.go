@@ -110,7 +110,7 @@ func (f *Face) Routes() []httpapi.Route {
 
 		{Pattern: "GET " + env, Where: httpapi.Reads, Need: fetches(env), Handle: f.listEnvironments},
 		{Pattern: "GET " + env + "/{environment}", Where: httpapi.Reads, Need: fetches(env + "/{environment}"), Handle: f.getEnvironment},
-		{Pattern: "PUT " + env + "/{environment}", Where: httpapi.Leader, Need: writes, Handle: f.putEnvironment},
+		{Pattern: "PUT " + env + "/{environment}", Where: httpapi.Leader, Need: writes.Knowing(), Handle: f.putEnvironment},
 		{Pattern: "DELETE " + env + "/{environment}", Where: httpapi.Leader, Need: writes, Handle: f.deleteEnvironment},
 
 		{Pattern: "POST " + base + "/runners", Where: httpapi.Claim(httpapi.BodyKey("executionEnvironmentId")), Need: claims, Handle: f.provide},
@@ -130,7 +130,7 @@ func (f *Face) Routes() []httpapi.Route {
 
 // fetches is what reading environments at the path needs: with fetch they may be made of template jobs.
 func fetches(path string) httpapi.Need {
-	reads, makes := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadRunner, policy.WriteEnvironment)
+	reads, makes := httpapi.InDefault(policy.ReadRunner), httpapi.InDefault(policy.ReadRunner, policy.WriteEnvironment).Knowing()
 	return httpapi.Depends(func(r *http.Request) httpapi.Need {
 		if asked, err := strconv.ParseBool(r.URL.Query().Get("fetch")); err == nil && asked {
 			return makes

@@ -77,5 +77,7 @@ type ClusterReader interface {
 	SchedulerConfig() *drover.SchedulerConfiguration
 	Quota(name string) *drover.QuotaSpec
 	Quotas(prefix string) iter.Seq[*drover.QuotaSpec]
+	AdmissionRule(name string) *drover.AdmissionRule
+	AdmissionRules() iter.Seq[*drover.AdmissionRule]
 	QuotaUsage(name string, day int64) *drover.QuotaUsage
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -16,6 +17,8 @@ type Intake interface {
 	DeleteNamespace(ctx context.Context, name string) (drover.Outcome, error)
 	UpsertQuota(ctx context.Context, q *drover.QuotaSpec) (drover.Outcome, error)
 	DeleteQuota(ctx context.Context, name string) (drover.Outcome, error)
+	UpsertAdmissionRule(ctx context.Context, r *drover.AdmissionRule) (drover.Outcome, error)
+	DeleteAdmissionRule(ctx context.Context, name string) (drover.Outcome, error)
 	// SetSchedulerConfig stores c; with cas only if the stored one's ModifyIndex is c's (updated says so).
 	SetSchedulerConfig(
 		ctx context.Context, c drover.SchedulerConfiguration, cas bool,
@@ -73,5 +76,5 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.restoreSnapshot, MaxBody: -1},
 		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.systemGC},
 		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.reconcileSummaries},
-	}, f.quotaRoutes()...)
+	}, slices.Concat(f.quotaRoutes(), f.admissionRoutes())...)
 }

@@ -26,6 +26,7 @@ type Intake interface {
 	ScaleJob(ctx context.Context, r drover.ScaleRequest) (drover.Outcome, error)
 	DispatchJob(ctx context.Context, r drover.DispatchRequest) (drover.Outcome, error)
 	ForcePeriodic(ctx context.Context, namespace, id string) (drover.Outcome, error)
+	TestAdmission(ctx context.Context, job *drover.Job) ([]drover.AdmissionVerdict, error)
 }
 
 // Versions changes what is recorded about a job's versions.
@@ -105,6 +106,10 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/jobs", Where: httpapi.Leader.Of(jobRegion), Need: httpapi.OfObject(policy.RegisterJob), Handle: f.registerJob},
 		{Pattern: "PUT,POST /v1/jobs/parse", Where: httpapi.Any, Need: httpapi.InNamespace(policy.ParseJob), Handle: f.parseJob},
 		{Pattern: "GET,POST /v1/jobs/statuses", Where: httpapi.Reads, Need: httpapi.InNamespace(policy.ReadJob), Handle: f.jobStatuses},
+		{
+			Pattern: "PUT,POST /v1/admission/test", Where: httpapi.Any.Of(jobRegion), Need: httpapi.OfObject(policy.PlanJob),
+			Handle: f.testAdmission,
+		},
 		{Pattern: "PUT,POST /v1/validate/job", Where: httpapi.Any.Of(jobRegion), Need: httpapi.OfObject(policy.ReadJob), Handle: f.validateJob},
 		{Pattern: readsOf, Where: httpapi.Reads, Need: httpapi.Depends(f.readNeeds, casesOf("GET", f.reads)...), Handle: f.jobGet},
 		{
