@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/audit"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi/throttle"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/policy"
 )
@@ -127,6 +128,37 @@ func auditedHandler(t *testing.T, l *audit.Log, done *int) http.Handler {
 	cfg.Audit = l
 	cfg.Resolver = newTokens(t, map[acl.Secret]string{"": "", "writer": writerRules})
 	return Handler(cfg, auditedFace(done))
+}
+
+// TestReadsOfAllNamespacesAndRefusalsByAddressAreRecorded: a read of secrets of every namespace says so, and who asks too often is told
+// when to come back, which is recorded with the reason.
+func TestReadsOfAllNamespacesAndRefusalsByAddressAreRecorded(t *testing.T) {
+	t.Parallel()
+	l, stop := recorded(t, "")
+	cfg := testConfig()
+	cfg.Audit, cfg.Limits = l, &Limits{Addresses: throttle.New[netip.Addr](0.25, 1)}
+	cfg.Resolver = newTokens(t, map[acl.Secret]string{"": "", "writer": writerRules})
+	h := Handler(cfg, auditedFace(new(int)))
+	ask := func() *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/v1/var/a?namespace=*", nil)
+		r.Host, r.RemoteAddr = "127.0.0.1", "10.0.0.1:7"
+		r.Header.Set("X-Nomad-Token", "writer")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	require.Equal(t, http.StatusOK, ask().Code)
+	w := ask()
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, "4", w.Header().Get("Retry-After"))
+	lines := stop()
+	require.Len(t, lines, 3)
+	for _, line := range lines {
+		require.Equal(t, "*", line.Payload.Request.Namespace.ID)
+	}
+	last := lines[2].Payload
+	require.Equal(t, []any{audit.Complete, false, http.StatusTooManyRequests}, []any{last.Stage, last.Decision.Allowed, last.Response.Status})
+	require.Contains(t, last.Decision.Reason, "too many requests of the address 10.0.0.1 (limits.http_requests_per_address)")
 }
 
 func TestWhatIsRecorded(t *testing.T) {
