@@ -82,7 +82,7 @@ func benchCommand(app *term.App) *cobra.Command {
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, "+
-		"crowd, sandbox, checks, state, sessions, docker-env, docker-exec, stats, fleet, cluster")
+		"crowd, sandbox, checks, state, sessions, docker-env, docker-exec, stats, fleet, cluster, access")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(runnersCommand(app), clusterCommand(app))
 	return c
@@ -132,6 +132,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"stats", b.taskStats, true},
 		{"fleet", b.fleet, true},
 		{"cluster", b.cluster, true},
+		{"access", b.access, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {

@@ -140,6 +140,18 @@ func (b *bench) cycles(ctx context.Context) error {
 		total = 40
 	}
 	before := b.spent()
+	took, lost, err := b.cycled(ctx, total)
+	if err != nil {
+		return err
+	}
+	b.report("whole cycles, 8 at once", float64(total)/took.Minutes(), "a minute", "≥ 10,000 (first step 2,000)", "Poseidon 125")
+	b.report("cycles that lost output", float64(lost), fmt.Sprintf("of %d", total), "0", "Poseidon 2 %")
+	b.reportSpent(before, total)
+	return nil
+}
+
+// cycled goes through so many cycles, 8 at once, and says how long that took and how many lost output.
+func (b *bench) cycled(ctx context.Context, total int64) (took time.Duration, outputs int64, err error) {
 	var done, lost atomic.Int64
 	var mu sync.Mutex
 	var failure error
@@ -165,14 +177,7 @@ func (b *bench) cycles(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	if failure != nil {
-		return failure
-	}
-	took := b.now().Sub(begin)
-	b.report("whole cycles, 8 at once", float64(total)/took.Minutes(), "a minute", "≥ 10,000 (first step 2,000)", "Poseidon 125")
-	b.report("cycles that lost output", float64(lost.Load()), fmt.Sprintf("of %d", total), "0", "Poseidon 2 %")
-	b.reportSpent(before, total)
-	return nil
+	return b.now().Sub(begin), lost.Load(), failure
 }
 
 // cyclesTold is after how many cycles their number is told.
