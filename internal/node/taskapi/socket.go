@@ -65,7 +65,6 @@ const Anybody = -1
 type Socket struct {
 	api      *API
 	task     Task
-	folder   *os.File // opened as a path
 	listener *listener
 	server   *http.Server
 	cancel   context.CancelFunc // ends the requests
@@ -87,14 +86,14 @@ func (a *API) Open(t Task) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer folder.Close()
 	ln, err := listen(folder, t.User)
 	if err != nil {
-		_ = folder.Close()
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Close
 	s := &Socket{
-		api: a, task: t, folder: folder, cancel: cancel, served: make(chan struct{}), done: make(chan struct{}),
+		api: a, task: t, cancel: cancel, served: make(chan struct{}), done: make(chan struct{}),
 		listener: newListener(ctx, ln, a.deps.Clock),
 		requests: rate.NewLimiter(requestRate, requestBurst), wrong: rate.NewLimiter(wrongRate, wrongBurst),
 	}
@@ -125,8 +124,10 @@ func (s *Socket) Close() {
 		s.cancel()
 		_ = s.server.Close()
 		s.listener.cut() // also what was hijacked
-		removeSocket(s.folder)
-		_ = s.folder.Close()
+		if folder, err := openFolder(s.task.Folder); err == nil { // else the socket went with it
+			removeSocket(folder)
+			_ = folder.Close()
+		}
 	})
 }
 
