@@ -13,7 +13,7 @@ import (
 var (
 	name   = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
 	word   = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
-	device = regexp.MustCompile(`^[^/\s]{1,128}(/[^/\s]{1,128}){0,2}$`)
+	device = regexp.MustCompile(`^[^/\s]{1,128}(/[^/\s]{1,128}(/[^\s](.{0,126}[^\s])?)?)?$`)
 )
 
 // maxEntries bounds each list of a quota: they are read at each placement.

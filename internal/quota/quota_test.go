@@ -136,6 +136,9 @@ func TestCompleteNamesTheField(t *testing.T) {
 		`NodePools[0].Storage is not supported`: region(&drover.QuotaResources{
 			NodePools: []*drover.QuotaNodePool{{NodePool: "a", Storage: &drover.QuotaStorage{VariablesMB: 1}}},
 		}),
+		`Devices[0].Name: must be type`: region(&drover.QuotaResources{Devices: []*drover.QuotaDevice{
+			{Name: "nvidia/g pu/Tesla T4", Count: new(uint64(1))},
+		}}),
 	} {
 		require.ErrorContains(t, Complete(q), want)
 	}

@@ -92,7 +92,7 @@ func TestCoresAndDevices(t *testing.T) {
 		require.EqualValues(t, 1000, task.Cpu.CpuShares)
 		require.Equal(t, []string{[]string{"g1", "g3"}[i]}, task.Devices[0].DeviceIDs)
 	}
-	require.Equal(t, 1, out.Eval.FailedTGAllocs["g"].DimensionExhausted["devices"])
+	require.Equal(t, 1, out.Eval.FailedTGAllocs["g"].DimensionExhausted["devices: nvidia/gpu"])
 	require.EqualValues(t, 2000, w.Used("n1").CPU)
 }
 
@@ -109,6 +109,7 @@ func TestDeviceConstraints(t *testing.T) {
 		})
 	}
 	for constraint, want := range map[[3]string]string{
+		{"${device.ids}", "set_contains", "big"}:   "big",
 		{"${device.attr.memory}", ">", "9"}:        "big",
 		{"${device.model}", "=", "small"}:          "small",
 		{"${device.attr.nothing}", "is_set", ""}:   "",
@@ -122,7 +123,8 @@ func TestDeviceConstraints(t *testing.T) {
 		w.jobs["ml"] = j
 		out := Schedule(Input{Eval: &drover.Evaluation{ID: "e", Namespace: "default", JobID: "ml"}, Snapshot: w, Now: w.now})
 		if want == "" {
-			require.Equal(t, 3, out.Eval.FailedTGAllocs["g"].ConstraintFiltered["missing devices"])
+			why := out.Eval.FailedTGAllocs["g"].ConstraintFiltered
+			require.Equal(t, 1, why["missing devices: gpu"], "the node that has none: %v", why)
 			continue
 		}
 		require.Equal(t, want, placed(out)[0].NodeID)

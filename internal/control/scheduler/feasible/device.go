@@ -1,7 +1,9 @@
 package feasible
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -10,49 +12,114 @@ import (
 // Device reports whether a device group is what is asked for: "type", "vendor/type" or "vendor/type/name", and its
 // attributes pass the constraints.
 func (m *Matcher) Device(want *drover.RequestedDevice, d *drover.NodeDeviceResource) bool {
-	ok := drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name)
-	for _, c := range want.Constraints {
-		l, lok := resolveDevice(d, c.LTarget)
-		r, rok := resolveDevice(d, c.RTarget)
-		ok = ok && m.match(c.Operand, l, r, lok, rok)
-	}
-	return ok
+	return drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name) && m.unmet(want, d) == nil
 }
 
-// resolveDevice returns what ${device.…} says of a device group, or the text itself.
-func resolveDevice(d *drover.NodeDeviceResource, target string) (string, bool) {
+// unmet returns the first constraint that a device group does not meet, nil if it meets all.
+func (m *Matcher) unmet(want *drover.RequestedDevice, d *drover.NodeDeviceResource) *drover.Constraint {
+	for _, c := range want.Constraints {
+		if !m.meets(d, c.LTarget, c.Operand, c.RTarget) {
+			return c
+		}
+	}
+	return nil
+}
+
+// LikedDevice returns how much a device group is liked: the weights of the affinities that match over all weights, from -1 to 1.
+func (m *Matcher) LikedDevice(want *drover.RequestedDevice, d *drover.NodeDeviceResource) float64 {
+	got, all := 0.0, 0.0
+	for _, a := range want.Affinities {
+		all += math.Abs(float64(a.Weight))
+		if m.meets(d, a.LTarget, a.Operand, a.RTarget) {
+			got += float64(a.Weight)
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return got / all
+}
+
+// meets decides an operand on a device group. Numbers are compared with their units; what has none is not comparable with what has
+// one. Everything else is decided as of nodes, by the texts.
+func (m *Matcher) meets(d *drover.NodeDeviceResource, left, operand, right string) bool {
+	l, lok := resolveDevice(d, left)
+	r, rok := resolveDevice(d, right)
+	switch operand {
+	case "=", "==", "is", "", "!=", "not", "<", "<=", ">", ">=":
+		if !lok || !rok {
+			break
+		}
+		order, ok := l.Compare(r)
+		switch {
+		case ok:
+			operand = cmp.Or(map[string]string{"is": "=", "not": "!="}[operand], operand)
+			return ordered(operand, order)
+		case l.String == nil && r.String == nil && l.Bool == nil && r.Bool == nil:
+			return operand == "!=" || operand == "not"
+		}
+	}
+	return m.match(operand, l.Text(), r.Text(), lok, rok)
+}
+
+// resolveDevice returns what ${device.…} says of a device group, or what the text itself means.
+func resolveDevice(d *drover.NodeDeviceResource, target string) (drover.DeviceAttribute, bool) {
 	name, isTarget := strings.CutPrefix(target, "${device.")
 	if !isTarget || !strings.HasSuffix(name, "}") {
-		return target, true
+		return drover.ParseDeviceAttribute(target), true
 	}
 	name = strings.TrimSuffix(name, "}")
 	if key, isAttribute := strings.CutPrefix(name, "attr."); isAttribute {
-		v, ok := d.Attributes[key]
-		return fmt.Sprint(v), ok
+		return d.Attribute(key)
 	}
 	switch name {
 	case "vendor":
-		return d.Vendor, true
+		return drover.DeviceText(d.Vendor), true
 	case "type":
-		return d.Type, true
+		return drover.DeviceText(d.Type), true
 	case "model":
-		return d.Name, true
+		return drover.DeviceText(d.Name), true
+	case "ids":
+		var ids []string
+		for _, i := range d.Instances {
+			ids = append(ids, i.ID)
+		}
+		return drover.DeviceText(strings.Join(ids, ",")), true
 	}
-	return "", false
+	return drover.DeviceAttribute{}, false
 }
 
-// hasDevices reports whether the node has a group of enough healthy devices for each request, used or not.
-func (f *Filter) hasDevices(n *drover.Node) bool {
+// missingDevices says which request no group of the node has enough healthy devices for, used or not, and why; "" if there is none.
+func (f *Filter) missingDevices(n *drover.Node) string {
 	for _, want := range f.devices {
-		found := false
-		for _, d := range Devices(n) {
-			found = found || f.matcher.Device(want, d) && healthy(d) >= max(want.Count, 1)
-		}
-		if !found {
-			return false
+		if why, found := f.findDevice(n, want); !found {
+			return "missing devices: " + why
 		}
 	}
-	return true
+	return ""
+}
+
+// findDevice reports whether a group of the node has enough healthy devices for a request. If none has, it says what comes nearest.
+func (f *Filter) findDevice(n *drover.Node, want *drover.RequestedDevice) (why string, found bool) {
+	why = want.Name
+	for _, d := range Devices(n) {
+		if !drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name) {
+			continue
+		}
+		if c := f.matcher.unmet(want, d); c != nil {
+			why = fmt.Sprintf("%s with %s", want.Name, constraintText(c))
+			if has, ok := resolveDevice(d, c.LTarget); ok {
+				why += fmt.Sprintf(" (it is %s of %s)", has.Text(), d.Name)
+			}
+			continue
+		}
+		well := healthy(d)
+		if well >= max(want.Count, 1) {
+			return "", true
+		}
+		why = fmt.Sprintf("%d of %s (%d of %d %s are healthy)", max(want.Count, 1), want.Name, well, len(d.Instances), d.Name)
+	}
+	return why, false
 }
 
 // Devices returns the node's groups of equal devices.

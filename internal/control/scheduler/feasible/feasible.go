@@ -153,8 +153,8 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 	if f.missingVolume(n) != nil {
 		return "missing compatible host volumes"
 	}
-	if !f.hasDevices(n) {
-		return "missing devices"
+	if reason := f.missingDevices(n); reason != "" {
+		return reason
 	}
 	if reason := f.unreached(n); reason != "" {
 		return reason
@@ -182,7 +182,7 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 		return "host volume " + v.Source
 	}
 	for _, want := range f.devices {
-		if one := (Filter{matcher: f.matcher, devices: []*drover.RequestedDevice{want}}); !one.hasDevices(n) {
+		if _, found := f.findDevice(n, want); !found {
 			return "device " + want.Name
 		}
 	}

@@ -92,7 +92,7 @@ func TestDevices(t *testing.T) {
 	h.Add(one)
 	for _, refused := range []*drover.TaskGroup{want("gpu", 2), want("fpga", 1), want("acme/gpu/x2", 1)} {
 		_, lacking := give(refused, n, h)
-		require.Equal(t, "devices", lacking)
+		require.Equal(t, "devices: "+refused.Tasks[0].Resources.Devices[0].Name, lacking)
 	}
 }
 

@@ -35,9 +35,9 @@ func (g *granting) task(r *drover.Resources, held *drover.AllocatedTaskResources
 		held.Cpu.CpuShares += int64(r.Cores) * perCore(g.node)
 	}
 	for _, d := range r.Devices {
-		got := g.device(d)
+		got, _ := g.device(d)
 		if got == nil {
-			return "devices"
+			return "devices: " + d.Name
 		}
 		held.Devices = append(held.Devices, got)
 	}
@@ -127,8 +127,8 @@ func (g *granting) mappings(n *drover.NetworkResource) []drover.PortMapping {
 	return out
 }
 
-// device takes instances of the first device group that has enough healthy free ones.
-func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceResource {
+// device takes instances of the device group that is liked best among those with enough healthy free ones, the first of equal ones.
+func (g *granting) device(want *drover.RequestedDevice) (got *drover.AllocatedDeviceResource, liked float64) {
 	count := max(want.Count, 1)
 	for _, d := range feasible.Devices(g.node) {
 		if !g.matcher.Device(want, d) {
@@ -141,12 +141,15 @@ func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceR
 			}
 		}
 		// All instances come from one group of equal devices.
-		if uint64(len(ids)) == count {
-			for _, id := range ids {
-				g.devices[id] = true
-			}
-			return &drover.AllocatedDeviceResource{Vendor: d.Vendor, Type: d.Type, Name: d.Name, DeviceIDs: ids}
+		if l := g.matcher.LikedDevice(want, d); uint64(len(ids)) == count && (got == nil || l > liked) {
+			got = &drover.AllocatedDeviceResource{Vendor: d.Vendor, Type: d.Type, Name: d.Name, DeviceIDs: ids}
+			liked = l
 		}
 	}
-	return nil
+	if got != nil {
+		for _, id := range got.DeviceIDs {
+			g.devices[id] = true
+		}
+	}
+	return got, liked
 }

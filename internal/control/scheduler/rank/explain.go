@@ -111,7 +111,7 @@ func (b *Board) meta(i int32) *drover.NodeScoreMeta {
 		NodeID: b.stage.nodes[e.cand].node.ID, NormScore: b.final(i), Scores: map[string]float64{"binpack": s.fit},
 	}
 	for name, v := range map[string]float64{
-		"job-anti-affinity": s.anti, "node-reschedule-penalty": s.penalty, "node-affinity": s.affinity,
+		"job-anti-affinity": s.anti, "node-reschedule-penalty": s.penalty, "node-affinity": s.affinity, "devices": s.devices,
 		"allocation-spread": b.buckets[e.bucket].boost,
 	} {
 		if v != 0 {

@@ -1,7 +1,7 @@
 package rank
 
-// levels bounds how many parts a node's own score has: fit, anti-affinity, penalty, affinity.
-const levels = 5
+// levels bounds how many parts a node's own score has: fit, anti-affinity, penalty, affinity, devices.
+const levels = 6
 
 // bucket holds the entries with equal spread values. Entries are ordered apart by the number of their score's parts,
 // because the mean after adding the bucket's boost keeps the order only among those with equally many.

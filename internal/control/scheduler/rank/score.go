@@ -31,17 +31,18 @@ type score struct {
 	anti     float64 // present if not 0
 	penalty  float64 // present if not 0
 	affinity float64 // present if not 0
+	devices  float64 // present if not 0
 }
 
 // sum returns the sum of the present parts, and their number.
 func (s score) sum() (float64, int) {
 	n := 1
-	for _, v := range [...]float64{s.anti, s.penalty, s.affinity} {
+	for _, v := range [...]float64{s.anti, s.penalty, s.affinity, s.devices} {
 		if v != 0 {
 			n++
 		}
 	}
-	return s.fit + s.anti + s.penalty + s.affinity, n
+	return s.fit + s.anti + s.penalty + s.affinity + s.devices, n
 }
 
 // affinities returns how much the node is liked: the weights that match over all weights.
@@ -71,6 +72,9 @@ func (b *Board) score(e *entry) score {
 	}
 	if e.penalised {
 		s.penalty = -1
+	}
+	if b.ask.Liking {
+		s.devices = b.ask.Liked(c.node, b.holdOf(c), b.Matcher)
 	}
 	return s
 }

@@ -63,10 +63,15 @@ func (b *Board) TakeOn(nodeID string) (Place, bool) {
 
 // grant gives exact things, reading the node's allocations only if there are any to give.
 func (b *Board) grant(c *candidate) (*drover.AllocatedResources, string) {
+	return b.ask.Grant(c.node, b.holdOf(c), b.Matcher, b.Random)
+}
+
+// holdOf reads what the node's allocations hold, if it matters; it is nil else.
+func (b *Board) holdOf(c *candidate) *grant.Hold {
 	if c.hold == nil && b.ask.Bounded(c.node) {
 		c.hold = grant.NewHold(c.node, unfinishedOn(b.Snapshot, c.node.ID))
 	}
-	return b.ask.Grant(c.node, c.hold, b.Matcher, b.Random)
+	return c.hold
 }
 
 // occupy books an allocation on the entry's node.
