@@ -1,5 +1,7 @@
 package drover
 
+import "time"
+
 // The stats shapes of /v1/client/allocation/:id/stats and /v1/client/stats.
 
 // MemoryStats is in bytes.
@@ -30,7 +32,7 @@ type CpuStats struct {
 type ResourceUsage struct {
 	MemoryStats *MemoryStats
 	CpuStats    *CpuStats
-	DeviceStats []any
+	DeviceStats []*DeviceGroupStats
 }
 
 // TaskResourceUsage is a task's sample; Timestamp is when it was taken (unix ns), also for a cached one.
@@ -62,7 +64,7 @@ type HostStats struct {
 	CPU              []*HostCPUStats
 	DiskStats        []*HostDiskStats
 	AllocDirStats    *HostDiskStats
-	DeviceStats      []any
+	DeviceStats      []*DeviceGroupStats
 	Uptime           uint64
 	Timestamp        int64
 	CPUTicksConsumed float64
@@ -90,6 +92,39 @@ type HostDiskStats struct {
 	Available         uint64
 	UsedPercent       float64
 	InodesUsedPercent float64
+}
+
+// DeviceGroupStats are the samples of equal devices, by their ids.
+type DeviceGroupStats struct {
+	Vendor        string
+	Type          string
+	Name          string
+	InstanceStats map[string]*DeviceStats
+}
+
+// DeviceStats is a device's sample.
+type DeviceStats struct {
+	Summary   *StatValue  // what says most about it
+	Stats     *StatObject // all of it
+	Timestamp time.Time   // when it was taken
+}
+
+// StatObject holds values by their names.
+type StatObject struct {
+	Nested     map[string]*StatObject
+	Attributes map[string]*StatValue
+}
+
+// StatValue is one value; a number with a denominator is a part of that.
+type StatValue struct {
+	FloatNumeratorVal   *float64 `json:",omitempty"`
+	FloatDenominatorVal *float64 `json:",omitempty"`
+	IntNumeratorVal     *int64   `json:",omitempty"`
+	IntDenominatorVal   *int64   `json:",omitempty"`
+	StringVal           *string  `json:",omitempty"`
+	BoolVal             *bool    `json:",omitempty"`
+	Unit                string   `json:",omitempty"`
+	Desc                string   `json:",omitempty"`
 }
 
 // AllocFileInfo is a file of an allocation's folder on the node.

@@ -327,50 +327,6 @@ type Telemetry struct {
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
-// Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
-type Plugin struct {
-	Name   string        `hcl:"name,label"`
-	Config *PluginConfig `hcl:"config,block"`
-	Rest   hcl.Body      `hcl:",remain" json:"-"`
-}
-
-// PluginConfig holds the keys of all drivers. A key names the drivers that read it where not all do.
-type PluginConfig struct {
-	// switch the driver; default: true for sandbox and docker, false for raw_exec and mock_driver
-	Enabled *bool `hcl:"enabled,optional"`
-	// sandbox, docker: jobs may mount paths of the machine; default false
-	AllowHost *bool `hcl:"allow_host_mounts,optional"`
-	// sandbox, docker: jobs may have the machine's network; default false
-	AllowHostNetwork *bool `hcl:"allow_host_network,optional"`
-	// sandbox: folder of unpacked images, which needs no other agent's; path; default: images in data_dir
-	ImageDir        string `hcl:"image_dir,optional"`
-	Endpoint        string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
-	NoCgroups       *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
-	AllowPrivileged *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
-	// sandbox, docker: capabilities that jobs may add; default: docker's usual set without mknod and net_raw; sandbox: none
-	AllowCaps []string `hcl:"allow_caps,optional"`
-	// docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
-	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
-	// docker: patterns of devices that jobs may use: "/dev/nvidia*"
-	AllowDevices []string `hcl:"allow_devices,optional"`
-	// docker: patterns of docker networks that jobs may join
-	AllowNetworks []string `hcl:"allow_networks,optional"`
-	// docker: patterns of volume drivers that jobs may name, with any options
-	AllowVolumeDrivers []string `hcl:"allow_volume_drivers,optional"`
-	AllowSysctls       []string `hcl:"allow_sysctls,optional"` // docker: patterns of sysctls that jobs may set
-	AllowUlimits       []string `hcl:"allow_ulimits,optional"` // docker: patterns of ulimits that jobs may set
-	ExtraLabels        []string `hcl:"extra_labels,optional"`  // docker: labels that containers get, as Nomad's
-	// docker: processes of a task that says nothing, and the highest that others may say; 0 is no limit; default 0
-	PidsLimit int64 `hcl:"pids_limit,optional"`
-	// docker: how long a pull may make no progress; duration
-	PullActivityTimeout string         `hcl:"pull_activity_timeout,optional"`
-	GC                  *PluginGC      `hcl:"gc,block"`
-	Volumes             *PluginVolumes `hcl:"volumes,block"`
-	Auth                *PluginAuth    `hcl:"auth,block"`
-	TLS                 *PluginTLS     `hcl:"tls,block"`
-	Rest                hcl.Body       `hcl:",remain" json:"-"`
-}
-
 // Default returns what holds when nobody says otherwise.
 func Default() *Agent {
 	return &Agent{
@@ -407,19 +363,6 @@ func Duration(s string, def time.Duration) time.Duration {
 		return def
 	}
 	return d
-}
-
-// Driver returns the named driver's plugin block, or an empty one.
-func (a *Agent) Driver(name string) PluginConfig {
-	for _, p := range a.Plugins {
-		if p.Name == name && p.Config != nil {
-			return *p.Config
-		}
-	}
-	if on, err := strconv.ParseBool(a.Client.Options["driver."+name+".enable"]); err == nil { // Nomad's older way
-		return PluginConfig{Enabled: &on}
-	}
-	return PluginConfig{}
 }
 
 // HTTPAddress is where the faces listen.

@@ -52,8 +52,15 @@ func (p *Plugin) problems() (errs []error) {
 	if dir := p.Config.ImageDir; dir != "" && !filepath.IsAbs(dir) {
 		errs = append(errs, fmt.Errorf("plugin.%s.config.image_dir: must be an absolute path, got %q", p.Name, dir))
 	}
+	for key, path := range map[string]string{"tool": p.Config.Tool, "root": p.Config.Root} {
+		if path != "" && !filepath.IsAbs(path) {
+			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: must be an absolute path, got %q", p.Name, key, path))
+		}
+	}
 	_, delay := p.Config.ImageGC()
-	for key, text := range map[string]string{"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout} {
+	for key, text := range map[string]string{
+		"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout, "fingerprint_period": p.Config.FingerprintPeriod,
+	} {
 		if d, err := time.ParseDuration(text); text != "" && (err != nil || d <= 0) {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %q is no duration such as 10s or 1h", p.Name, key, text)) // a list of problems
 		}

@@ -52,8 +52,9 @@ func (a *Agent) Validate() error {
 		}
 	}
 	for _, plugin := range a.Plugins {
-		p.check(slices.Contains([]string{"raw_exec", "sandbox", "docker", "mock_driver"}, plugin.Name), "plugin."+plugin.Name,
-			"is not a driver of ours: raw_exec, sandbox, docker, mock_driver")
+		known := deviceNames[plugin.Name] != "" || slices.Contains([]string{"raw_exec", "sandbox", "docker", "mock_driver"}, plugin.Name)
+		p.check(known, "plugin."+plugin.Name,
+			"is not a driver of ours (raw_exec, sandbox, docker, mock_driver), nor a vendor of devices (nvidia, amd, intel)")
 		p.errs = append(p.errs, plugin.problems()...)
 	}
 	p.errs = append(p.errs, a.Fleet.problems(a.Clustered())...)

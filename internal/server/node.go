@@ -51,7 +51,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	}
 	tasks := a.metrics.Allocs()
 	n.agent, err = agent.New(cfg, agent.Deps{
-		Groups: sweeper, Networks: h.Networks(), Evaluator: a.texts.Templates(),
+		Groups: sweeper, Networks: h.Networks(), Devices: h.Devices(), Evaluator: a.texts.Templates(),
 		Controller: controller, Drivers: h.Drivers(), Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
 		TaskAPI: a.taskAPI(),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {

@@ -37,6 +37,7 @@ type Agent struct {
 	host      HostMeter
 	groups    GroupSweeper
 	networks  Networks
+	devices   Devices
 	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
@@ -51,7 +52,8 @@ type Agent struct {
 	collect   wake.Signal   // an allocation ended
 	self      self
 
-	node    atomic.Pointer[drover.Node]
+	node    atomic.Pointer[drover.Node]        // changed by amend alone, once Run has described it
+	nodeMu  sync.Mutex                         // is held while it is changed
 	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
 	sight   Sight
 	state   localstate.Store
@@ -80,7 +82,8 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
-		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
+		devices: deps.Devices,
+		root:    allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
 		contacted: make(chan struct{}),
 		again:     wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
@@ -148,7 +151,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	a.self.signer, a.self.again = signer, wake.NewSignal()
 	settings := hook.Settings{
 		HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
-		DenyFunctions: a.cfg.DenyFunctions, TaskAPI: deps.TaskAPI,
+		DenyFunctions: a.cfg.DenyFunctions, TaskAPI: deps.TaskAPI, Devices: deps.Devices,
 	}
 	if control, ok := deps.Controller.(exchange.Lookups); ok {
 		settings.Lookups = lookups.New(control, a.identity.ID, a.clock, a.log)
@@ -246,6 +249,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
 	loops.Go(func() { a.keepIdentity(ctx) })
 	loops.Go(func() { a.watchDrivers(ctx) })
+	loops.Go(func() { a.watchDevices(ctx) })
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })
 	loops.Go(func() { a.stops.run(ctx) })

@@ -33,6 +33,7 @@ type bundle struct {
 	signs   exchange.Controller // in control's place
 	world   *allocrunnertest.Driver
 	state   localstate.Store
+	devices Devices
 	cfg     Config
 	agent   *Agent
 	end     context.CancelFunc
@@ -53,7 +54,7 @@ func (b *bundle) start() *bundle {
 	}
 	a, err := New(b.cfg, Deps{
 		Controller: c, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
-		Log: slog.New(slog.DiscardHandler), State: b.state,
+		Log: slog.New(slog.DiscardHandler), State: b.state, Devices: b.devices,
 	})
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

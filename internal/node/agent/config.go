@@ -108,6 +108,8 @@ type Deps struct {
 	State localstate.Store
 	// Host samples the machine. nil: NodeStats answers NotImplemented.
 	Host HostMeter
+	// Devices are those of the machine that jobs may ask for; nil: there are none.
+	Devices Devices
 	// Networks has the network namespaces that groups share; nil: there are none. It was restored.
 	Networks Networks
 	// Evaluator renders templates, where that can harm nobody. nil: tasks that have templates fail.
@@ -127,6 +129,17 @@ type Networks interface {
 	taskrunner.Networks
 	// Sweep gives up those of allocations that keep does not want.
 	Sweep(ctx context.Context, keep func(allocID string) bool) error
+}
+
+// Devices finds the devices of a machine; node/device does.
+type Devices interface {
+	hook.Devices
+	// Look returns the groups of equal devices as they are now, which must not be changed.
+	Look(ctx context.Context) []*drover.NodeDeviceResource
+	// Period is the time between two looks.
+	Period() time.Duration
+	// Stats samples the devices that keep wants.
+	Stats(ctx context.Context, keep func(id string) bool) []*drover.DeviceGroupStats
 }
 
 // HostMeter samples a machine; node/stats has one.

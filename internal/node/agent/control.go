@@ -60,6 +60,7 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 		}
 		out.Tasks[name] = usage
 	}
+	a.addDevices(ctx, r.View().Alloc, out)
 	sum(out)
 	out.Disk = a.disk.usage(allocID, r.Dir())
 	return out, nil
@@ -78,9 +79,16 @@ func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle
 }
 
 // NodeStats samples the machine.
-func (a *Agent) NodeStats(context.Context) (*drover.HostStats, error) {
+func (a *Agent) NodeStats(ctx context.Context) (*drover.HostStats, error) {
 	if a.host == nil {
 		return nil, drover.Errorf(drover.NotImplemented, "this node does not measure its machine")
 	}
-	return a.host.Host(a.root.Path())
+	out, err := a.host.Host(a.root.Path())
+	if err != nil || a.devices == nil {
+		return out, err
+	}
+	// The sample may be one that others have, too.
+	with := *out
+	with.DeviceStats = a.devices.Stats(ctx, func(string) bool { return true })
+	return &with, nil
 }

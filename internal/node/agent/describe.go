@@ -27,6 +27,9 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	}
 	fill(&n.Name, host.Hostname)
 	a.size(n, host)
+	if a.devices != nil {
+		n.NodeResources.Devices = a.devices.Look(ctx)
+	}
 	version := cfg.Version
 	// It is the version of Nomad whose API this node speaks. Jobs compare it in constraints.
 	fill(&version, "2.0.0")

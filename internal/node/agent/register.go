@@ -94,8 +94,7 @@ func (a *Agent) await(ctx context.Context, d time.Duration) bool {
 // lookAgain asks the drivers how they are, and reports whether the node changed.
 func (a *Agent) lookAgain(ctx context.Context) bool {
 	old := a.node.Load()
-	n := *old
-	n.Attributes, n.Drivers = maps.Clone(old.Attributes), map[string]*drover.DriverInfo{}
+	n := &drover.Node{Attributes: maps.Clone(old.Attributes), Drivers: map[string]*drover.DriverInfo{}}
 	changed := false
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
@@ -113,10 +112,19 @@ func (a *Agent) lookAgain(ctx context.Context) bool {
 		}
 	}
 	if changed {
-		n.ComputedClass = class(&n)
-		a.node.Store(&n)
+		a.amend(func(now *drover.Node) { now.Attributes, now.Drivers = n.Attributes, n.Drivers })
 	}
 	return changed
+}
+
+// amend changes a copy of the node, which is then the node.
+func (a *Agent) amend(change func(n *drover.Node)) {
+	a.nodeMu.Lock()
+	defer a.nodeMu.Unlock()
+	n := *a.node.Load()
+	change(&n)
+	n.ComputedClass = class(&n)
+	a.node.Store(&n)
 }
 
 // stopDisconnected ends the allocations that must not run this long without control (stop_on_client_after).

@@ -53,7 +53,7 @@ func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, driver.Met
 
 // sum adds the tasks up; Timestamp is the newest.
 func sum(out *drover.AllocResourceUsage) {
-	memory, cpu := &drover.MemoryStats{}, &drover.CpuStats{}
+	memory, cpu, devices := &drover.MemoryStats{}, &drover.CpuStats{}, []*drover.DeviceGroupStats{}
 	for _, t := range out.Tasks {
 		out.Timestamp = max(out.Timestamp, t.Timestamp)
 		if t.ResourceUsage == nil {
@@ -70,6 +70,7 @@ func sum(out *drover.AllocResourceUsage) {
 			memory.KernelMaxUsage += m.KernelMaxUsage
 			memory.Measured = union(memory.Measured, m.Measured)
 		}
+		devices = append(devices, t.ResourceUsage.DeviceStats...)
 		if c := t.ResourceUsage.CpuStats; c != nil {
 			cpu.SystemMode += c.SystemMode
 			cpu.UserMode += c.UserMode
@@ -80,7 +81,7 @@ func sum(out *drover.AllocResourceUsage) {
 			cpu.Measured = union(cpu.Measured, c.Measured)
 		}
 	}
-	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: []any{}}
+	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: devices}
 }
 
 // union appends to a the elements of b that it lacks, and keeps their order. The lists name at most a handful of

@@ -64,6 +64,8 @@ type Spec struct {
 	// already. A task whose Config names a network of its own has none.
 	NetNS  *NetNS
 	Mounts []Mount
+	// Devices are those that the task was given. Only drivers that are a Devicer get any.
+	Devices Devices
 	// Stdout and Stderr are files of the log collector, opened for append by the supervisor through LogSink.
 	Log LogConfig
 	// Pool: this is a warm runner. The driver prepares everything and starts only the supervisor (plus Config's
@@ -103,6 +105,33 @@ type Mount struct {
 	Source   string
 	Target   string
 	ReadOnly bool
+}
+
+// Devices is what a task has of its node's devices, and what it needs to use them.
+type Devices struct {
+	Nodes []DeviceNode
+	// Libraries are read-only files of the machine that programs need to use the devices, and LibraryPath is the folder inside that
+	// they are in. A root that is the machine's has them anyway.
+	Libraries   []Mount
+	LibraryPath string
+	// Runtime is docker's runtime that does all this by Env, where a daemon has it; "" = there is none.
+	Runtime string
+	// Env is in the task's environment already.
+	Env map[string]string
+}
+
+// DeviceNode is a device file.
+type DeviceNode struct {
+	Source string // on the host
+	Target string // in the task
+	Shared bool   // of all devices of the kind: other tasks have it, too
+}
+
+// Devicer is a driver that gives tasks the devices of its node.
+type Devicer interface {
+	Driver
+	// GivesDevices returns why it cannot just now; "" if it can.
+	GivesDevices() string
 }
 
 // LogConfig tells the supervisor where a task's output goes: it writes rotated files

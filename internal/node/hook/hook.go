@@ -33,6 +33,8 @@ type Request struct {
 	Driver driver.Driver
 	Env    *taskenv.Env
 	Mounts []driver.Mount
+	// Devices are those that the task was given.
+	Devices driver.Devices
 	// Tokens is how long the task's tokens are good, by the names of its identities.
 	Tokens map[string]localstate.Life
 	// Live are the task's templates, once rendered. nil: it has none.
@@ -82,6 +84,7 @@ type Settings struct {
 	Signer      Signer           // of tasks' tokens; nil: there are none
 	Lookups     *lookups.Watcher // of what templates ask; nil: nobody answers
 	TaskAPI     *taskapi.API     // of tasks' sockets; nil: there are none
+	Devices     Devices          // of the machine; nil: there are none
 	// DenyFunctions are the functions that templates may not call, as patterns of package path.
 	DenyFunctions []string
 	Clock         clock.Clock // for what is waited for
@@ -92,7 +95,8 @@ func Standard(s Settings) []Prestart {
 	// Validation comes first because it is cheap. Folders come before all that writes into them, and templates last, so
 	// that they may read artifacts and tokens.
 	return []Prestart{
-		validate{}, taskDir{}, identities{s.Signer}, taskAPI{s.TaskAPI}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s},
+		validate{}, taskDir{}, identities{s.Signer}, taskAPI{s.TaskAPI}, dispatchPayload{}, volumes{},
+		devices{s.Devices}, artifacts{s}, templates{s},
 	}
 }
 

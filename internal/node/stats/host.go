@@ -60,7 +60,7 @@ func (h *Host) Host(allocDir string) (*drover.HostStats, error) {
 		return nil, drover.Errorf(drover.NotImplemented, "this machine has no %s/stat to measure by", h.proc)
 	}
 	s := &drover.HostStats{
-		Timestamp: now.UnixNano(), Memory: memory(h.read("meminfo")), Uptime: uptime(h.read("uptime")), DeviceStats: []any{},
+		Timestamp: now.UnixNano(), Memory: memory(h.read("meminfo")), Uptime: uptime(h.read("uptime")), DeviceStats: []*drover.DeviceGroupStats{},
 		CPU: h.cpu(times),
 	}
 	for _, c := range s.CPU {

@@ -11,7 +11,7 @@ func spec(alloc *drover.Allocation, r *hook.Request, id string) driver.Spec {
 	s := driver.Spec{
 		AllocID: alloc.ID, TaskName: r.Task.Name, ID: id, Job: alloc.JobID, Group: r.Group.Name,
 		Config: r.Env.ReplaceConfig(r.Task.Config), Env: r.Env.Vars(), User: r.Env.Replace(r.Task.User), Dirs: r.Dirs,
-		Mounts: r.Mounts, Log: logConfig(r), Pool: r.Group.Pool != nil,
+		Mounts: r.Mounts, Devices: r.Devices, Log: logConfig(r), Pool: r.Group.Pool != nil,
 	}
 	if t := r.Task.Resources; t != nil {
 		s.CPUMHz, s.MemoryMB, s.MemoryMaxMB = int64(t.CPU), int64(t.MemoryMB), int64(t.MemoryMaxMB)

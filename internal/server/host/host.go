@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/device"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker"
 	"github.com/drover-project/drover/internal/node/driver/fake"
@@ -41,6 +42,7 @@ type Host struct {
 	images   *image.Store
 	drivers  []driver.Driver
 	networks *groupnet.Networks
+	devices  *device.Devices
 }
 
 // Open makes the drivers and what they share. Networks of groups that an earlier agent left are taken over. Errors: those of the
@@ -69,7 +71,7 @@ func Open(cfg *config.Agent, deps Deps) (*Host, error) {
 	if containers != nil {
 		h.drivers = append(h.drivers, containers)
 	}
-	h.networks = h.openNetworks()
+	h.networks, h.devices = h.openNetworks(), h.openDevices()
 	return h, nil
 }
 
@@ -81,6 +83,9 @@ func (h *Host) Drivers() []driver.Driver { return h.drivers }
 
 // Networks are those that groups of tasks share.
 func (h *Host) Networks() *groupnet.Networks { return h.networks }
+
+// Devices are those of the machine that jobs may ask for.
+func (h *Host) Devices() *device.Devices { return h.devices }
 
 // SharedCores reports that no processors can be given to a task alone.
 func (h *Host) SharedCores() bool { return h.groups == nil || !h.groups.Info().Has("cpuset") }

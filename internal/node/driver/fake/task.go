@@ -240,7 +240,7 @@ func (t *task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 		Timestamp: t.d.clock.Now().UnixNano(),
 		ResourceUsage: &drover.ResourceUsage{
 			MemoryStats: &drover.MemoryStats{RSS: 1 << 20, Measured: []string{"RSS"}},
-			CpuStats:    &drover.CpuStats{Percent: 1, Measured: []string{"Percent"}}, DeviceStats: []any{},
+			CpuStats:    &drover.CpuStats{Percent: 1, Measured: []string{"Percent"}}, DeviceStats: []*drover.DeviceGroupStats{},
 		},
 		Pids: map[string]*drover.ResourceUsage{},
 	}, nil

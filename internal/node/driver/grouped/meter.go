@@ -48,7 +48,7 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 var (
 	measuredCPU    = []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"}
 	measuredMemory = []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"}
-	noDevices      = []any{}
+	noDevices      = []*drover.DeviceGroupStats{}
 	noPids         = map[string]*drover.ResourceUsage{}
 )
 
