@@ -61,7 +61,8 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 	config := &container.Config{
 		Image: img.ID, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
 		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
-		Env: initEnv(c), Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
+		Env:         append(initEnv(c), runtimeEnv(spec)...),
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
 	}
 	host := &container.HostConfig{
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: container.NetworkMode(c.network), PortBindings: bindings,

@@ -82,7 +82,7 @@ type Driver struct {
 	known map[string]bool // container ids of this agent's tasks; guarded by mu
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var _ driver.Devicer = (*Driver)(nil)
 
 // What Config says of them is why they exist; none of them comes from docker.
 const (

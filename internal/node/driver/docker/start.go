@@ -35,6 +35,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	config.group(spec)
+	if err := d.giveDevices(ctx, spec, &config); err != nil {
+		return nil, err
+	}
 	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now(), groups: d.noGroups()}
 	defer func() {
 		if err != nil {

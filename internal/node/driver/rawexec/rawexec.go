@@ -53,10 +53,13 @@ func (d *Driver) Close() error {
 	return d.pool.Close()
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var _ driver.Devicer = (*Driver)(nil)
 
 // Name returns "raw_exec".
 func (d *Driver) Name() string { return Name }
+
+// GivesDevices implements driver.Devicer: what a task of the machine's own may use are its variables' to say, and nothing hides the rest.
+func (d *Driver) GivesDevices() string { return "" }
 
 // Fingerprint says whether the driver is enabled, and in driver.raw_exec.weaker what this machine does not let it limit.
 func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {

@@ -3,13 +3,17 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
@@ -124,8 +128,13 @@ func devicesWork(dir string) bool {
 	return true
 }
 
-// addDevices gives the sandbox its /dev.
-func (d *Driver) addDevices(c *sandboxsetup.Config, m *mounter) error {
+// addDevices gives the sandbox its /dev, with the devices that its task was given.
+func (d *Driver) addDevices(c *sandboxsetup.Config, m *mounter, given []driver.DeviceNode) error {
+	for _, n := range given {
+		if _, err := deviceNumber(n); err != nil {
+			return err
+		}
+	}
 	dir, err := d.prepareDevices()
 	if err != nil {
 		return err
@@ -137,6 +146,9 @@ func (d *Driver) addDevices(c *sandboxsetup.Config, m *mounter) error {
 	shm := sandboxsetup.Scratch{Target: "/dev/shm", Mode: 0o1777}
 	if dir != "" {
 		src, err := m.devices(dir)
+		if len(given) > 0 {
+			src, err = d.ownDevices(m, given)
+		}
 		if err != nil {
 			return err
 		}
@@ -153,5 +165,89 @@ func (d *Driver) addDevices(c *sandboxsetup.Config, m *mounter) error {
 		}
 		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: "/dev/" + n.name, File: true})
 	}
+	for _, n := range given {
+		src, err := m.source(tree{path: n.Source, devices: true})
+		if err != nil {
+			return err
+		}
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: n.Target, File: true})
+	}
 	return nil
+}
+
+// GivesDevices implements driver.Devicer.
+func (d *Driver) GivesDevices() string { return "" }
+
+// ownDevices is a /dev with the task's devices, that no other sandbox has. Everybody in the sandbox may use them: on the machine they
+// belong to groups that it does not know. What they are is read now, so a device that went away is an error.
+func (d *Driver) ownDevices(m *mounter, given []driver.DeviceNode) (sandboxsetup.Source, error) {
+	as := tree{readOnly: true, devices: true}
+	if memory := memoryTree(); memory != nil {
+		defer memory.Close()
+		dir := fmt.Sprintf("/proc/self/fd/%d", memory.Fd())
+		if err := addNodes(dir, given); err != nil {
+			return sandboxsetup.Source{}, err
+		}
+		if devicesWork(dir) {
+			fd, err := m.clone(int(memory.Fd()), as)
+			if err != nil {
+				return sandboxsetup.Source{}, fmt.Errorf("cloning /dev: %w", err)
+			}
+			return sandboxsetup.Source{FD: m.add(fd)}, nil
+		}
+	}
+	// One folder serves all tasks with the same devices.
+	h := fnv.New64a()
+	for _, n := range given {
+		number, err := deviceNumber(n)
+		if err != nil {
+			return sandboxsetup.Source{}, err
+		}
+		_, _ = fmt.Fprintf(h, "%s=%x ", n.Target, number)
+	}
+	as.path = filepath.Join(d.cfg.Dir, fmt.Sprintf("dev-%x", h.Sum64()))
+	if err := addNodes(as.path, given); err != nil {
+		return sandboxsetup.Source{}, err
+	}
+	if !devicesWork(as.path) {
+		return sandboxsetup.Source{}, drover.Errorf(drover.NotImplemented,
+			"device files do not work in %s: its file system is mounted nodev", as.path)
+	}
+	return m.source(as)
+}
+
+// addNodes fills a folder that is to be /dev.
+func addNodes(dir string, given []driver.DeviceNode) error {
+	if err := makeDevices(dir); err != nil {
+		return err
+	}
+	for _, n := range given {
+		number, err := deviceNumber(n)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, strings.TrimPrefix(n.Target, "/dev/"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(number)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("making device %s: %w", n.Target, err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceNumber is which device a file is. Errors: NotFound, Invalid where it is none.
+func deviceNumber(n driver.DeviceNode) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(n.Source, &st); err != nil {
+		return 0, drover.Errorf(drover.NotFound, "device %s: %w", n.Target, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR || !strings.HasPrefix(n.Target, "/dev/") || filepath.Clean(n.Target) != n.Target {
+		return 0, drover.Errorf(drover.Invalid, "device %s: it is no device file", n.Target)
+	}
+	return st.Rdev, nil
 }

@@ -54,7 +54,7 @@ type Driver struct {
 	plainMounts atomic.Bool
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var _ driver.Devicer = (*Driver)(nil)
 
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {

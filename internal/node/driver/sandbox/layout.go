@@ -51,7 +51,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		}
 		config.Binds = append(config.Binds, sandboxsetup.Bind{Source: src, Target: b.Target})
 	}
-	if err := d.addDevices(config, m); err != nil {
+	if err := d.addDevices(config, m, spec.Devices.Nodes); err != nil {
 		return nil, err
 	}
 	if err := d.coverProc(config, m, spec); err != nil {
@@ -67,6 +67,13 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if c.network != networkNone {
 		if err := addResolver(config, m, spec, c.network); err != nil {
 			return nil, err
+		}
+	}
+	if rootfs.Ref != image.Host { // which has the machine's
+		for _, l := range spec.Devices.Libraries {
+			if err := addMount(config, m, tree{path: l.Source, readOnly: true}, l.Target); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return config, d.addMounts(config, m, spec, c)

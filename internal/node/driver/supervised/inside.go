@@ -18,6 +18,9 @@ const (
 	SecretsPath = "/secrets"
 )
 
+// searchPath is where programs look for libraries.
+const searchPath = "LD_LIBRARY_PATH"
+
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environment of a task with a root of its own: the image's ("K=V") with the task's over it. The host's paths of the
@@ -32,6 +35,9 @@ func Environment(spec *driver.Spec, image []string) map[string]string {
 	replace := InsidePaths(spec.Dirs)
 	for k, v := range spec.Env {
 		env[k] = replace.Replace(v)
+	}
+	if path := spec.Devices.LibraryPath; len(spec.Devices.Libraries) > 0 && !strings.Contains(env[searchPath], path) {
+		env[searchPath] = strings.TrimPrefix(env[searchPath]+":"+path, ":")
 	}
 	maps.Copy(env, map[string]string{"NOMAD_ALLOC_DIR": AllocPath, "NOMAD_TASK_DIR": LocalPath, "NOMAD_SECRETS_DIR": SecretsPath})
 	return env
