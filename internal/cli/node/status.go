@@ -38,7 +38,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	}
 	c := term.NomadCommand(app, "status [NODE]", "List nodes, or show one with its drivers and allocations", 0, 1, run)
 	term.Describe(c, `Shows a node (by the beginning of its id, or its name): its size and what is taken of it, its drivers and what they lack,
-what happened to it, and its allocations.`,
+its devices, what happened to it, and its allocations.`,
 		`drover node status
 drover node status -self -stats
 drover node status 91c3`)
@@ -80,6 +80,7 @@ func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *
 	for _, part := range []func() error{
 		func() error { return showFacts(app, n) },
 		func() error { return showDrivers(app, n) },
+		func() error { return showDevices(app, n, allocs) },
 		func() error { return showRoom(app, n, allocs) },
 		func() error {
 			if !f.stats {
