@@ -72,6 +72,7 @@ var navigation = []struct {
 	{text.Playground, html.Path("ui", "play")},
 	{text.Environments, html.Path("ui", "environments")},
 	{text.Jobs, html.Path("ui", "jobs")},
+	{text.Allocations, html.Path("ui", "allocations")},
 	{text.Nodes, html.Path("ui", "clients")},
 	{clusterText.Servers, html.Path("ui", "servers")},
 }
@@ -90,6 +91,25 @@ func bar(r *http.Request) html.Part {
 		html.El("nav", html.Attr("aria-label", text.Pages), html.El("ul", items...)),
 		html.El("div", html.Class("end"), themeForm(r), session(r)),
 	)
+}
+
+// tab is a part of what a page is about.
+type tab struct {
+	words string
+	path  html.URL
+}
+
+// tabs leads to the parts of what a page is about.
+func tabs(r *http.Request, label string, parts []tab) html.Part {
+	items := make([]html.Part, 0, len(parts))
+	for _, t := range parts {
+		link := []html.Part{html.Href(t.path), html.Text(t.words)}
+		if r.URL.EscapedPath() == t.path.String() {
+			link = append(link, html.Attr("aria-current", "page"))
+		}
+		items = append(items, html.El("li", html.El("a", link...)))
+	}
+	return html.El("nav", html.Class("tabs"), html.Attr("aria-label", label), html.El("ul", items...))
 }
 
 // session offers to sign in, or out.

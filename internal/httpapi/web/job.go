@@ -43,7 +43,7 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	if failure != nil {
 		problem = failed(r, failure)
 	}
-	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem, done(r),
+	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem, done(r, jobText.Actions),
 		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
 			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
 		jobButtons(key, &job), notPlaced(evaluations), deploymentPanel(key, deployment), groupTable(r, key, &job, &summary),
@@ -64,24 +64,13 @@ func (f *Face) readJob(r *http.Request, key drover.NamespacedID, path string, ou
 // jobTabs leads to the parts of a job.
 func jobTabs(r *http.Request, key drover.NamespacedID) html.Part {
 	at := key.ID + "@" + key.Namespace
-	var items []html.Part
-	for _, tab := range []struct {
-		words string
-		path  html.URL
-	}{
+	return tabs(r, jobText.Parts, []tab{
 		{jobText.Overview, html.Path("ui", "jobs", at)},
 		{jobText.Versions, html.Path("ui", "jobs", at, "versions")},
 		{jobText.Evaluations, html.Path("ui", "jobs", at, "evaluations")},
 		{jobText.Deployments, html.Path("ui", "jobs", at, "deployments")},
 		{jobText.Definition, html.Path("ui", "jobs", at, "definition")},
-	} {
-		link := []html.Part{html.Href(tab.path), html.Text(tab.words)}
-		if r.URL.EscapedPath() == tab.path.String() {
-			link = append(link, html.Attr("aria-current", "page"))
-		}
-		items = append(items, html.El("li", html.El("a", link...)))
-	}
-	return html.El("nav", html.Class("tabs"), html.Attr("aria-label", jobText.Parts), html.El("ul", items...))
+	})
 }
 
 // act is a form that asks for an action on a job.

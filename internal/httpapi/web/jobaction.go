@@ -45,7 +45,7 @@ func (f *Face) jobAction(w http.ResponseWriter, r *http.Request) error {
 	case !known:
 		return drover.Errorf(drover.NotFound, "%s: %q", jobText.NoAction, name)
 	case words.sure != "" && r.PostForm.Get("sure") == "":
-		return f.write(w, r, http.StatusOK, view{title: words.button, body: confirmation(r, key, name, words)})
+		return f.write(w, r, http.StatusOK, view{title: words.button, body: confirmJob(r, key, name, words)})
 	}
 	if err := f.doJob(r, key, name); err != nil {
 		return f.jobPage(w, r, httpapi.Status(err), err)
@@ -58,23 +58,27 @@ func (f *Face) jobAction(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// confirmation asks whether to do what was asked for, and names what it ends. It holds all that the form held.
-func confirmation(r *http.Request, key drover.NamespacedID, name string, words action) html.Part {
-	what := cmp.Or(r.PostForm.Get("version"), r.PostForm.Get("deployment"), key.ID)
+// confirmation asks whether to do what was asked for, and names what it ends; the fields are all that the form held.
+func confirmation(at, back html.URL, what string, words action, fields ...html.Part) html.Part {
 	before, after, _ := strings.Cut(words.sure, "%s")
-	fields := []html.Part{hidden("sure", "1")}
+	return html.El("form", html.Class("panel"), html.Attr("method", "post"), html.Action(at),
+		html.El("h1", html.Text(jobText.Sure)),
+		html.El("p", html.Text(before), html.El("strong", html.Name(what)), html.Text(after)),
+		hidden("sure", "1"), html.Group(fields...),
+		html.El("div", html.Class("row"), html.El("button", html.Class("primary"), html.Text(words.button)),
+			html.El("a", html.Href(back), html.Text(jobText.Cancel))))
+}
+
+// confirmJob is confirmation of an action on a job.
+func confirmJob(r *http.Request, key drover.NamespacedID, name string, words action) html.Part {
+	var fields []html.Part
 	for _, field := range []string{"version", "deployment"} {
 		if v := r.PostForm.Get(field); v != "" {
 			fields = append(fields, hidden(field, v))
 		}
 	}
-	return html.El("form", html.Class("panel"), html.Attr("method", "post"),
-		html.Action(html.Path("ui", "jobs", key.ID+"@"+key.Namespace, name)),
-		html.El("h1", html.Text(jobText.Sure)),
-		html.El("p", html.Text(before), html.El("strong", html.Name(what)), html.Text(after)),
-		html.Group(fields...),
-		html.El("div", html.Class("row"), html.El("button", html.Class("primary"), html.Text(words.button)),
-			html.El("a", html.Href(jobPath(key.ID, key.Namespace)), html.Text(jobText.Cancel))))
+	return confirmation(html.Path("ui", "jobs", key.ID+"@"+key.Namespace, name), jobPath(key.ID, key.Namespace),
+		cmp.Or(r.PostForm.Get("version"), r.PostForm.Get("deployment"), key.ID), words, fields...)
 }
 
 func hidden(name, value string) html.Part {
@@ -82,8 +86,8 @@ func hidden(name, value string) html.Part {
 }
 
 // done says what an action did, by its name in the address; nothing if there is no such action.
-func done(r *http.Request) html.Part {
-	words, known := jobText.Actions[r.URL.Query().Get("done")]
+func done(r *http.Request, actions map[string]action) html.Part {
+	words, known := actions[r.URL.Query().Get("done")]
 	if !known {
 		return html.Part{}
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,7 +36,8 @@ func (f *Face) jobs(w http.ResponseWriter, r *http.Request) error {
 		rows = append(rows, row(link(jobPath(j.ID, j.Namespace), j.ID), html.Name(j.Namespace), html.Text(j.Type), status(j.Status),
 			html.Int(j.Priority), html.Text(counts(j.JobSummary))))
 	}
-	body := html.Group(done(r), html.El("p", html.El("a", html.Href(html.Path("ui", "jobs", "run")), html.Text(jobText.RunJob))), search(r),
+	run := html.El("p", html.El("a", html.Href(html.Path("ui", "jobs", "run")), html.Text(jobText.RunJob)))
+	body := html.Group(done(r, jobText.Actions), run, search(r),
 		table(text.Jobs, text.JobColumns, rows, text.NoJobs), pager(r, html.Path("ui", "jobs"), page))
 	return f.show(w, r, text.Jobs, body, err)
 }
@@ -71,7 +71,7 @@ func allocationTable(all []drover.AllocationListStub) html.Part {
 	slices.SortFunc(all, func(a, b drover.AllocationListStub) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
 	rows := make([]html.Part, 0, perPage)
 	for _, a := range all[:min(len(all), perPage)] {
-		rows = append(rows, row(link(html.Path("ui", "allocations", a.ID), a.ID[:min(8, len(a.ID))]), html.Name(a.Name), status(a.ClientStatus),
+		rows = append(rows, row(link(allocPath(a.ID), shortID(a.ID)), html.Name(a.Name), status(a.ClientStatus),
 			html.Text(a.DesiredStatus), link(html.Path("ui", "clients", a.NodeID), a.NodeName), moment(a.CreateTime)))
 	}
 	more := html.Part{}
@@ -88,25 +88,6 @@ func moment(ns int64) html.Part {
 	}
 	t := time.Unix(0, ns).UTC()
 	return html.El("time", html.Attr("datetime", t.Format(time.RFC3339Nano)), html.Text(t.Format("2006-01-02 15:04:05")))
-}
-
-func (f *Face) allocation(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("allocation")
-	var a drover.Allocation
-	err := f.ask(r.Context(), r, http.MethodGet, apiPath("allocation", id), nil, &a)
-	parts := []html.Part{facts(factOf(text.Status, status(a.ClientStatus)), factOf(text.Wanted, html.Text(a.DesiredStatus)),
-		factOf(text.Job, link(jobPath(a.JobID, a.Namespace), a.JobID)), factOf(text.Node, link(html.Path("ui", "clients", a.NodeID), a.NodeName)),
-		factOf(text.Made, moment(a.CreateTime)), factOf(text.Why, html.Text(cmp.Or(a.ClientDescription, a.DesiredDescription, "–"))))}
-	for _, name := range slices.Sorted(maps.Keys(a.TaskStates)) {
-		task := a.TaskStates[name]
-		events := make([]html.Part, 0, len(task.Events))
-		for _, e := range slices.Backward(task.Events) {
-			events = append(events, row(moment(e.Time), html.Text(e.Type), html.Name(e.DisplayMessage)))
-		}
-		parts = append(parts, html.El("h2", html.Text(text.Task+" "), html.Name(name), html.Text(" "), status(task.State)),
-			table(name, text.EventColumns, events, text.Nothing))
-	}
-	return f.show(w, r, cmp.Or(a.Name, id), html.Group(parts...), err)
 }
 
 func (f *Face) nodes(w http.ResponseWriter, r *http.Request) error {

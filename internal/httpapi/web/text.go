@@ -13,10 +13,10 @@ var text = struct {
 
 	Causes map[string]string
 
-	Jobs, Job, Nodes, Node, Environments, Allocations, Groups, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, Why, Pool,
-	Datacenter, ID, Search, Find, FirstPage, NextPage, Nothing, NoJobs, NoNodes, NewestOf string
+	Jobs, Job, Nodes, Node, Environments, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, Why,
+	Pool, Datacenter, ID, Search, Find, FirstPage, NextPage, Nothing, NoJobs, NoNodes, NewestOf string
 
-	JobColumns, GroupColumns, AllocationColumns, EventColumns, NodeColumns, EnvironmentColumns, Counts []string
+	JobColumns, GroupColumns, AllocationColumns, NodeColumns, EnvironmentColumns, Counts []string
 }{
 	Skip: "Skip to content", Pages: "Pages",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
@@ -50,7 +50,7 @@ var text = struct {
 		"runner_gone": "with its runner", "start_failed": "it did not start",
 	},
 
-	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
+	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups", Group: "Group",
 	Task: "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
 	Made: "Made (UTC)", Why: "Why", Pool: "Pool", Datacenter: "Datacenter", ID: "Id", Search: "Beginning of an id", Find: "Find",
 	FirstPage: "First page", NextPage: "Next page", Nothing: "There is nothing here yet.",
@@ -61,7 +61,6 @@ var text = struct {
 	JobColumns:         []string{"Job", "Namespace", "Type", "Status", "Priority", "Allocations"},
 	GroupColumns:       []string{"Group", "Wanted", "Allocations", "Tasks"},
 	AllocationColumns:  []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
-	EventColumns:       []string{"Time (UTC)", "Event", "What"},
 	NodeColumns:        []string{"Node", "Id", "Pool", "Datacenter", "Status", "Version"},
 	EnvironmentColumns: []string{"Environment", "Image", "Warm", "Starting", "Queued", "Claimed", "Waiting", "Last error"},
 	Counts:             []string{"running", "starting", "queued", "failed", "lost", "unknown", "complete"},

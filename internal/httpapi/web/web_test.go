@@ -84,10 +84,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 		reply(http.StatusNotFound, map[string]string{"message": "job not found"})
 	case path == "/v1/nodes":
 		reply(http.StatusOK, []drover.NodeListStub{{ID: "n1", Name: hostile, Status: "ready", SchedulingEligibility: "ineligible"}})
-	case path == "/v1/allocation/a1":
-		reply(http.StatusOK, drover.Allocation{Name: hostile, TaskStates: map[string]*drover.TaskState{
-			hostile: {State: "dead", Events: []*drover.TaskEvent{{Type: "Killing", DisplayMessage: hostile, Time: 1}}},
-		}})
+	case strings.HasPrefix(path, "/v1/allocation"), strings.HasPrefix(path, "/v1/client/"):
+		allocationAPI(w, r)
 	case path == "/v1/run":
 		var asked execution.RunRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -206,7 +204,7 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 	t.Parallel()
 	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
 	for _, path := range []string{
-		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations/a1", "/ui/clients",
+		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations", "/ui/allocations/a1", "/ui/clients",
 		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
 		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {

@@ -1,0 +1,296 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// allocPath is a page about an allocation: allocPath(id), allocPath(id, "logs").
+func allocPath(id string, more ...string) html.URL {
+	return html.Path(append([]string{"ui", "allocations", id}, more...)...)
+}
+
+// allocations lists those of all namespaces that the viewer may see.
+func (f *Face) allocations(w http.ResponseWriter, r *http.Request) error {
+	all, page, err := list[drover.AllocationListStub](f, r, "/v1/allocations", everywhere())
+	rows := make([]html.Part, 0, len(all))
+	for _, a := range all {
+		rows = append(rows, row(link(allocPath(a.ID), shortID(a.ID)), html.Name(a.Name), link(jobPath(a.JobID, a.Namespace), a.JobID),
+			status(a.ClientStatus), html.Text(a.DesiredStatus), link(html.Path("ui", "clients", a.NodeID), a.NodeName), moment(a.CreateTime)))
+	}
+	body := html.Group(search(r), table(text.Allocations, allocText.ListColumns, rows, text.Nothing),
+		pager(r, html.Path("ui", "allocations"), page))
+	return f.show(w, r, text.Allocations, body, err)
+}
+
+// readAllocation asks for the allocation that a page's address names. Errors: those of ask.
+func (f *Face) readAllocation(r *http.Request) (*drover.Allocation, error) {
+	var a drover.Allocation
+	err := f.ask(r.Context(), r, http.MethodGet, apiPath("allocation", r.PathValue("allocation")), nil, &a)
+	a.ID = cmp.Or(a.ID, r.PathValue("allocation"))
+	return &a, err
+}
+
+func (f *Face) allocation(w http.ResponseWriter, r *http.Request) error {
+	return f.allocationPage(w, r, http.StatusOK, nil)
+}
+
+// allocationPage shows an allocation; with what an action on it failed for, the page has that, too.
+func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, failure error) error {
+	a, err := f.readAllocation(r)
+	if err != nil {
+		return f.show(w, r, a.ID, html.Part{}, err)
+	}
+	problem := html.Part{}
+	if failure != nil {
+		problem = failed(r, failure)
+	}
+	body := html.Group(allocHead(r, a), problem, done(r, allocText.Actions),
+		html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
+			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))),
+		allocFacts(a), allocButtons(r, a),
+		html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
+		html.El("h2", html.Text(allocText.Timeline)), timeline(a),
+		html.El("h2", html.Text(allocText.Resources)), f.resources(r, a),
+		html.El("h2", html.Text(allocText.Ports)), portTable(a),
+		chain(a), html.El("h2", html.Text(allocText.Placement)), placement(a.Metrics))
+	return f.write(w, r, code, view{title: a.Name, body: body})
+}
+
+// allocHead is the title of the pages about an allocation, and leads to each of them.
+func allocHead(r *http.Request, a *drover.Allocation) html.Part {
+	return html.Group(html.El("h1", html.Name(cmp.Or(a.Name, a.ID))), tabs(r, allocText.Parts, []tab{
+		{allocText.Allocation, allocPath(a.ID)},
+	}))
+}
+
+func allocFacts(a *drover.Allocation) html.Part {
+	pairs := []html.Part{
+		factOf(text.Status, status(a.ClientStatus)), factOf(text.Wanted, html.Text(a.DesiredStatus)),
+		factOf(text.Job, link(jobPath(a.JobID, a.Namespace), a.JobID)), factOf(text.Version, html.Text(strconv.FormatUint(a.Version(), 10))),
+		factOf(text.Group, html.Name(a.TaskGroup)), factOf(text.Namespace, html.Name(a.Namespace)),
+		factOf(text.Node, link(html.Path("ui", "clients", a.NodeID), a.NodeName)), factOf(text.ID, html.Text(a.ID)),
+		factOf(text.Made, moment(a.CreateTime)),
+	}
+	if s := a.DeploymentStatus; s != nil {
+		word := allocText.Unjudged
+		switch {
+		case s.IsHealthy():
+			word = allocText.Healthy
+		case s.IsUnhealthy():
+			word = allocText.Unhealthy
+		}
+		pairs = append(pairs, factOf(allocText.Health, html.Group(status(word), html.If(s.Canary, html.Text(" · "+allocText.Canary)))))
+	}
+	if a.NetworkStatus != nil {
+		pairs = append(pairs, factOf(allocText.Network, html.Name(cmp.Or(a.NetworkStatus.Address, allocText.HostAddress))))
+	}
+	return facts(pairs...)
+}
+
+// taskNames are those of the allocation, in order: also those that have no state yet.
+func taskNames(a *drover.Allocation) []string {
+	names := map[string]bool{}
+	for name := range a.TaskStates {
+		names[name] = true
+	}
+	if a.Job != nil {
+		if g := a.Job.Group(a.TaskGroup); g != nil {
+			for _, t := range g.Tasks {
+				names[t.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func taskTable(a *drover.Allocation) html.Part {
+	var rows []html.Part
+	for _, name := range taskNames(a) {
+		s := a.TaskStates[name]
+		if s == nil {
+			s = &drover.TaskState{State: drover.TaskStatePending}
+		}
+		word := status(s.State)
+		if s.Failed {
+			word = status(drover.AllocClientFailed)
+		}
+		rows = append(rows, row(html.Name(name), word, html.Text(strconv.FormatUint(s.Restarts, 10)), instant(s.StartedAt), instant(s.FinishedAt),
+			html.Text("–")))
+	}
+	return table(allocText.Tasks, allocText.TaskColumns, rows, text.Nothing)
+}
+
+// timeline has what happened to all tasks on one axis, the newest first, each with how long after the allocation was made it was.
+func timeline(a *drover.Allocation) html.Part {
+	type entry struct {
+		task string
+		*drover.TaskEvent
+	}
+	var all []entry
+	for _, name := range taskNames(a) {
+		if s := a.TaskStates[name]; s != nil {
+			for _, e := range slices.Backward(s.Events) {
+				all = append(all, entry{name, e})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y entry) int { return cmp.Compare(y.Time, x.Time) })
+	rows := make([]html.Part, 0, len(all))
+	for _, e := range all {
+		rows = append(rows, row(moment(e.Time), html.Text(short(time.Duration(e.Time-a.CreateTime))), html.Name(e.task), html.Text(e.Type),
+			html.Name(e.DisplayMessage)))
+	}
+	return table(allocText.Timeline, allocText.TimelineColumns, rows, text.Nothing)
+}
+
+// resources are what each task has, and uses now, where its node says so.
+func (f *Face) resources(r *http.Request, a *drover.Allocation) html.Part {
+	held := a.AllocatedResources
+	if held == nil {
+		return html.El("p", html.Class("muted"), html.Text(text.Nothing))
+	}
+	var used drover.AllocResourceUsage
+	unknown := html.Part{}
+	if a.ClientStatus == drover.AllocClientRunning {
+		if err := f.ask(r.Context(), r, http.MethodGet, apiPath("client", "allocation", a.ID, "stats"), nil, &used); err != nil {
+			unknown = html.El("p", html.Class("muted"), html.Text(allocText.NoUsage+": "), html.Name(httpapi.Message(err)))
+		}
+	}
+	var rows []html.Part
+	for _, name := range slices.Sorted(maps.Keys(held.Tasks)) {
+		t := held.Tasks[name]
+		cpu, memory := usedNow(used.Tasks[name])
+		asked := fmt.Sprintf("%d MHz", t.Cpu.CpuShares)
+		if n := len(t.Cpu.ReservedCores); n > 0 {
+			asked += fmt.Sprintf(", cores %s", strings.Trim(fmt.Sprint(t.Cpu.ReservedCores), "[]"))
+		}
+		room := fmt.Sprintf("%d MiB", t.Memory.MemoryMB)
+		if t.Memory.MemoryMaxMB > 0 {
+			room += fmt.Sprintf(" – %d MiB", t.Memory.MemoryMaxMB)
+		}
+		rows = append(rows, row(html.Name(name), html.Text(asked), html.Text(cpu), html.Text(room), html.Text(memory), devices(t.Devices)))
+	}
+	disk := fmt.Sprintf(allocText.Disk, held.Shared.DiskMB)
+	if used.Disk != nil {
+		disk += " " + fmt.Sprintf(allocText.DiskNow, size(int64(used.Disk.Bytes)))
+	}
+	return html.Group(unknown, table(allocText.Resources, allocText.ResourceColumns, rows, text.Nothing),
+		html.El("p", html.Class("muted"), html.Text(disk)))
+}
+
+// usedNow is what a task uses in words; dashes where that is not known.
+func usedNow(u *drover.TaskResourceUsage) (cpu, memory string) {
+	cpu, memory = "–", "–"
+	if u == nil || u.ResourceUsage == nil {
+		return cpu, memory
+	}
+	if c := u.ResourceUsage.CpuStats; c != nil {
+		cpu = fmt.Sprintf("%.0f MHz (%.1f %%)", c.TotalTicks, c.Percent)
+	}
+	if m := u.ResourceUsage.MemoryStats; m != nil {
+		memory = size(int64(max(m.Usage, m.RSS)))
+	}
+	return cpu, memory
+}
+
+func devices(all []*drover.AllocatedDeviceResource) html.Part {
+	said := make([]string, 0, len(all))
+	for _, d := range all {
+		said = append(said, fmt.Sprintf("%s/%s/%s: %s", d.Vendor, d.Type, d.Name, strings.Join(d.DeviceIDs, ", ")))
+	}
+	return html.Name(cmp.Or(strings.Join(said, "; "), "–"))
+}
+
+func portTable(a *drover.Allocation) html.Part {
+	var rows []html.Part
+	add := func(label, ip string, value, to int) {
+		inside := "–"
+		if to > 0 {
+			inside = strconv.Itoa(to)
+		}
+		rows = append(rows, row(html.Name(label), html.Text(fmt.Sprintf("%s:%d", cmp.Or(ip, "*"), value)), html.Text(inside)))
+	}
+	if held := a.AllocatedResources; held != nil {
+		for _, p := range held.Shared.Ports {
+			add(p.Label, p.HostIP, p.Value, p.To)
+		}
+		for _, task := range slices.Sorted(maps.Keys(held.Tasks)) {
+			for _, n := range held.Tasks[task].Networks {
+				for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
+					add(p.Label, n.IP, p.Value, p.To)
+				}
+			}
+		}
+	}
+	return table(allocText.Ports, allocText.PortColumns, rows, allocText.NoPorts)
+}
+
+// chain says which allocations this one replaces, and which replace it; nothing if there are none.
+func chain(a *drover.Allocation) html.Part {
+	var pairs, rows []html.Part
+	to := func(words string, ids ...string) {
+		for _, id := range ids {
+			if id != "" {
+				pairs = append(pairs, factOf(words, link(allocPath(id), shortID(id))))
+			}
+		}
+	}
+	to(allocText.Previous, a.PreviousAllocation)
+	to(allocText.Next, a.NextAllocation)
+	to(allocText.PreemptedBy, a.PreemptedByAllocation)
+	to(allocText.Preempted, a.PreemptedAllocations...)
+	if a.FollowupEvalID != "" {
+		pairs = append(pairs, factOf(allocText.FollowUp, html.Text(shortID(a.FollowupEvalID))))
+	}
+	if a.RescheduleTracker != nil {
+		for _, e := range slices.Backward(a.RescheduleTracker.Events) {
+			rows = append(rows, row(moment(e.RescheduleTime), link(allocPath(e.PrevAllocID), shortID(e.PrevAllocID)),
+				link(html.Path("ui", "clients", e.PrevNodeID), shortID(e.PrevNodeID)), html.Text(short(e.Delay))))
+		}
+	}
+	if len(pairs)+len(rows) == 0 {
+		return html.Part{}
+	}
+	parts := []html.Part{html.El("h2", html.Text(allocText.Chain)), facts(pairs...)}
+	if len(rows) > 0 {
+		parts = append(parts, table(allocText.Chain, allocText.ChainColumns, rows, ""))
+	}
+	return html.Group(parts...)
+}
+
+// placement says how the scheduler came to the node: what it left out, and the scores of the best candidates.
+func placement(m *drover.AllocationMetric) html.Part {
+	if m == nil {
+		return html.El("p", html.Class("muted"), html.Text(allocText.NoScores))
+	}
+	parts := []html.Part{html.El("p", html.Text(fmt.Sprintf(allocText.Evaluated, m.NodesEvaluated, m.NodesFiltered, m.NodesExhausted)))}
+	var reasons, rows []html.Part
+	if m.NodesFiltered+m.NodesExhausted > 0 {
+		for _, reason := range m.Reasons() {
+			reasons = append(reasons, html.El("li", html.Name(reason)))
+		}
+	}
+	for _, s := range m.ScoreMetaData {
+		made := make([]string, 0, len(s.Scores))
+		for _, name := range slices.Sorted(maps.Keys(s.Scores)) {
+			made = append(made, fmt.Sprintf("%s %.3f", name, s.Scores[name]))
+		}
+		rows = append(rows, row(link(html.Path("ui", "clients", s.NodeID), shortID(s.NodeID)), html.Text(fmt.Sprintf("%.3f", s.NormScore)),
+			html.Name(strings.Join(made, ", "))))
+	}
+	if len(reasons) > 0 {
+		parts = append(parts, html.El("ul", reasons...))
+	}
+	return html.Group(append(parts, table(allocText.Placement, allocText.ScoreColumns, rows, allocText.NoScores))...)
+}

@@ -1,0 +1,61 @@
+package web
+
+// allocText is every text of the pages of allocations, in one place for translators.
+var allocText = struct {
+	Parts, Allocation, Logs, Files, Terminal string
+
+	State                                  map[string]string // by what is wanted and what is, as "run running"
+	Actions                                map[string]action
+	AllTasks, Signal, SignalMore, NoSignal string
+
+	Tasks, Timeline, Resources, Ports, Placement, Chain, Network string
+
+	Healthy, Unhealthy, Unjudged, Canary, Health string
+
+	Previous, Next, FollowUp, PreemptedBy, Preempted, NoUsage, NoPorts, Evaluated, NoScores, HostAddress, Disk, DiskNow string
+
+	TaskColumns, TimelineColumns, ResourceColumns, PortColumns, ScoreColumns, ChainColumns, ListColumns []string
+}{
+	Parts: "Parts of the allocation", Allocation: "Overview", Logs: "Logs", Files: "Files", Terminal: "Terminal",
+
+	State: map[string]string{
+		"run pending": "It is to run, and is being prepared.", "run running": "It runs, as it should.",
+		"run complete": "It ran to its end.", "run failed": "It failed.",
+		"run lost":    "It should run, but its node was lost.",
+		"run unknown": "It should run, but its node does not answer: whether it does is not known.",
+
+		"stop pending": "It is being stopped before it began.", "stop running": "It is being stopped.",
+		"stop complete": "It was stopped, or is needed no more.", "stop failed": "It failed, and is not to run again.",
+		"stop lost": "It was given up with its node.", "stop unknown": "It is to stop, but its node does not answer.",
+
+		"evict pending": "It makes room for work with a higher priority.", "evict running": "It makes room for work with a higher priority.",
+		"evict complete": "It made room for work with a higher priority.", "evict failed": "It failed while it made room for other work.",
+		"evict lost":    "It was to make room for other work, and was lost with its node.",
+		"evict unknown": "It is to make room for other work, but its node does not answer.",
+	},
+	Actions: map[string]action{
+		"stop":    {"Stop", "The allocation is stopped.", "Stop the allocation %s? Its tasks end; another takes its place if the job wants one."},
+		"restart": {"Restart", "The restart is under way.", "Restart %s? What runs there ends, and begins again on the same node."},
+		"signal":  {"Signal", "The signal is sent.", "Send a signal to %s? What it does is up to the program: many end."},
+	},
+	AllTasks: "all tasks", Signal: "Signal", SignalMore: "such as SIGHUP", NoSignal: "signal: it is empty; give a name such as SIGHUP",
+
+	Tasks: "Tasks", Timeline: "Timeline", Resources: "Resources", Ports: "Ports", Placement: "Why on this node", Chain: "Rescheduled",
+	Network: "Address",
+
+	Healthy: "healthy", Unhealthy: "unhealthy", Unjudged: "not judged yet", Canary: "canary", Health: "Health in its deployment",
+
+	Previous: "Replaces", Next: "Replaced by", FollowUp: "To be tried again by evaluation", PreemptedBy: "Made room for",
+	Preempted: "Has the place of", NoUsage: "What is used now is not known",
+	NoPorts: "It has no ports.", Evaluated: "%d nodes were looked at, %d of them left out, %d were full.",
+	NoScores:    "The scores of its candidates are not kept.",
+	HostAddress: "that of its node", Disk: "All tasks together may have %d MiB on disk.", DiskNow: "They have %s.",
+
+	TaskColumns:     []string{"Task", "State", "Restarts", "Started (UTC)", "Ended (UTC)", "Output"},
+	TimelineColumns: []string{"Time (UTC)", "After", "Task", "Event", "What"},
+	ResourceColumns: []string{"Task", "CPU", "CPU now", "Memory", "Memory now", "Devices"},
+	PortColumns:     []string{"Port", "Address", "Inside"},
+	ScoreColumns:    []string{"Node", "Score", "Made of"},
+	ChainColumns:    []string{"Time (UTC)", "Allocation", "Node", "Waited"},
+	ListColumns:     []string{"Id", "Name", "Job", "Status", "Wanted", "Node", "Made (UTC)"},
+}
