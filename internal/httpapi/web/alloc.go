@@ -71,7 +71,18 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 func allocHead(r *http.Request, a *drover.Allocation) html.Part {
 	return html.Group(html.El("h1", html.Name(cmp.Or(a.Name, a.ID))), tabs(r, allocText.Parts, []tab{
 		{allocText.Allocation, allocPath(a.ID)},
+		{allocText.Logs, allocPath(a.ID, "logs")},
+		{allocText.Files, allocPath(a.ID, "files")},
 	}))
+}
+
+// allocPart shows a part of an allocation below its tabs.
+func (f *Face) allocPart(w http.ResponseWriter, r *http.Request, a *drover.Allocation, title string, body html.Part, err error) error {
+	code := http.StatusOK
+	if err != nil {
+		code, body = httpapi.Status(err), failed(r, err)
+	}
+	return f.write(w, r, code, view{title: a.Name + " · " + title, body: html.Group(allocHead(r, a), body)})
 }
 
 func allocFacts(a *drover.Allocation) html.Part {
@@ -126,7 +137,7 @@ func taskTable(a *drover.Allocation) html.Part {
 			word = status(drover.AllocClientFailed)
 		}
 		rows = append(rows, row(html.Name(name), word, html.Text(strconv.FormatUint(s.Restarts, 10)), instant(s.StartedAt), instant(s.FinishedAt),
-			html.Text("–")))
+			logLinks(a, name)))
 	}
 	return table(allocText.Tasks, allocText.TaskColumns, rows, text.Nothing)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,10 @@ func allocationAPI(w http.ResponseWriter, r *http.Request) {
 		reply(anAllocation())
 	case path == "/v1/allocation/a1/stop", path == "/v1/client/allocation/a1/restart":
 		reply(map[string]string{})
+	case strings.HasPrefix(path, "/v1/client/fs/") && path != "/v1/client/fs/logs/a1":
+		filesAPI(w, r)
+	case path == "/v1/client/fs/logs/a1":
+		logAPI(w, r)
 	case path == "/v1/client/allocation/a1/stats":
 		usage := &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 125, Percent: 5}, MemoryStats: &drover.MemoryStats{RSS: 3 << 20}}
 		reply(drover.AllocResourceUsage{Tasks: map[string]*drover.TaskResourceUsage{hostile: {ResourceUsage: usage}}})

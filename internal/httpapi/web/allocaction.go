@@ -31,7 +31,7 @@ func allocButtons(r *http.Request, a *drover.Allocation) html.Part {
 		return html.El("div", html.Class("row actions"), form("stop"))
 	}
 	signal := html.Group(html.El("label", html.Class("away"), html.Attr("for", "signal"), html.Text(allocText.Signal)),
-		html.El("input", html.ID("signal"), html.Class("count"), html.Attr("name", "signal"), html.Attr("required", ""),
+		html.El("input", html.ID("signal"), html.Attr("name", "signal"), html.Attr("required", ""),
 			html.Attr("placeholder", allocText.SignalMore), html.Attr("value", r.PostForm.Get("signal")), html.Attr("autocomplete", "off"),
 			html.Attr("autocapitalize", "characters"), html.Attr("spellcheck", "false")))
 	return html.El("div", html.Class("row actions"), form("stop"), form("restart", task("restart-task")),

@@ -4,9 +4,15 @@ package web
 var allocText = struct {
 	Parts, Allocation, Logs, Files, Terminal string
 
-	State                                  map[string]string // by what is wanted and what is, as "run running"
-	Actions                                map[string]action
-	AllTasks, Signal, SignalMore, NoSignal string
+	State                                                       map[string]string // by what is wanted and what is, as "run running"
+	Actions                                                     map[string]action
+	AllTasks, Signal, SignalMore, NoSignal, Live, LostPage, Old string
+
+	Stream, Show, Download, Earlier, Later, Filter, Follow, Pause, Lines, Lost, Silent, Ended, Paused, Gap string
+
+	Open, Opening, Opened, Exited, Cut, NotRunning, TerminalMore string
+
+	Root, FirstOf, Binary, Size, Mode, Modified string
 
 	Tasks, Timeline, Resources, Ports, Placement, Chain, Network string
 
@@ -14,7 +20,8 @@ var allocText = struct {
 
 	Previous, Next, FollowUp, PreemptedBy, Preempted, NoUsage, NoPorts, Evaluated, NoScores, HostAddress, Disk, DiskNow string
 
-	TaskColumns, TimelineColumns, ResourceColumns, PortColumns, ScoreColumns, ChainColumns, ListColumns []string
+	TaskColumns, TimelineColumns, ResourceColumns, PortColumns, ScoreColumns, ChainColumns,
+	ListColumns, FileColumns []string
 }{
 	Parts: "Parts of the allocation", Allocation: "Overview", Logs: "Logs", Files: "Files", Terminal: "Terminal",
 
@@ -40,6 +47,21 @@ var allocText = struct {
 	},
 	AllTasks: "all tasks", Signal: "Signal", SignalMore: "such as SIGHUP", NoSignal: "signal: it is empty; give a name such as SIGHUP",
 
+	Live: "live", LostPage: "The connection is lost. Trying again.", Old: "This is the state of %d s ago.",
+
+	Stream: "Stream", Show: "Show", Download: "Download", Earlier: "Earlier", Later: "Later", Filter: "Only lines with",
+	Follow: "Follow", Pause: "Pause", Lines: "Lines: %d, %s MiB", Lost: "The connection is lost. Trying again.",
+	Silent: "No sign of life for 2 seconds.", Ended: "The end: the task writes nothing more.", Paused: "paused, new lines: %d",
+	Gap: "some output is missing here, since the connection was lost",
+
+	Open: "Open", Opening: "opening", Opened: "open", Exited: "It ended with code %d.",
+	Cut:          "The connection is lost, and the program ended with it.",
+	NotRunning:   "The allocation does not run: there is nothing to open a terminal in.",
+	TerminalMore: "The program ends when this page is left. In a shell of your own:",
+
+	Root: "allocation", FirstOf: "The first %d of %d.", Binary: "This is not text. Download it to see what it is.",
+	Size: "Size", Mode: "Mode", Modified: "Changed (UTC)",
+
 	Tasks: "Tasks", Timeline: "Timeline", Resources: "Resources", Ports: "Ports", Placement: "Why on this node", Chain: "Rescheduled",
 	Network: "Address",
 
@@ -57,5 +79,6 @@ var allocText = struct {
 	PortColumns:     []string{"Port", "Address", "Inside"},
 	ScoreColumns:    []string{"Node", "Score", "Made of"},
 	ChainColumns:    []string{"Time (UTC)", "Allocation", "Node", "Waited"},
+	FileColumns:     []string{"Name", "Size", "Mode", "Changed (UTC)"},
 	ListColumns:     []string{"Id", "Name", "Job", "Status", "Wanted", "Node", "Made (UTC)"},
 }

@@ -50,8 +50,9 @@ var text = struct {
 		"runner_gone": "with its runner", "start_failed": "it did not start",
 	},
 
-	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups", Group: "Group",
-	Task: "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
+	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
+	Group: "Group",
+	Task:  "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
 	Made: "Made (UTC)", Why: "Why", Pool: "Pool", Datacenter: "Datacenter", ID: "Id", Search: "Beginning of an id", Find: "Find",
 	FirstPage: "First page", NextPage: "Next page", Nothing: "There is nothing here yet.",
 	NoJobs:   "No job is here: none yet, none that begins so, or none that your token may see. `drover job run FILE` runs one.",

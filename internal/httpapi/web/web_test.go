@@ -204,7 +204,9 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 	t.Parallel()
 	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
 	for _, path := range []string{
-		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns", "/ui/allocations", "/ui/allocations/a1", "/ui/clients",
+		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns",
+		"/ui/allocations", "/ui/allocations/a1", "/ui/allocations/a1/logs",
+		"/ui/allocations/a1/files", "/ui/allocations/a1/files?path=" + url.QueryEscape(hostile), "/ui/clients",
 		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
 		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {

@@ -1,0 +1,229 @@
+package web
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+const (
+	logTail = 256 << 10        // bytes of a log that a viewer begins with
+	logPage = 64 << 10         // bytes of a log that a page without JavaScript shows
+	logSlow = 40 * time.Second // for a viewer to take a piece
+)
+
+// logOf is one stream of a task, as an address names it.
+type logOf struct{ allocation, task, stream string }
+
+// logAsked reads the address; a task that it does not name is "", and the stream stdout.
+func logAsked(r *http.Request) logOf {
+	l := logOf{r.PathValue("allocation"), r.URL.Query().Get("task"), "stdout"}
+	if r.URL.Query().Get("type") == "stderr" {
+		l.stream = "stderr"
+	}
+	return l
+}
+
+// api is where the API has the log, with more parameters by pairs.
+func (l logOf) api(pairs ...string) string {
+	q := url.Values{"task": {l.task}, "type": {l.stream}}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return apiPath("client", "fs", "logs", l.allocation) + "?" + q.Encode()
+}
+
+// page is the log's page, or with more what is below it.
+func (l logOf) page(more ...string) html.URL {
+	return allocPath(l.allocation, append([]string{"logs"}, more...)...).With("task", l.task).With("type", l.stream)
+}
+
+// logs shows the end of a task's output, which a script follows where there is one. Without it, links lead to what is before.
+func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
+	a, err := f.readAllocation(r)
+	if err != nil {
+		return f.show(w, r, a.ID, html.Part{}, err)
+	}
+	l, names := logAsked(r), taskNames(a)
+	if !slices.Contains(names, l.task) && len(names) > 0 {
+		l.task = names[0]
+	}
+	back, _ := strconv.ParseInt(r.URL.Query().Get("back"), 10, 64) // else the end
+	back = max(back, 0)
+	end, err := f.readLog(r, l, back)
+	content, code := logView(l, back, end), http.StatusOK
+	switch status := httpapi.Status(err); {
+	case err == nil:
+	case status == http.StatusNotFound: // nothing was written yet, or the folder is gone
+		content = html.Group(html.El("p", html.Class("muted"), html.Name(httpapi.Message(err))), content)
+	default:
+		content, code = failed(r, err), status
+	}
+	v := view{title: a.Name + " · " + allocText.Logs, body: html.Group(allocHead(r, a), logPick(l, names), content)}
+	if back == 0 && code == http.StatusOK {
+		v.module = "logs.js"
+	}
+	return f.write(w, r, code, v)
+}
+
+var errEnough = errors.New("enough was read")
+
+// readLog reads a page of a log, which ends that many bytes before the log's end. Errors: those of ask.
+func (f *Face) readLog(r *http.Request, l logOf, back int64) (string, error) {
+	var kept []byte
+	path := l.api("plain", "true", "origin", "end", "offset", strconv.FormatInt(back+logPage, 10))
+	err := f.follow(r.Context(), r, path, func(p []byte) error {
+		kept = append(kept, p[:min(len(p), logPage-len(kept))]...)
+		if len(kept) == logPage {
+			return errEnough
+		}
+		return nil
+	})
+	if len(kept) == logPage { // whoever sent it was cut off, and may say so
+		err = nil
+	}
+	return string(kept), err
+}
+
+// logPick chooses the task and the stream.
+func logPick(l logOf, names []string) html.Part {
+	pick := func(id, words string, all []string, is string) html.Part {
+		options := []html.Part{html.ID(id), html.Attr("name", id)}
+		for _, name := range all {
+			options = append(options, html.El("option", html.Attr("value", name), html.Flag("selected", name == is), html.Text(name)))
+		}
+		return html.Group(html.El("label", html.Class("away"), html.Attr("for", id), html.Text(words)), html.El("select", options...))
+	}
+	return html.El("form", html.Class("row actions"), html.Action(allocPath(l.allocation, "logs")), pick("task", text.Task, names, l.task),
+		pick("type", allocText.Stream, []string{"stdout", "stderr"}, l.stream), html.El("button", html.Text(allocText.Show)),
+		html.El("a", html.Href(l.page("file")), html.Text(allocText.Download)))
+}
+
+// logView is the text and the tools of the script, which shows them.
+func logView(l logOf, back int64, content string) html.Part {
+	to := func(n int64) html.URL { return l.page().With("back", strconv.FormatInt(n, 10)) }
+	pages := html.El("p", html.ID("pages"),
+		html.If(len(content) == logPage, html.El("a", html.Href(to(back+logPage)), html.Text(allocText.Earlier))),
+		html.Text(" "), html.If(back > 0, html.El("a", html.Href(to(max(0, back-logPage))), html.Text(allocText.Later))))
+	tools := html.El("div", html.ID("log-tools"), html.Class("row actions"), html.Attr("hidden", ""),
+		html.El("label", html.Class("away"), html.Attr("for", "filter"), html.Text(allocText.Filter)),
+		html.El("input", html.ID("filter"), html.Attr("type", "search"), html.Attr("placeholder", allocText.Filter),
+			html.Attr("autocomplete", "off"), html.Attr("spellcheck", "false")),
+		html.El("button", html.ID("follow"), html.Attr("type", "button"), html.Attr("aria-pressed", "true"), html.Text(allocText.Follow)),
+		html.El("button", html.ID("pause"), html.Attr("type", "button"), html.Attr("aria-pressed", "false"), html.Text(allocText.Pause)),
+		html.El("output", html.ID("log-said"), html.Class("muted"), html.Attr("aria-live", "polite")))
+	return html.Group(tools, pages,
+		html.El("div", html.ID("log"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", l.stream),
+			html.Attr("data-from", l.page("live").String()), html.Attr("data-lines", allocText.Lines), html.Attr("data-lost", allocText.Lost),
+			html.Attr("data-silent", allocText.Silent), html.Attr("data-ended", allocText.Ended), html.Attr("data-paused", allocText.Paused),
+			html.Attr("data-gap", allocText.Gap), html.Attr("data-failed", text.Failed),
+			html.El("div", html.El("pre", html.Text(content)))))
+}
+
+// logFile sends all of a log that is kept, to be stored.
+func (f *Face) logFile(w http.ResponseWriter, r *http.Request) error {
+	l := logAsked(r)
+	return f.download(w, r, l.api("plain", "true"), l.task+"."+l.stream+".log")
+}
+
+// download sends what the API answers as a file of a name. An error of the API before the first byte is a page.
+func (f *Face) download(w http.ResponseWriter, r *http.Request, path, name string) error {
+	begun, control := false, http.NewResponseController(w)
+	begin := func() {
+		begun = true
+		protect(w.Header())
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	}
+	err := f.follow(r.Context(), r, path, func(p []byte) error {
+		if !begun {
+			begin()
+		}
+		_ = control.SetWriteDeadline(f.Clock.Now().Add(logSlow)) // what has none is not held up
+		_, err := w.Write(p)
+		return err
+	})
+	if err == nil && !begun { // it is empty
+		begin()
+	}
+	return err
+}
+
+// The kinds of pieces of a live log. Each piece has a head: its kind, the length of its content, the number of the log's file and where in
+// that the content begins, as big-endian numbers of 4, 4, 4 and 8 bytes.
+const (
+	pieceData  = iota // without content: a sign of life
+	pieceEnd          // nothing more will be written
+	pieceError        // the content says what failed
+)
+
+// logLive sends the end of a log and what is added to it, until the task ends or the viewer leaves. Where a piece is from lets the viewer
+// go on after a lost connection without a gap. What fails is a piece, too.
+func (f *Face) logLive(w http.ResponseWriter, r *http.Request) error {
+	protect(w.Header())
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	ctx, stop := context.WithCancel(r.Context())
+	from, to := io.Pipe()
+	ended := make(chan struct{})
+	path := logAsked(r).api("follow", "true", "origin", "end", "offset", strconv.Itoa(logTail))
+	go func() { // ends with the log, or when logLive returns
+		defer close(ended)
+		err := f.follow(ctx, r, path, func(p []byte) error { _, err := to.Write(p); return err })
+		_ = to.CloseWithError(err) // it has no errors
+	}()
+	defer func() { stop(); _ = from.Close(); <-ended }() // of a pipe, which has no errors
+	control := http.NewResponseController(w)
+	send := func(kind uint32, file uint32, begins int64, content []byte) error {
+		head := binary.BigEndian.AppendUint32(make([]byte, 0, 20+len(content)), kind)
+		head = binary.BigEndian.AppendUint32(head, uint32(len(content)))
+		head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(head, file), uint64(begins))
+		_ = control.SetWriteDeadline(f.Clock.Now().Add(logSlow)) // what has none is not held up
+		if _, err := w.Write(append(head, content...)); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
+	for pieces := json.NewDecoder(from); ; {
+		var p struct {
+			Offset int64
+			Data   []byte
+			File   string
+		}
+		switch err := pieces.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return send(pieceEnd, 0, 0, nil)
+		case err != nil && r.Context().Err() != nil:
+			return nil
+		case err != nil:
+			return send(pieceError, 0, 0, []byte(httpapi.Message(err)))
+		}
+		file, _ := strconv.ParseUint(p.File[strings.LastIndexByte(p.File, '.')+1:], 10, 32) // a log's name ends with its number
+		if err := send(pieceData, uint32(file), p.Offset-int64(len(p.Data)), p.Data); err != nil {
+			return nil // the viewer has left
+		}
+	}
+}
+
+// logLinks lead from a task to what it writes.
+func logLinks(a *drover.Allocation, task string) html.Part {
+	to := func(stream string) html.Part {
+		return html.El("a", html.Href(logOf{a.ID, task, stream}.page()), html.Attr("aria-label", fmt.Sprintf("%s, %s", stream, task)),
+			html.Text(stream))
+	}
+	return html.Group(to("stdout"), html.Text(" "), to("stderr"))
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// logAPI stands for the API's logs: stdout has a megabyte, stderr hostile text, and a task named gone has none.
+func logAPI(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	content := hostile
+	if q.Get("type") == "stdout" {
+		content = strings.Repeat("0123456789abcde\n", 1<<16)
+	}
+	if q.Get("origin") == "end" {
+		var n int
+		_, _ = fmt.Sscan(q.Get("offset"), &n)
+		content = content[max(0, len(content)-n):]
+	}
+	switch {
+	case q.Get("task") == "gone":
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("no logs of <b>"))
+	case q.Get("plain") == "true":
+		for len(content) > 0 {
+			n := min(len(content), 1000)
+			if _, err := w.Write([]byte(content[:n])); err != nil {
+				panic(http.ErrAbortHandler) // as a relay does
+			}
+			content = content[n:]
+		}
+	default:
+		data := base64.StdEncoding.EncodeToString([]byte("grün"))
+		frames := fmt.Sprintf(`{"Offset":105,"Data":%q,"File":"alloc/logs/t.stdout.7"}{}{"Offset":`, data)
+		for _, c := range []string{frames[:9], frames[9:], `110,"Data":"AP/+","File":"alloc/logs/t.stdout.7"}`} {
+			_, _ = w.Write([]byte(c))
+		}
+	}
+}
+
+func TestALogsEndStandsInItsPage(t *testing.T) {
+	t.Parallel()
+	h := page(&api{})
+	body := ask(t, h, "GET", "/ui/allocations/a1/logs?type=stderr&task="+url.QueryEscape(hostile), "good", nil).Body.String()
+	require.Contains(t, body, "&lt;img src=x onerror=alert(1)&gt;\u202Etxt&#34;&#39;</pre>")
+	require.Contains(t, body, "logs.js")
+	require.NotContains(t, body, allocText.Earlier)
+	inert(t, body)
+	body = ask(t, h, "GET", "/ui/allocations/a1/logs", "good", nil).Body.String()
+	require.Contains(t, body, `txt&#34;&#39;" selected="">`, "the first task")
+	require.Contains(t, body, "back=65536\">"+allocText.Earlier)
+	require.Equal(t, logPage/16, strings.Count(body, "0123456789abcde\n")+strings.Count(body, "0123456789abcde</pre>"))
+	body = ask(t, h, "GET", "/ui/allocations/a1/logs?back=65536", "good", nil).Body.String()
+	require.Contains(t, body, "back=131072\">"+allocText.Earlier)
+	require.Contains(t, body, "back=0\">"+allocText.Later)
+	require.NotContains(t, body, "logs.js", "a page of the past stands")
+	w := ask(t, h, "GET", "/ui/allocations/a1/logs", "", nil)
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.Contains(t, w.Body.String(), text.Forbidden)
+}
+
+func TestALogIsDownloaded(t *testing.T) {
+	t.Parallel()
+	h := page(&api{})
+	w := ask(t, h, "GET", "/ui/allocations/a1/logs/file?task=t", "good", nil)
+	require.Equal(t, 1<<20, w.Body.Len())
+	require.Equal(t, "attachment; filename=t.stdout.log", w.Header().Get("Content-Disposition"))
+	require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+	w = ask(t, h, "GET", "/ui/allocations/a1/logs/file?type=stderr&task="+url.QueryEscape(`"; x="/../a`), "good", nil)
+	require.Equal(t, hostile, w.Body.String())
+	require.Equal(t, `attachment; filename="\"; x=\"/../a.stderr.log"`, w.Header().Get("Content-Disposition"), "it is quoted")
+	w = ask(t, h, "GET", "/ui/allocations/a1/logs/file?task=gone", "good", nil)
+	require.Equal(t, http.StatusNotFound, w.Code)
+	require.Contains(t, w.Body.String(), "no logs of &lt;b&gt;")
+	require.Empty(t, w.Header().Get("Content-Disposition"))
+}
+
+type piece struct {
+	kind, file uint32
+	begins     uint64
+	content    string
+}
+
+func piecesOf(t *testing.T, b []byte) (all []piece) {
+	t.Helper()
+	for len(b) > 0 {
+		require.GreaterOrEqual(t, len(b), 20)
+		end := 20 + binary.BigEndian.Uint32(b[4:])
+		all = append(all, piece{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint64(b[12:]), string(b[20:end])})
+		b = b[end:]
+	}
+	return all
+}
+
+func TestALiveLogSaysWhereItsPiecesAreFrom(t *testing.T) {
+	t.Parallel()
+	h := page(&api{})
+	w := ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t", "good", nil)
+	require.Equal(t, []piece{{0, 7, 100, "grün"}, {0, 0, 0, ""}, {0, 7, 107, "\x00\xff\xfe"}, {kind: pieceEnd}}, piecesOf(t, w.Body.Bytes()))
+	w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=gone", "good", nil)
+	require.Equal(t, []piece{{pieceError, 0, 0, "no logs of <b>"}}, piecesOf(t, w.Body.Bytes()))
+	w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t", "", nil)
+	require.Equal(t, []piece{{pieceError, 0, 0, "Permission denied <b>"}}, piecesOf(t, w.Body.Bytes()))
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+}
