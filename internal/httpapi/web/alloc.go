@@ -73,6 +73,7 @@ func allocHead(r *http.Request, a *drover.Allocation) html.Part {
 		{allocText.Allocation, allocPath(a.ID)},
 		{allocText.Logs, allocPath(a.ID, "logs")},
 		{allocText.Files, allocPath(a.ID, "files")},
+		{allocText.Terminal, allocPath(a.ID, "terminal")},
 	}))
 }
 

@@ -44,6 +44,8 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/allocations/{allocation}/logs/file", Handle: f.logFile, Stream: true},
 		{Pattern: "GET /ui/allocations/{allocation}/files", Handle: f.files},
 		{Pattern: "GET /ui/allocations/{allocation}/files/raw", Handle: f.rawFile, Stream: true},
+		{Pattern: "GET /ui/allocations/{allocation}/terminal", Handle: f.terminal},
+		{Pattern: "GET /ui/allocations/{allocation}/terminal/live", Handle: f.terminalLive, Stream: true},
 		{Pattern: "POST /ui/allocations/{allocation}/{action}", Handle: f.allocAction, MaxBody: 64 << 10},
 		{Pattern: "GET /ui/clients", Handle: f.nodes},
 		{Pattern: "GET /ui/clients/{node}", Handle: f.node},

@@ -13,6 +13,7 @@ type view struct {
 	title  string
 	body   html.Part
 	module string // of JavaScript, by its name; "" if the page has none
+	policy string // of the page's content; "" is that of most
 }
 
 // policy has the browser load and run what this agent serves, and show it in no other page.
@@ -33,6 +34,9 @@ func protect(h http.Header) {
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	protect(w.Header())
+	if v.policy != "" {
+		w.Header().Set("Content-Security-Policy", v.policy)
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, err := w.Write(html.Document(frame(r, v)))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -19,8 +20,8 @@ var files embed.FS
 
 // packed are the assets as they are sent, by name.
 type packed struct {
-	version string // of all of them
-	plain   map[string][]byte
+	version string            // of all of them
+	plain   map[string][]byte // of those that are written here
 	gzip    map[string][]byte
 }
 
@@ -33,6 +34,9 @@ var assets = sync.OnceValue(func() packed {
 	}
 	sum := sha256.New()
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		content, err := files.ReadFile(path.Join("static", e.Name()))
 		if err != nil {
 			panic(err) // as above
@@ -45,9 +49,41 @@ var assets = sync.OnceValue(func() packed {
 		_ = z.Close()
 		p.plain[e.Name()], p.gzip[e.Name()] = content, small.Bytes()
 	}
+	p.vendored(sum)
 	p.version = hex.EncodeToString(sum.Sum(nil))[:12]
 	return p
 })
+
+// vendored adds what others wrote, which lies here compressed and stays so: few look at it.
+func (p *packed) vendored(sum io.Writer) {
+	entries, err := files.ReadDir(vendorDir)
+	if err != nil {
+		panic(err) // they are part of the binary
+	}
+	for _, e := range entries {
+		name, compressed := strings.CutSuffix(e.Name(), ".gz")
+		if !compressed {
+			continue
+		}
+		content, err := files.ReadFile(path.Join(vendorDir, e.Name()))
+		if err != nil {
+			panic(err) // as above
+		}
+		_, _ = sum.Write(content)
+		p.gzip[name] = content
+	}
+}
+
+const vendorDir = "static/vendor"
+
+// unpack is an asset as its author wrote it.
+func unpack(content []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
 
 // asset is the address of one by its name.
 func asset(name string) html.URL { return html.Path("ui", "static", assets().version, name) }
@@ -56,7 +92,7 @@ func asset(name string) html.URL { return html.Path("ui", "static", assets().ver
 // just replaced may have sent the page.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	name, all := r.PathValue("name"), assets()
-	content, known := all.plain[name]
+	content, known := all.gzip[name]
 	protect(w.Header())
 	if !known {
 		http.Error(w, text.NoPage, http.StatusNotFound)
@@ -69,8 +105,13 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept-Encoding")
 	tag := `"` + all.version + `"`
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		content, tag = all.gzip[name], `"`+all.version+`-gzip"`
+		tag = `"` + all.version + `-gzip"`
 		w.Header().Set("Content-Encoding", "gzip")
+	} else if plain, kept := all.plain[name]; kept {
+		content = plain
+	} else if content, _ = unpack(content); content == nil { // it was tried by a test
+		http.Error(w, text.NoPage, http.StatusInternalServerError)
+		return
 	}
 	w.Header().Set("Etag", tag)
 	if r.Header.Get("If-None-Match") == tag {
@@ -82,5 +123,6 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 
 // types are the assets' by their extension: those of the system may lack one.
 var types = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }

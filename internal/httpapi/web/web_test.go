@@ -205,14 +205,15 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 	h := page(&api{environments: []execution.Environment{{ID: hostile}}})
 	for _, path := range []string{
 		"/ui/play", "/ui/login", "/ui/nothing", "/ui/jobs", "/ui/jobs/a@b@ns",
-		"/ui/allocations", "/ui/allocations/a1", "/ui/allocations/a1/logs",
+		"/ui/allocations", "/ui/allocations/a1", "/ui/allocations/a1/logs", "/ui/allocations/a1/terminal",
 		"/ui/allocations/a1/files", "/ui/allocations/a1/files?path=" + url.QueryEscape(hostile), "/ui/clients",
 		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
 		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
 		inert(t, w.Body.String())
-		require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self';")
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self'")
+		require.Equal(t, strings.HasSuffix(path, "/terminal"), strings.Contains(w.Header().Get("Content-Security-Policy"), "unsafe"), path)
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'")
 		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 	}

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// terminalPolicy is that of pages with a terminal: xterm.js sets styles of its own. Scripts stay what this agent serves.
+var terminalPolicy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
+
+// terminal asks which program to run in which task; a script opens it, and loads the terminal only then.
+func (f *Face) terminal(w http.ResponseWriter, r *http.Request) error {
+	a, err := f.readAllocation(r)
+	if err != nil {
+		return f.show(w, r, a.ID, html.Part{}, err)
+	}
+	names, task := taskNames(a), r.URL.Query().Get("task")
+	options := []html.Part{html.ID("task"), html.Attr("name", "task")}
+	for _, name := range names {
+		options = append(options, html.El("option", html.Attr("value", name), html.Flag("selected", name == task), html.Text(name)))
+	}
+	running := a.ClientStatus == drover.AllocClientRunning
+	form := html.El("form", html.ID("terminal"), html.Class("row actions"), html.Attr("hidden", ""),
+		html.Attr("data-from", allocPath(a.ID, "terminal", "live").String()), html.Attr("data-opening", allocText.Opening),
+		html.Attr("data-opened", allocText.Opened), html.Attr("data-ended", allocText.Exited), html.Attr("data-lost", allocText.Cut),
+		html.El("label", html.Class("away"), html.Attr("for", "task"), html.Text(text.Task)), html.El("select", options...),
+		html.El("label", html.Class("away"), html.Attr("for", "command"), html.Text(text.Command)),
+		html.El("input", html.ID("command"), html.Class("code program"), html.Attr("name", "command"), html.Attr("value", "/bin/sh"),
+			html.Attr("required", ""), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off")),
+		html.El("button", html.ID("open"), html.Class("primary"), html.Text(allocText.Open)),
+		html.El("output", html.ID("said"), html.Class("muted")))
+	line := html.El("p", html.Class("muted"), html.Text(allocText.TerminalMore), html.Text(" "),
+		html.El("span", html.Class("code"), html.Text("drover alloc exec -i -t -task TASK "+a.ID+" /bin/sh")))
+	body := html.Group(form, line, html.El("div", html.ID("screen"), html.Attr("role", "region"), html.Attr("aria-label", allocText.Terminal)))
+	v := view{title: a.Name + " · " + allocText.Terminal, module: "term.js", policy: terminalPolicy}
+	if !running {
+		body, v.module = html.El("p", html.Class("muted"), html.Text(allocText.NotRunning)), ""
+	}
+	v.body = html.Group(allocHead(r, a), body)
+	return f.write(w, r, http.StatusOK, v)
+}
+
+// terminalLive is the API's websocket, with the viewer's token, which browsers cannot send themselves. The guard before all routes let in
+// only pages of this origin; the API says by a close frame what the token may not.
+func (f *Face) terminalLive(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	path := apiPath("client", "allocation", r.PathValue("allocation"), "exec") + "?" +
+		url.Values{"task": {q.Get("task")}, "command": {q.Get("command")}, "tty": {"true"}}.Encode()
+	asking, err := http.NewRequestWithContext(r.Context(), http.MethodGet, path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	asking.Host, asking.RemoteAddr, asking.RequestURI, asking.TLS = r.Host, r.RemoteAddr, path, r.TLS
+	for _, name := range []string{
+		"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol",
+	} {
+		if values := r.Header.Values(name); values != nil {
+			asking.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if token := tokenOf(r); token != "" {
+		asking.Header.Set("X-Drover-Token", token)
+	}
+	f.API.ServeHTTP(w, asking)
+	return nil
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestATerminalIsTheAPIs has the API see the viewer's token, and nothing else of what the browser sent.
+func TestATerminalIsTheAPIs(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	q := url.Values{"task": {hostile}, "command": {`["/bin/sh"]`}, "ws_handshake": {"true"}}
+	address := "http://localhost:4646/ui/allocations/a%2F1/terminal/live?" + q.Encode()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", address, http.NoBody)
+	r.Header.Set("Upgrade", "websocket")
+	r.Header.Set("Sec-WebSocket-Key", "k")
+	r.Header.Set("Origin", "http://localhost:4646")
+	r.Header.Set("X-Nomad-Token", "another")
+	w := httptest.NewRecorder()
+	setCookie(w, r, "good")
+	r.AddCookie(w.Result().Cookies()[0])
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusTeapot, w.Code)
+	require.Equal(t, "/v1/client/allocation/a%2F1/exec", got.URL.EscapedPath())
+	require.Equal(t, url.Values{"task": {hostile}, "command": {`["/bin/sh"]`}, "tty": {"true"}}, got.URL.Query())
+	require.Equal(t, http.Header{"Upgrade": {"websocket"}, "Sec-Websocket-Key": {"k"}, "X-Drover-Token": {"good"}}, got.Header)
+
+	got = nil
+	r.Header.Set("Origin", "http://evil.example")
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusForbidden, w.Code, "a page of another origin opens none")
+	require.Nil(t, got)
+}
+
+// TestVendoredFilesAreWhatTheManifestSays compares what others wrote with the hashes of it.
+func TestVendoredFilesAreWhatTheManifestSays(t *testing.T) {
+	t.Parallel()
+	manifest, err := files.ReadFile(vendorDir + "/MANIFEST")
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	h := page(&api{})
+	for line := range strings.Lines(string(manifest)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(line)
+		require.Len(t, words, 6, line)
+		listed[words[0]+".gz"], listed[words[0]+".LICENSE"] = true, true
+		w := ask(t, h, "GET", asset(words[0]).String(), "", nil)
+		require.Equal(t, http.StatusOK, w.Code)
+		require.NotEmpty(t, w.Header().Get("Content-Type"))
+		sum := sha256.Sum256(w.Body.Bytes())
+		require.Equal(t, words[4], hex.EncodeToString(sum[:]), words[0])
+	}
+	entries, err := files.ReadDir(vendorDir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.True(t, listed[e.Name()] || e.Name() == "MANIFEST", e.Name())
+	}
+}
