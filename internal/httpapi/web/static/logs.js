@@ -160,8 +160,12 @@ const read = async (stop) => {
   const response = await fetch(words.from, { signal: stop.signal });
   if (!response.ok) throw new Error(response.status + ' ' + response.statusText);
   const reader = response.body.getReader();
-  let held = new Uint8Array(0);
+  let held = new Uint8Array(0), rested = performance.now();
   for (;;) {
+    if (performance.now() - rested > 10) { // so that what is seen is drawn, and keys are heard, whatever comes
+      await sleep(0);
+      rested = performance.now();
+    }
     const { value, done } = await reader.read();
     if (done) return false;
     heard = performance.now();
