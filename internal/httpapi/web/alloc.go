@@ -56,15 +56,20 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 		problem = failed(r, failure)
 	}
 	body := html.Group(allocHead(r, a), problem, done(r, allocText.Actions),
-		html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
-			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))),
-		allocFacts(a), allocButtons(r, a),
-		html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
-		html.El("h2", html.Text(allocText.Timeline)), timeline(a),
-		html.El("h2", html.Text(allocText.Resources)), f.resources(r, a),
-		html.El("h2", html.Text(allocText.Ports)), portTable(a),
-		chain(a), html.El("h2", html.Text(allocText.Placement)), placement(a.Metrics))
+		nowPart("state", html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
+			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))), allocFacts(a)),
+		nowPart("buttons", allocButtons(r, a)),
+		nowPart("tasks", html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
+			html.El("h2", html.Text(allocText.Timeline)), timeline(a)),
+		nowPart("resources", html.Attr("data-every", "2"), html.El("h2", html.Text(allocText.Resources)), f.resources(r, a)),
+		nowPart("place", html.El("h2", html.Text(allocText.Ports)), portTable(a),
+			chain(a), html.El("h2", html.Text(allocText.Placement)), placement(a.Metrics)))
 	return f.write(w, r, code, view{title: a.Name, body: body})
+}
+
+// nowPart is one that is fetched again when an allocation changed.
+func nowPart(id string, content ...html.Part) html.Part {
+	return html.El("div", append([]html.Part{html.ID(id), html.Attr("data-live", drover.TopicAllocation)}, content...)...)
 }
 
 // allocHead is the title of the pages about an allocation, and leads to each of them.

@@ -78,6 +78,8 @@ func TestAnAllocationsPage(t *testing.T) {
 	} {
 		require.Contains(t, body, want)
 	}
+	require.Equal(t, 5, strings.Count(body, `data-live="Allocation"`), "what is kept up to date")
+	require.Equal(t, 1, strings.Count(body, `data-live="Allocation" data-every="2"`), "use changes without an event")
 	var types []string
 	for _, m := range regexp.MustCompile(`<td>(Received|Started|Terminated)</td>`).FindAllStringSubmatch(body, -1) {
 		types = append(types, m[1])

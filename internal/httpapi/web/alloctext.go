@@ -4,9 +4,9 @@ package web
 var allocText = struct {
 	Parts, Allocation, Logs, Files, Terminal string
 
-	State                                                       map[string]string // by what is wanted and what is, as "run running"
-	Actions                                                     map[string]action
-	AllTasks, Signal, SignalMore, NoSignal, Live, LostPage, Old string
+	State                                  map[string]string // by what is wanted and what is, as "run running"
+	Actions                                map[string]action
+	AllTasks, Signal, SignalMore, NoSignal string
 
 	Stream, Show, Download, Earlier, Later, Filter, Follow, Pause, Lines, Lost, Silent, Ended, Paused, Gap string
 
@@ -46,8 +46,6 @@ var allocText = struct {
 		"signal":  {"Signal", "The signal is sent.", "Send a signal to %s? What it does is up to the program: many end."},
 	},
 	AllTasks: "all tasks", Signal: "Signal", SignalMore: "such as SIGHUP", NoSignal: "signal: it is empty; give a name such as SIGHUP",
-
-	Live: "live", LostPage: "The connection is lost. Trying again.", Old: "This is the state of %d s ago.",
 
 	Stream: "Stream", Show: "Show", Download: "Download", Earlier: "Earlier", Later: "Later", Filter: "Only lines with",
 	Follow: "Follow", Pause: "Pause", Lines: "Lines: %d, %s MiB", Lost: "The connection is lost. Trying again.",
