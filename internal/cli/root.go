@@ -103,7 +103,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
 		tenants.NamespaceCommand(app), tenants.QuotaCommand(app), tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
-		ops.EventCommand(app), ops.MonitorCommand(app),
+		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), ops.AgentInfoCommand(app),
 		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), env.ExecutionCommand(app), fleet.Command(app, parts.Fleet),
 	} {

@@ -139,5 +139,5 @@ func (f *Face) operations() []operation {
 		out:     map[string]any{},
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
-		f.receiptOperations(), f.serverOperations(), f.rightsOperations(), []operation{described})
+		f.receiptOperations(), f.serverOperations(), f.attentionOperations(), f.rightsOperations(), []operation{described})
 }
