@@ -226,6 +226,7 @@ func TestEventsAreFilteredAndEndWithTheToken(t *testing.T) {
 		require.Equal(t, want, open("db", query).StatusCode, query)
 	}
 	require.Equal(t, 403, open("none", "?namespace=*").StatusCode)
+	briefly(t, open)
 	again, h := tenants(t) // whose events nobody else reads
 	w = again
 	lines := bufio.NewScanner(open("db", "?namespace=*").Body)
@@ -255,6 +256,46 @@ func TestEventsAreFilteredAndEndWithTheToken(t *testing.T) {
 	h.revoke("db")
 	w.events.lines <- drover.Events{Index: 13, Events: []drover.Event{job("db", "other")}}
 	require.Equal(t, `{"Error":"subscription closed by server: ACL token not found"}`, next())
+	require.Empty(t, next(), "the stream has ended")
+}
+
+// briefly: who may see one of the topics is told of that one, and of no other.
+func briefly(t *testing.T, open func(token, query string) *http.Response) {
+	t.Helper()
+	require.Equal(t, 403, open("none", "?namespace=*&brief=true&topic=Job&topic=Node").StatusCode)
+	require.Equal(t, 403, open("db", "?namespace=*&brief=true&topic=Node").StatusCode)
+	require.Equal(t, 200, open("db", "?namespace=*&brief=true&topic=Job&topic=Node").StatusCode)
+}
+
+// TestABriefStreamHidesAndEnds: what the caller may not see has no topic in a brief stream, and the stream ends with the token.
+func TestABriefStreamHidesAndEnds(t *testing.T) {
+	t.Parallel()
+	w, h := tenants(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/v1/event/stream?namespace=*&brief=true", nil)
+	require.NoError(t, err)
+	r.Header.Set("X-Nomad-Token", "db")
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	lines := bufio.NewScanner(resp.Body)
+	require.True(t, lines.Scan())
+	next := func() string {
+		for lines.Scan() {
+			if lines.Text() != "{}" {
+				return lines.Text()
+			}
+		}
+		return ""
+	}
+	w.events.lines <- drover.Events{Index: 11, Events: []drover.Event{{Topic: drover.TopicNode, Key: "n"}}}
+	w.events.lines <- drover.Events{Index: 12, Events: []drover.Event{
+		{Topic: drover.TopicEvaluation, Key: "e", Namespace: "default"},
+		{Topic: drover.TopicJob, Key: "db", Namespace: "other"}, {Topic: drover.TopicACLToken, Key: "t"},
+	}}
+	require.JSONEq(t, `{"Index": 12, "Topics": ["Job"]}`, next())
+	h.revoke("db")
+	w.events.lines <- drover.Events{Index: 13, Events: []drover.Event{{Topic: drover.TopicJob, Key: "db", Namespace: "other"}}}
+	require.JSONEq(t, `{"Error":"subscription closed by server: ACL token not found"}`, next())
 	require.Empty(t, next(), "the stream has ended")
 }
 

@@ -187,3 +187,46 @@ func TestClientMonitor(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, w.open("/v1/agent/monitor?log_level=loud").StatusCode)
 	require.Equal(t, http.StatusBadRequest, w.open("/v1/agent/monitor?node_id=a&server_id=b").StatusCode)
 }
+
+// TestABriefEventStream: what happened between two looks is one line with its topics and its index, and who misses events is told.
+func TestABriefEventStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	resp := w.open("/v1/event/stream?brief=true&topic=Job&topic=Node")
+	lines := bufio.NewScanner(resp.Body)
+	next := func() string {
+		require.True(t, lines.Scan())
+		return lines.Text()
+	}
+	first := next()
+	require.Contains(t, first, `"Index":`, "where it begins")
+	require.NotContains(t, first, "Topics")
+	require.Equal(t, "{}", next(), "nothing happened")
+	job := func(index uint64) drover.Events {
+		return drover.Events{Index: index, Events: []drover.Event{{Topic: drover.TopicJob, Key: "web", Namespace: "default", Index: index}}}
+	}
+	seen, last := 0, uint64(0)
+	for i := range uint64(10) {
+		w.events.lines <- job(100 + i)
+	}
+	for last < 109 {
+		var line struct {
+			Index  uint64
+			Topics []string
+		}
+		require.NoError(t, json.Unmarshal([]byte(next()), &line))
+		if line.Index > 0 {
+			require.Equal(t, []string{"Job"}, line.Topics)
+			seen, last = seen+1, line.Index
+		}
+	}
+	require.LessOrEqual(t, seen, 10)
+	w.events.lines <- drover.Errorf(drover.Gone, "3 events were missed")
+	for lines.Scan() && lines.Text() == "{}" {
+	}
+	require.JSONEq(t, `{"Error":"subscription closed by server: 3 events were missed"}`, lines.Text())
+	require.False(t, lines.Scan())
+	require.Equal(t, http.StatusBadRequest, w.open("/v1/event/stream?brief=so").StatusCode)
+	w.events.err = drover.Errorf(drover.Gone, "events since 4 are no longer kept; the oldest is 9")
+	require.Equal(t, http.StatusGone, w.open("/v1/event/stream?brief=true&index=4").StatusCode)
+}

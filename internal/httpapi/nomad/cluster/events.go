@@ -27,7 +27,7 @@ type Subscription interface {
 
 // streamEvents answers GET /v1/event/stream: one JSON object a line, {} at once and whenever nothing happened for a
 // while. When the reader is too slow, or may not read any more, the last line is {"Error": "…"}; a subscription that cannot see all
-// that it asked for is refused with 410. What the caller may see is asked for each event.
+// that it asked for is refused with 410. What the caller may see is asked for each event. With brief=true see streamBrief.
 func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := f.ParseQuery(r)
 	if err != nil {
@@ -36,6 +36,13 @@ func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	topics, err := parseTopics(r.URL.Query()["topic"])
 	if err != nil {
 		return err
+	}
+	short, err := httpapi.BoolParam(r, "brief", false)
+	if err != nil {
+		return err
+	}
+	if short {
+		return f.streamBrief(w, r, topics, q)
 	}
 	if !subscribes(httpapi.CallerOf(r.Context()), topics, q.Namespace) {
 		return httpapi.ErrDenied
