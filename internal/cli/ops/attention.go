@@ -57,7 +57,7 @@ func showAttention(app *term.App, a *cluster.Attention) error {
 	for _, area := range a.Areas {
 		rows = append(rows, []string{area.Name, area.State, term.OneLine(area.Says)})
 	}
-	if err := term.Table(app.Out, "", "Area|State|Says", rows); err != nil || len(a.Concerns) == 0 {
+	if err := term.Table(app.Out, "The token may see nothing of the cluster.", "Area|State|Says", rows); err != nil || len(a.Concerns) == 0 {
 		return err
 	}
 	rows = nil

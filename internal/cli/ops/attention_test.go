@@ -27,6 +27,8 @@ func TestAttention(t *testing.T) {
 	api.Check(clitest.Case{Args: "attention -t {{.State}}", Code: 1, Out: []string{"broken"}})
 	api.Set("GET /v1/attention", `{"state": "ok", `+areas+`, "concerns": []}`)
 	api.Check(clitest.Case{Args: "attention", Out: []string{"nodes weak"}, Not: []string{"What"}})
+	api.Set("GET /v1/attention", `{"state": "ok", "areas": [], "concerns": []}`)
+	api.Check(clitest.Case{Args: "attention", Out: []string{"The token may see nothing of the cluster."}})
 	api.Set("GET /v1/attention", "! 503 no leader")
 	api.Check(clitest.Case{Args: "attention", Code: 1, Err: []string{"no leader"}})
 }

@@ -77,8 +77,8 @@ type Deps struct {
 	Checkup     func() (cluster.Checkup, error) // of the server that is asked
 	// Attention is what of the cluster wants attention, as far as the viewer sees it; nil on an agent without server.
 	Attention func(ctx context.Context, v cluster.Viewer) (cluster.Attention, error)
-	Clock       clock.Clock
-	Log         *slog.Logger
+	Clock     clock.Clock
+	Log       *slog.Logger
 }
 
 // Face serves the native API.

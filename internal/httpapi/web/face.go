@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
 
@@ -14,6 +15,8 @@ type Face struct {
 	// API answers the public API's requests; set before the first request. It is the handler that the face itself is part of.
 	API   http.Handler
 	Clock clock.Clock
+
+	viewers viewers
 }
 
 // Routes serves httpapi.Face. No route looks at a token: the API does, of which the pages ask.
@@ -21,7 +24,7 @@ func (f *Face) Routes() []httpapi.Route {
 	routes := []httpapi.Route{
 		{Pattern: "GET /{$}", Handle: to(html.Path("ui", ""))},
 		{Pattern: "GET /ui", Handle: to(html.Path("ui", ""))},
-		{Pattern: "GET /ui/{$}", Handle: to(html.Path("ui", "play"))},
+		{Pattern: "GET /ui/live", Handle: f.live, Stream: true},
 		{Pattern: "GET /ui/{rest...}", Handle: f.unknown},
 		{Pattern: "GET /ui/login", Handle: f.loginPage},
 		{Pattern: "POST /ui/login", Handle: f.login, MaxBody: 64 << 10},
@@ -56,6 +59,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},
 		{Pattern: "POST /ui/play/environment", Handle: f.playEnvironment},
 	}
+	routes = append(routes, (&herd.Pages{Site: site{f}}).Routes()...)
 	for i := range routes {
 		routes[i].Where, routes[i].Need = httpapi.Here, httpapi.Nothing
 	}

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
 
@@ -39,11 +41,11 @@ func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, err := w.Write(html.Document(frame(r, v)))
+	_, err := w.Write(html.Document(frame(r, v, f.levels(r))))
 	return err
 }
 
-func frame(r *http.Request, v view) html.Part {
+func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 	root := []html.Part{html.Attr("lang", "en")}
 	if theme := themeOf(r); theme != "" {
 		root = append(root, html.Attr("data-theme", theme))
@@ -56,6 +58,7 @@ func frame(r *http.Request, v view) html.Part {
 		html.El("link", html.Attr("rel", "stylesheet"), html.Href(asset("app.css"))),
 		html.El("link", html.Attr("rel", "icon"), html.Attr("type", "image/svg+xml"), html.Href(asset("favicon.svg"))),
 	}
+	head = append(head, html.Module(asset("live.js")))
 	if v.module != "" {
 		head = append(head, html.Module(asset(v.module)))
 	}
@@ -63,29 +66,65 @@ func frame(r *http.Request, v view) html.Part {
 		html.El("head", head...),
 		html.El("body",
 			html.Anchor("main", html.Class("skip"), html.Text(text.Skip)),
-			bar(r),
+			bar(r, levels, liveMark(r, v.body)),
 			html.El("main", html.ID("main"), html.Attr("tabindex", "-1"), v.body),
 		))...)
 }
+
+// overviewPath is where the page begins.
+const overviewPath = "/ui/"
 
 // navigation is the pages that there are.
 var navigation = []struct {
 	words string
 	path  html.URL
 }{
+	{herd.OverviewName, html.Path("ui", "")},
 	{text.Playground, html.Path("ui", "play")},
 	{text.Environments, html.Path("ui", "environments")},
+	{herd.ExecutionsName, html.Path("ui", "executions")},
 	{text.Jobs, html.Path("ui", "jobs")},
 	{text.Allocations, html.Path("ui", "allocations")},
 	{text.Nodes, html.Path("ui", "clients")},
+	{herd.FleetName, html.Path("ui", "fleet")},
+	{herd.EventsName, html.Path("ui", "events")},
 	{clusterText.Servers, html.Path("ui", "servers")},
 }
 
-func bar(r *http.Request) html.Part {
+// offers reports whether a viewer with these rights sees something of a page of the navigation. What depends on namespaces is for
+// everybody: its page says what they may see.
+func offers(l *acl.Levels, path string) bool {
+	if l == nil || l.Management {
+		return true
+	}
+	switch path {
+	case "/ui/clients":
+		return l.Node != ""
+	case "/ui/fleet":
+		return l.Fleet != ""
+	case "/ui/servers":
+		return l.Operator != "" || l.Agent != ""
+	}
+	return true
+}
+
+// levels are what the viewer may do with the parts of the cluster; nil if that is not known.
+func (f *Face) levels(r *http.Request) *acl.Levels {
+	var l acl.Levels
+	if err := f.ask(r.Context(), r, http.MethodGet, apiPath("rights"), nil, &l); err != nil {
+		return nil
+	}
+	return &l
+}
+
+func bar(r *http.Request, levels *acl.Levels, mark html.Part) html.Part {
 	items := make([]html.Part, 0, len(navigation))
 	for _, n := range navigation {
+		if !offers(levels, n.path.String()) {
+			continue
+		}
 		link := []html.Part{html.Href(n.path), html.Text(n.words)}
-		if p := n.path.String(); r.URL.Path == p || strings.HasPrefix(r.URL.Path, p+"/") {
+		if p := n.path.String(); r.URL.Path == p || p != overviewPath && strings.HasPrefix(r.URL.Path, p+"/") {
 			link = append(link, html.Attr("aria-current", "page"))
 		}
 		items = append(items, html.El("li", html.El("a", link...)))
@@ -93,7 +132,7 @@ func bar(r *http.Request) html.Part {
 	return html.El("header", html.Class("bar"),
 		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")),
 		html.El("nav", html.Attr("aria-label", text.Pages), html.El("ul", items...)),
-		html.El("div", html.Class("end"), themeForm(r), session(r)),
+		html.El("div", html.Class("end"), mark, themeForm(r), session(r)),
 	)
 }
 
@@ -147,6 +186,10 @@ func failed(r *http.Request, err error) html.Part {
 	if status != http.StatusUnauthorized && status != http.StatusForbidden {
 		return notice("bad", text.Failed, httpapi.Message(err))
 	}
-	sign := html.El("p", html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignInOther)))
-	return html.Group(notice("warn", text.Forbidden, httpapi.Message(err)), sign)
+	return html.Group(notice("warn", text.Forbidden, httpapi.Message(err)), signInOther(r))
+}
+
+// signInOther leads to where one signs in.
+func signInOther(r *http.Request) html.Part {
+	return html.El("p", html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignInOther)))
 }

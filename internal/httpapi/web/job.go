@@ -49,7 +49,7 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 		jobButtons(key, &job), notPlaced(evaluations), deploymentPanel(key, deployment), groupTable(r, key, &job, &summary),
 		dispatchForm(r, key, &job),
 		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
-	return f.write(w, r, code, view{title: key.ID, body: body})
+	return f.write(w, r, code, view{title: key.ID, body: livePart("job", jobTopics, 0, body)})
 }
 
 // readJob reads what the API has of a job under a path, "" for the job itself.

@@ -7,19 +7,22 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
 // show answers with a page whose body comes of the API, or with what the API said instead.
 func (f *Face) show(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error {
 	status, head := http.StatusOK, html.El("h1", html.Name(title))
 	if err != nil {
-		status, body = httpapi.Status(err), failed(r, err)
+		if status, body = httpapi.Status(err), failed(r, err); status >= http.StatusInternalServerError {
+			body = livePart("failed", nil, 2, body) // it may mend by itself
+		}
 	}
 	return f.write(w, r, status, view{title: title, body: html.Group(head, body)})
 }
@@ -39,7 +42,7 @@ func (f *Face) jobs(w http.ResponseWriter, r *http.Request) error {
 	run := html.El("p", html.El("a", html.Href(html.Path("ui", "jobs", "run")), html.Text(jobText.RunJob)))
 	body := html.Group(done(r, jobText.Actions), run, search(r),
 		table(text.Jobs, text.JobColumns, rows, text.NoJobs), pager(r, html.Path("ui", "jobs"), page))
-	return f.show(w, r, text.Jobs, body, err)
+	return f.show(w, r, text.Jobs, livePart("jobs", []string{drover.TopicJob, drover.TopicAllocation}, 0, body), err)
 }
 
 // counts says how many allocations are in which state.
@@ -82,13 +85,7 @@ func allocationTable(all []drover.AllocationListStub) html.Part {
 }
 
 // moment is a time in UTC, from unix ns; 0 is a dash.
-func moment(ns int64) html.Part {
-	if ns == 0 {
-		return html.Text("–")
-	}
-	t := time.Unix(0, ns).UTC()
-	return html.El("time", html.Attr("datetime", t.Format(time.RFC3339Nano)), html.Text(t.Format("2006-01-02 15:04:05")))
-}
+func moment(ns int64) html.Part { return parts.Moment(ns) }
 
 func (f *Face) nodes(w http.ResponseWriter, r *http.Request) error {
 	nodes, page, err := list[drover.NodeListStub](f, r, "/v1/nodes", url.Values{})
@@ -97,7 +94,8 @@ func (f *Face) nodes(w http.ResponseWriter, r *http.Request) error {
 		rows = append(rows, row(link(html.Path("ui", "clients", n.ID), n.Name), html.Text(n.ID[:min(8, len(n.ID))]), html.Name(n.NodePool),
 			html.Name(n.Datacenter), nodeStatus(n.Status, n.SchedulingEligibility, n.Drain), html.Text(n.Version)))
 	}
-	body := html.Group(search(r), table(text.Nodes, text.NodeColumns, rows, text.NoNodes), pager(r, html.Path("ui", "clients"), page))
+	body := html.Group(search(r), livePart("nodes", []string{drover.TopicNode}, 0, table(text.Nodes, text.NodeColumns, rows, text.NoNodes),
+		pager(r, html.Path("ui", "clients"), page)))
 	return f.show(w, r, text.Nodes, body, err)
 }
 
@@ -120,7 +118,7 @@ func (f *Face) node(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = f.ask(r.Context(), r, http.MethodGet, apiPath("node", id, "allocations"), nil, &allocations)
 	}
-	body := html.Group(
+	body := livePart("node", []string{drover.TopicNode, drover.TopicAllocation}, 0,
 		facts(factOf(text.Status, nodeStatus(n.Status, n.SchedulingEligibility, n.Drain)), factOf(text.Pool, html.Name(n.NodePool)),
 			factOf(text.Datacenter, html.Name(n.Datacenter)), factOf(text.ID, html.Text(n.ID))),
 		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
@@ -139,8 +137,12 @@ func (f *Face) environments(w http.ResponseWriter, r *http.Request) error {
 		if err == nil {
 			err = f.ask(r.Context(), r, http.MethodGet, apiPath("environment", e.Key(), "pool"), nil, &s)
 		}
-		rows = append(rows, row(html.Name(e.Key()), html.Name(e.Image), html.Text(fmt.Sprintf("%d / %d", s.Warm, s.Size)), html.Int(s.Starting),
+		rows = append(rows, row(link(html.Path("ui", "environments", e.Key()), e.Key()), html.Name(e.Image), html.Text(fmt.Sprintf("%d / %d",
+			s.Warm, s.Size)), html.Int(s.Starting),
 			html.Int(s.Queued), html.Int(s.Claimed), html.Int(s.Waiting), html.Name(cmp.Or(s.LastError, "–"))))
 	}
-	return f.show(w, r, text.Environments, table(text.Environments, text.EnvironmentColumns, rows, text.NoEnvironment), err)
+	body := livePart("environments", []string{drover.TopicEnvironment, drover.TopicRunner}, 5, newestOf(len(all)),
+		table(text.Environments, text.EnvironmentColumns, rows, text.NoEnvironment),
+		html.El("p", html.El("a", html.Href(html.Path("ui", "runners")), html.Text(herd.RunnersName))))
+	return f.show(w, r, text.Environments, body, err)
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -271,28 +270,4 @@ func receiptFacts(r *execution.Receipt, t times) []fact {
 		facts = append(facts, fact{text.Written, text.Truncated, "warn"})
 	}
 	return facts
-}
-
-// short is a duration to three digits or so; 0 is a dash, since nothing takes no time.
-func short(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return "–"
-	case d < 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
-	case d < 10*time.Second:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(100 * time.Millisecond).String()
-}
-
-// size is a number of bytes in units of 1,024.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

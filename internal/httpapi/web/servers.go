@@ -54,7 +54,7 @@ func (f *Face) servers(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		parts = append(parts, gossip(known))
 	}
-	return f.show(w, r, clusterText.Servers, html.Group(parts...), nil)
+	return f.show(w, r, clusterText.Servers, livePart("servers", nil, 2, parts...), nil)
 }
 
 // health asks how autopilot judges the servers. The API answers with 429 while it finds them unhealthy, which is no error here.
@@ -109,12 +109,4 @@ func gossip(known members) html.Part {
 			html.Name(m.Tags["region"]), html.Name(m.Tags["dc"]), html.Text(m.Tags["build"])))
 	}
 	return table(clusterText.Gossip, clusterText.GossipColumns, rows, clusterText.NoServers)
-}
-
-// instant is moment for a time; the zero time is a dash.
-func instant(t time.Time) html.Part {
-	if t.IsZero() {
-		return moment(0)
-	}
-	return moment(t.UnixNano())
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
 // perPage is how many rows a list shows; the API pages, sorts and filters.
@@ -34,31 +35,6 @@ func list[T any](f *Face, r *http.Request, path string, query url.Values) ([]T, 
 	return rows, listing{len(rows), header.Get(nextToken)}, err
 }
 
-// table is one with its rows; without rows it says why.
-func table(caption string, columns []string, rows []html.Part, empty string) html.Part {
-	if len(rows) == 0 {
-		return html.El("p", html.Class("muted"), html.Text(empty))
-	}
-	head := make([]html.Part, 0, len(columns))
-	for _, c := range columns {
-		head = append(head, html.El("th", html.Attr("scope", "col"), html.Text(c)))
-	}
-	return html.El("div", html.Class("wide"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", caption),
-		html.El("table", html.El("thead", html.El("tr", head...)), html.El("tbody", rows...)))
-}
-
-// row is one of a table.
-func row(cells ...html.Part) html.Part {
-	tds := make([]html.Part, 0, len(cells))
-	for _, c := range cells {
-		tds = append(tds, html.El("td", c))
-	}
-	return html.El("tr", tds...)
-}
-
-// link leads to an object that somebody else named.
-func link(to html.URL, name string) html.Part { return html.El("a", html.Href(to), html.Name(name)) }
-
 // search finds by the beginning of an id.
 func search(r *http.Request) html.Part {
 	return html.El("form", html.Class("row search"), html.Attr("role", "search"),
@@ -78,22 +54,16 @@ func pager(r *http.Request, at html.URL, l listing) html.Part {
 		html.If(l.next != "", html.El("a", html.Href(at.With("after", l.next)), html.Text(text.NextPage))))
 }
 
-// tones are the tones of statuses, those of all kinds of objects.
-var tones = map[string]string{
-	"running": "ok", "healthy": "ok", "successful": "ok", "ready": "ok", "complete": "idle", "dead": "idle", "pending": "prog",
-	"initializing": "prog", "failed": "bad", "down": "bad", "lost": "lost", "unknown": "lost", "disconnected": "lost",
-	"ineligible": "warn", "draining": "warn",
-	"alive": "ok", "unhealthy": "bad", "left": "idle",
-}
-
-// status is a word with its tone and shape: colour is never the only sign.
-func status(word string) html.Part {
-	return html.El("span", html.Class("status "+tones[word]), html.Text(word))
-}
-
-// facts is a list of names with what they are.
-func facts(pairs ...html.Part) html.Part { return html.El("dl", pairs...) }
-
-func factOf(name string, value html.Part) html.Part {
-	return html.El("div", html.El("dt", html.Text(name)), html.El("dd", value))
-}
+// What package parts has, by the names that pages use.
+var (
+	table    = parts.Table
+	row      = parts.Row
+	link     = parts.Link
+	status   = parts.Status
+	facts    = parts.Facts
+	factOf   = parts.Fact
+	instant  = parts.Instant
+	short    = parts.Short
+	size     = parts.Size
+	livePart = parts.Live
+)

@@ -1,0 +1,308 @@
+package herd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/runes"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
+)
+
+// environment shows how one's pool stands, its runners, and what they are made from.
+func (h *Pages) environment(w http.ResponseWriter, r *http.Request) error {
+	key := r.PathValue("environment")
+	var e execution.Environment
+	var pool execution.PoolStatus
+	var runners []execution.Runner
+	err := h.Ask(r, api("environment", key), &e)
+	if err == nil {
+		err = h.Ask(r, api("environment", key, "pool"), &pool)
+	}
+	if err == nil {
+		query := url.Values{"namespace": {execution.NamespaceOf(key)}, "environment": {key}}
+		err = h.Ask(r, api("runners")+"?"+query.Encode(), &runners)
+	}
+	problem := html.Part{}
+	if pool.LastError != "" {
+		problem = warning("warn", execText.LastError, pool.LastError)
+	}
+	body := parts.Live("environment", []string{drover.TopicEnvironment, drover.TopicRunner}, 2, problem,
+		parts.Facts(parts.Fact(execText.Warm, html.Text(fmt.Sprintf("%d / %d", pool.Warm, pool.Size))), parts.Fact(execText.Starting,
+			html.Int(pool.Starting)),
+			parts.Fact(execText.Queued, html.Int(pool.Queued)), parts.Fact(execText.Claimed, html.Int(pool.Claimed)),
+			parts.Fact(execText.Waiting, html.Int(pool.Waiting))),
+		parts.Facts(parts.Fact(execText.Image, html.Name(e.Image)), parts.Fact(execText.Driver, html.Text(e.Driver)),
+			parts.Fact(execText.Memory, html.Text(fmt.Sprintf("%d / %d MiB", e.MemoryMB, e.MemoryMaxMB))),
+			parts.Fact(execText.CPU, html.Text(fmt.Sprintf("%d MHz", e.CPU))), parts.Fact(execText.Network, html.Text(yesNo(e.Network))),
+			parts.Fact(execText.IdleTimeout, html.Text(parts.Short(e.IdleTimeout)))),
+		html.El("h2", html.Text(execText.Runners)), runnerTable(runners))
+	return h.Show(w, r, key, body, err)
+}
+
+// runners lists the runners of all environments that the viewer may see, or of the one that the address names.
+func (h *Pages) runners(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.allRunners(r)
+	body := parts.Live("runners", []string{drover.TopicRunner}, 5, cut(len(all)), runnerTable(all[:min(len(all), most)]))
+	return h.Show(w, r, execText.Runners, body, err)
+}
+
+// allRunners are those that the viewer may see, the last claimed ones first and the warm ones last.
+func (h *Pages) allRunners(r *http.Request) ([]execution.Runner, error) {
+	query := url.Values{"namespace": {"*"}}
+	if label := r.URL.Query()["label"]; len(label) > 0 {
+		query["label"] = label
+	}
+	var all []execution.Runner
+	err := h.Ask(r, api("runners")+"?"+query.Encode(), &all)
+	slices.SortStableFunc(all, func(a, b execution.Runner) int { return b.ClaimedAt.Compare(a.ClaimedAt) })
+	return all, err
+}
+
+func runnerTable(all []execution.Runner) html.Part {
+	rows := make([]html.Part, 0, len(all))
+	for _, one := range all {
+		name := html.Text(parts.ShortID(one.AllocID))
+		if one.ID != "" {
+			name = parts.Link(html.Path("ui", "runners", one.ID), one.ID)
+		}
+		rows = append(rows, parts.Row(name, parts.Status(string(one.State)), parts.Link(html.Path("ui", "environments", environmentKey(&one)),
+			environmentKey(&one)),
+			parts.Link(html.Path("ui", "clients", one.NodeID), parts.ShortID(one.NodeID)), parts.Instant(one.ClaimedAt),
+			html.Name(labels(one.Labels))))
+	}
+	return parts.Table(execText.Runners, execText.RunnerColumns, rows, execText.NoRunners)
+}
+
+func environmentKey(r *execution.Runner) string { return execution.Key(r.Namespace, r.Environment) }
+
+func labels(all map[string]string) string {
+	list := make([]string, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, name+"="+all[name])
+	}
+	return strings.Join(list, ", ")
+}
+
+// runner shows one with its executions.
+func (h *Pages) runner(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("runner")
+	var one execution.Runner
+	var list []execution.Execution
+	err := h.Ask(r, api("runner", id), &one)
+	if err == nil {
+		err = h.Ask(r, api("runner", id, "executions"), &list)
+	}
+	newestFirst(list)
+	body := parts.Live("runner", []string{drover.TopicRunner, drover.TopicExecution}, 5,
+		parts.Facts(parts.Fact(execText.Status, parts.Status(string(one.State))),
+			parts.Fact(execText.Environment, parts.Link(html.Path("ui", "environments", environmentKey(&one)), environmentKey(&one))),
+			parts.Fact(execText.Node, parts.Link(html.Path("ui", "clients", one.NodeID), parts.ShortID(one.NodeID))),
+			parts.Fact(execText.Allocation, parts.Link(html.Path("ui", "allocations", one.AllocID), parts.ShortID(one.AllocID))),
+			parts.Fact(execText.ClaimedAt, parts.Instant(one.ClaimedAt)), parts.Fact(execText.IdleTimeout, html.Text(parts.Short(one.IdleTimeout))),
+			parts.Fact(execText.Labels, html.Name(cmp.Or(labels(one.Labels), "–")))),
+		html.El("h2", html.Text(execText.Executions)), h.executionTable(list[:min(len(list), most)]))
+	return h.Show(w, r, id, body, err)
+}
+
+// most is how many rows a list shows.
+const most = 50
+
+// cut says that a list is longer than what is shown of it.
+func cut(n int) html.Part {
+	return html.If(n > most, html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.NewestOf, most, n))))
+}
+
+// mostAsked is how many runners are asked for their executions.
+const mostAsked = 25
+
+// executions lists what runs, and what ended lately, in the runners that were claimed last.
+func (h *Pages) executions(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.allRunners(r)
+	all = slices.DeleteFunc(all, func(one execution.Runner) bool { return one.ID == "" })
+	var list []execution.Execution
+	for _, one := range all[:min(len(all), mostAsked)] {
+		var of []execution.Execution
+		asked := h.Ask(r, api("runner", one.ID, "executions"), &of)
+		if status := httpapi.Status(asked); asked != nil && status != http.StatusNotFound && status != http.StatusGone {
+			err = cmp.Or(err, asked) // a runner may end meanwhile
+		}
+		list = append(list, of...)
+	}
+	newestFirst(list)
+	body := parts.Live("executions", []string{drover.TopicExecution, drover.TopicRunner}, 5,
+		html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.ExecutionsMore, mostAsked))),
+		h.executionTable(list[:min(len(list), most)]))
+	return h.Show(w, r, execText.Executions, body, err)
+}
+
+// newestFirst has what runs first, then what was started last.
+func newestFirst(list []execution.Execution) {
+	begun := func(x *execution.Execution) time.Time {
+		if x.Receipt == nil {
+			return time.Time{}
+		}
+		return x.Receipt.StartedAt
+	}
+	slices.SortStableFunc(list, func(a, b execution.Execution) int {
+		if a.Running != b.Running {
+			return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Running], map[bool]int{true: 0, false: 1}[b.Running])
+		}
+		return cmp.Or(begun(&b).Compare(begun(&a)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+func (h *Pages) executionTable(list []execution.Execution) html.Part {
+	rows := make([]html.Part, 0, len(list))
+	for i := range list {
+		x := &list[i]
+		began, wall, memory := html.Text("–"), "–", "–"
+		if x.Receipt != nil {
+			began, wall, memory = parts.Instant(x.Receipt.StartedAt), parts.Short(x.Receipt.Wall), parts.Size(x.Receipt.PeakMemory)
+		}
+		rows = append(rows, parts.Row(parts.Link(html.Path("ui", "executions", x.ID), x.ID), h.executionState(x), began, html.Text(wall),
+			html.Text(memory),
+			parts.Link(html.Path("ui", "runners", x.RunnerID), x.RunnerID), html.Name(strings.Join(x.Spec.Argv, " "))))
+	}
+	return parts.Table(execText.Executions, execText.ExecutionColumns, rows, execText.NoExecutions)
+}
+
+// executionState is how an execution does, or did, in words.
+func (h *Pages) executionState(x *execution.Execution) html.Part {
+	switch {
+	case x.Receipt == nil:
+		return html.El("span", html.Class("status prog"), html.Text(execText.Runs))
+	case x.Receipt.Cause == execution.CauseExited && x.Receipt.ExitCode == 0:
+		return html.El("span", html.Class("status ok"), html.Text(fmt.Sprintf(execText.Exited, 0)))
+	case x.Receipt.Cause == execution.CauseExited:
+		return html.El("span", html.Class("status bad"), html.Text(fmt.Sprintf(execText.Exited, x.Receipt.ExitCode)))
+	}
+	return html.El("span", html.Class("status bad"), html.Text(h.Cause(x.Receipt.Cause)))
+}
+
+// execution shows one: its command, what became of it, and what it wrote. The output of one that runs comes when somebody asks for it,
+// as a reader of it may slow the program.
+func (h *Pages) execution(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("execution")
+	var x execution.Execution
+	if err := h.Ask(r, api("execution", id), &x); err != nil {
+		return h.Show(w, r, id, html.Part{}, err)
+	}
+	every := 1
+	if x.Receipt != nil {
+		every = 0
+	}
+	about := []html.Part{
+		parts.Facts(parts.Fact(execText.Status, h.executionState(&x)), parts.Fact(execText.Runner, parts.Link(html.Path("ui", "runners",
+			x.RunnerID), x.RunnerID)),
+			parts.Fact(execText.Command, html.Name(strings.Join(x.Spec.Argv, " "))), parts.Fact(execText.LimitWall,
+				html.Text(parts.Short(x.Spec.Limits.Wall))),
+			parts.Fact(execText.LimitMemory, html.Text(limitSize(x.Spec.Limits.MemoryMB)))),
+	}
+	if x.Receipt != nil {
+		about = append(about, html.El("h2", html.Text(execText.Result)), h.Receipt(x.Receipt))
+	}
+	var output []html.Part
+	for _, stream := range []string{"stdout", "stderr"} {
+		output = append(output, h.outputPanel(r, &x, stream))
+	}
+	follow := html.If(x.Receipt == nil, html.El("p",
+		html.El("button", html.Attr("type", "button"), html.ID("follow"), html.Attr("hidden", ""), html.Text(execText.Follow)),
+		html.El("span", html.Class("muted hint"), html.Text(execText.FollowMore))))
+	body := html.Group(html.El("h1", html.Name(id)), parts.Live("execution", []string{drover.TopicExecution}, every, about...), follow,
+		html.El("div", html.Class("split"), html.Group(output...)))
+	return h.Write(w, r, id, body, "execution.js")
+}
+
+// Bounds of an execution's output in the page, of each stream.
+const (
+	shownOutput  = 256 << 10 // of one that ended
+	liveOutput   = 1 << 20
+	slowFollower = 2 * time.Second // after which a reader that takes nothing is let go, for the program's sake
+)
+
+var errRead = errors.New("enough was read")
+
+// outputPanel has a stream of an execution that ended; of one that runs it is empty, for the script to fill.
+func (h *Pages) outputPanel(r *http.Request, x *execution.Execution, stream string) html.Part {
+	title := map[string]string{"stdout": execText.Stdout, "stderr": execText.Stderr}[stream]
+	pre := []html.Part{
+		html.ID(stream), html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-labelledby",
+			stream+"-name"),
+		html.Attr("data-output", html.Path("ui", "executions", x.ID, "output").With("stream", stream).String()),
+	}
+	more := html.Part{}
+	if x.Receipt != nil {
+		content, cut, err := h.outputOf(r, x.ID, stream)
+		switch {
+		case err != nil:
+			more = h.Failed(r, err)
+		case cut:
+			more = html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.Cut, parts.Size(shownOutput))))
+		}
+		pre = append(pre, html.Text(content))
+	}
+	return html.El("div", html.El("h2", html.ID(stream+"-name"), html.Text(title)), html.El("pre", pre...), more)
+}
+
+// outputOf is the beginning of a stream of an execution that ended, and whether there is more.
+func (h *Pages) outputOf(r *http.Request, id, stream string) (content string, cut bool, err error) {
+	var kept []byte
+	err = h.Follow(r, outputPath(id, stream), func(p []byte) error {
+		kept = append(kept, p[:min(len(p), shownOutput-len(kept))]...)
+		if len(kept) >= shownOutput {
+			return errRead
+		}
+		return nil
+	})
+	if len(kept) >= shownOutput { // whatever was said of the cut
+		return string(kept), true, nil
+	}
+	return string(kept), false, err
+}
+
+func outputPath(id, stream string) string {
+	return api("execution", id, "output") + "?" + url.Values{"stream": {stream}}.Encode()
+}
+
+// executionOutput sends a stream as the program writes it. A viewer that does not take it is let go.
+func (h *Pages) executionOutput(w http.ResponseWriter, r *http.Request) error {
+	return h.Stream(w, r, "text/plain; charset=utf-8", slowFollower, func(send func([]byte) error) error {
+		var tail []byte
+		sent := 0
+		return h.Follow(r, outputPath(r.PathValue("execution"), r.URL.Query().Get("stream")), func(piece []byte) error {
+			whole, rest := runes.Split(tail, piece)
+			whole = whole[:min(len(whole), liveOutput-sent)]
+			sent += len(whole)
+			tail = append([]byte(nil), rest...)
+			if sent >= liveOutput {
+				return cmp.Or(send(whole), errRead)
+			}
+			return send(whole)
+		})
+	})
+}
+
+func limitSize(mb int) string {
+	if mb == 0 {
+		return "–"
+	}
+	return parts.Size(int64(mb) << 20)
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return execText.Yes
+	}
+	return execText.No
+}

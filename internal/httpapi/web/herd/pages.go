@@ -1,0 +1,71 @@
+package herd
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/fleetview"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// Site is the page of which these are part.
+type Site interface {
+	// Ask reads what the API has at a path, as the viewer. Errors: *httpapi.StatusError.
+	Ask(r *http.Request, path string, out any) error
+	// Follow gives what the API answers as it comes. Errors: those of Ask, and those of to.
+	Follow(r *http.Request, path string, to func([]byte) error) error
+	// Show answers with a page, or with what the API said instead.
+	Show(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error
+	// Write answers with a page that has a script, unless that is "".
+	Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error
+	// Stream answers with what run sends as it comes; a viewer that takes nothing for patience is cut. There is a bound for each viewer.
+	Stream(w http.ResponseWriter, r *http.Request, contentType string, patience time.Duration, run func(send func([]byte) error) error) error
+	Words
+}
+
+// Words is what several pages say.
+type Words interface {
+	Failed(r *http.Request, err error) html.Part // what went wrong, and what to do
+	SignIn(r *http.Request) html.Part            // where to sign in otherwise
+	Receipt(r *execution.Receipt) html.Part
+	Cause(c execution.Cause) string
+}
+
+// Pages serves them.
+type Pages struct{ Site }
+
+// Routes are theirs; where they are answered and what they need is the same for all of the page.
+func (h *Pages) Routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /ui/{$}", Handle: h.overview},
+		{Pattern: "GET /ui/environments/{environment}", Handle: h.environment},
+		{Pattern: "GET /ui/runners", Handle: h.runners},
+		{Pattern: "GET /ui/runners/{runner}", Handle: h.runner},
+		{Pattern: "GET /ui/executions", Handle: h.executions},
+		{Pattern: "GET /ui/executions/{execution}", Handle: h.execution},
+		{Pattern: "GET /ui/executions/{execution}/output", Handle: h.executionOutput, Stream: true},
+		{Pattern: "GET /ui/fleet", Handle: h.fleet},
+		{Pattern: "GET /ui/fleet/machines/{machine}", Handle: h.machine},
+		{Pattern: "GET /ui/events", Handle: h.events},
+		{Pattern: "GET /ui/events/stream", Handle: h.eventLines, Stream: true},
+	}
+}
+
+// api is a path of the API: api("runner", id, "executions") is /v1/runner/…/executions.
+func api(parts ...string) string { return html.Path(append([]string{"v1"}, parts...)...).String() }
+
+// Names of pages, for the bar.
+var (
+	OverviewName   = overviewText.Overview
+	RunnersName    = execText.Runners
+	ExecutionsName = execText.Executions
+	FleetName      = fleetview.Text.Fleet
+	EventsName     = eventText.Events
+)
+
+// warning is a message with a tone: "warn" or "idle".
+func warning(tone, title, more string) html.Part {
+	return html.El("div", html.Class("notice "+tone), html.El("strong", html.Text(title)), html.El("p", html.Text(more)))
+}

@@ -1,0 +1,19 @@
+package herd
+
+// overviewText is the texts of the overview.
+var overviewText = struct {
+	Overview, Attention, AllWell, NoAreas, NoAreasMore string
+	Areas, States                                      map[string]string
+	ConcernColumns                                     []string
+}{
+	Overview: "Overview", Attention: "Attention (%d)", AllWell: "Nothing wants attention.",
+	NoAreas: "Your token may see nothing of the cluster here", NoAreasMore: "It needs a right to read jobs, runners, nodes, " +
+		"the fleet or the operator's part. The pages above show what it may see.",
+
+	Areas: map[string]string{
+		"servers": "Servers", "nodes": "Nodes", "evaluations": "Evaluations", "deployments": "Deployments", "environments": "Environments",
+		"fleet": "Fleet",
+	},
+	States:         map[string]string{"ok": "well", "weak": "weak", "broken": "broken"},
+	ConcernColumns: []string{"State", "Since (UTC)", "What, and what to do"},
+}

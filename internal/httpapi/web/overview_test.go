@@ -1,0 +1,131 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	attentionPath = "/v1/attention"
+	streamPath    = "/v1/event/stream"
+	// badAttention has names that turn and hold markup, and an area of a newer server.
+	badAttention = `{"state": "broken", "areas": [
+		{"name": "nodes", "state": "weak", "says": "1 of 2 nodes ready for work, 1 away."},
+		{"name": "new", "state": "odd", "says": "<b>"}], "concerns": [
+		{"code": "job.not_placed", "area": "evaluations", "state": "broken", "subject": "a/b", "namespace": "ns", "count": 2,
+			"since": "2026-01-02T03:04:05Z", "says": "job <img src=x onerror=alert(1)>\u202e", "next": "drover eval status e1"},
+		{"code": "deployment.promotion", "area": "deployments", "state": "weak", "subject": "web", "namespace": "ns", "says": "waits"},
+		{"code": "node.down", "area": "nodes", "state": "weak", "count": 7, "says": "7 more of the same kind"},
+		{"code": "node.down", "area": "nodes", "state": "weak", "subject": "n1", "says": "node n1 is down"}]}`
+)
+
+func TestTheOverviewLeadsToCauses(t *testing.T) {
+	t.Parallel()
+	w := ask(t, of(fixed{attentionPath: {http.StatusOK, badAttention}}), "GET", "/ui/", "good", nil)
+	require.Equal(t, http.StatusOK, w.Code)
+	body := w.Body.String()
+	inert(t, body)
+	for _, s := range []string{
+		`<section id="areas" data-live="Node Job `, `data-every="5"`, `<a href="/ui/clients">Nodes</a>`, `<span class="status warn">weak</span>`,
+		"Attention (4)", `<a href="/ui/jobs/a%2Fb@ns/evaluations"><bdi>job &lt;img`, "2026-01-02 03:04:05", "<code>drover eval status e1</code>",
+		`<a href="/ui/jobs/web@ns/deployments">`, `<a href="/ui/clients"><bdi>7 more`, `<a href="/ui/clients/n1">`, "<strong>new</strong>",
+		`<output id="live"`, `aria-current="page"`,
+	} {
+		require.Contains(t, body, s)
+	}
+	require.Equal(t, 1, strings.Count(body, "aria-current"))
+}
+
+func TestTheOverviewSaysThatAllIsWellOrWhyNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		api    fixed
+		status int
+		holds  string
+	}{
+		"well": {fixed{attentionPath: {http.StatusOK, `{"areas": [{"name": "nodes", "state": "ok", "says": "3"}]}`}}, http.StatusOK,
+			"Nothing wants attention."},
+		"nothing to see": {fixed{attentionPath: {http.StatusOK, `{}`}}, http.StatusOK, "It needs a right to read"},
+		"no right":       {fixed{}, http.StatusForbidden, text.Forbidden},
+		"no leader": {
+			fixed{attentionPath: {http.StatusServiceUnavailable, `{"message": "nobody leads"}`}}, http.StatusServiceUnavailable,
+			`<section id="failed" data-live="" data-every="2">`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := ask(t, of(c.api), "GET", "/ui/", "good", nil)
+			require.Equal(t, c.status, w.Code)
+			require.Contains(t, w.Body.String(), c.holds)
+			inert(t, w.Body.String())
+		})
+	}
+}
+
+// TestALivePageHasTheStreamOfItsViewer: the API is asked with the viewer's token, from the index on that the page has, and what it
+// refuses is refused.
+func TestALivePageHasTheStreamOfItsViewer(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked string
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = r.URL.String() + " " + r.Header.Get("X-Drover-Token")
+		mu.Unlock()
+		if r.URL.Query().Get("index") == "4" {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+		_, _ = w.Write([]byte(`{"Index":7}` + "\n" + `{"Index":8,"Topics":["Job"]}` + "\n"))
+	}))
+	w := ask(t, h, "GET", "/ui/live?topic=Job&topic=Node&index=7&payload=x", "good", nil)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "application/x-ndjson", w.Header().Get("Content-Type"))
+	require.Equal(t, `{"Index":7}`+"\n"+`{"Index":8,"Topics":["Job"]}`+"\n", w.Body.String())
+	require.Equal(t, streamPath+"?brief=true&index=7&namespace=%2A&stale=true&topic=Job&topic=Node good", asked)
+	require.Equal(t, http.StatusGone, ask(t, h, "GET", "/ui/live?index=4", "good", nil).Code)
+	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/live?topic=Job", "", nil).Code)
+	require.Equal(t, http.StatusBadRequest, ask(t, h, "GET", "/ui/live?"+strings.Repeat("topic=Job&", 21), "good", nil).Code)
+}
+
+// TestLivePagesAreBounded: one viewer cannot have more pages kept up to date than is fit, and each that is closed makes room.
+func TestLivePagesAreBounded(t *testing.T) {
+	t.Parallel()
+	opened := make(chan struct{}, mostPages)
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("{}\n"))
+		opened <- struct{}{}
+		<-r.Context().Done()
+	}))
+	open := func(ctx context.Context, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost:4646/ui/live?topic=Job", http.NoBody)
+		w := httptest.NewRecorder()
+		setCookie(w, r, token)
+		r.AddCookie(w.Result().Cookies()[0])
+		w = httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var pages sync.WaitGroup
+	for range mostPages {
+		pages.Go(func() { open(ctx, "one") }) // ends with ctx
+		<-opened
+	}
+	require.Equal(t, http.StatusTooManyRequests, open(t.Context(), "one").Code)
+	pages.Go(func() { open(ctx, "other") }) // ends with ctx
+	<-opened
+	leave()
+	pages.Wait()
+	again, end := context.WithCancel(t.Context())
+	pages.Go(func() { require.Equal(t, http.StatusOK, open(again, "one").Code) }) // ends with again
+	<-opened
+	end()
+	pages.Wait()
+}

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// site is the face as its subpackages' pages use it.
+type site struct{ f *Face }
+
+// Ask implements herd.Site.
+func (s site) Ask(r *http.Request, path string, out any) error {
+	return s.f.ask(r.Context(), r, http.MethodGet, path, nil, out)
+}
+
+// Follow implements herd.Site.
+func (s site) Follow(r *http.Request, path string, to func([]byte) error) error {
+	return s.f.follow(r.Context(), r, path, to)
+}
+
+// Show implements herd.Site.
+func (s site) Show(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error {
+	return s.f.show(w, r, title, body, err)
+}
+
+// Write implements herd.Site.
+func (s site) Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error {
+	return s.f.write(w, r, http.StatusOK, view{title: title, body: body, module: module})
+}
+
+// Stream implements herd.Site.
+func (s site) Stream(
+	w http.ResponseWriter, r *http.Request, contentType string, patience time.Duration, run func(send func([]byte) error) error,
+) error {
+	return s.f.stream(w, r, contentType, patience, run)
+}
+
+// Failed implements herd.Words.
+func (s site) Failed(r *http.Request, err error) html.Part { return failed(r, err) }
+
+// SignIn implements herd.Words.
+func (s site) SignIn(r *http.Request) html.Part { return signInOther(r) }
+
+// Receipt implements herd.Words.
+func (s site) Receipt(r *execution.Receipt) html.Part {
+	rows := []html.Part{factOf(liveText.Started, instant(r.StartedAt))}
+	for _, one := range receiptFacts(r, times{}) {
+		if one.Value != "–" {
+			rows = append(rows, html.El("div", html.El("dt", html.Text(one.Name)), html.El("dd", html.Class(one.Tone), html.Text(one.Value))))
+		}
+	}
+	return facts(rows...)
+}
+
+// Cause implements herd.Words.
+func (s site) Cause(c execution.Cause) string { return cmp.Or(text.Causes[string(c)], string(c)) }
