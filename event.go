@@ -16,6 +16,7 @@ const (
 	TopicACLRole     = "ACLRole"
 	TopicAuthMethod  = "ACLAuthMethod"
 	TopicBindingRule = "ACLBindingRule"
+	TopicHostVolume  = "HostVolume"
 	TopicEnvironment = "Environment" // ours
 	TopicRunner      = "Runner"      // ours
 	TopicExecution   = "Execution"   // ours

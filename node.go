@@ -195,7 +195,8 @@ type DriverInfo struct {
 type HostVolumeInfo struct {
 	Path     string
 	ReadOnly bool
-	ID       string
+	ID       string            // of a HostVolume; "" = it is in the node's configuration
+	Report   *HostVolumeReport `json:"-"` // likewise nil
 }
 
 // HostNetworkInfo is a named host network.

@@ -45,8 +45,8 @@ var layers = []layer{ // a table
 	},
 	{
 		"state",
-		"control/store control/sealed control/quotas control/snapshot control/fsm control/eventstream exec/environment node/localstate " +
-			"node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
+		"control/store control/sealed control/quotas control/volumes control/snapshot control/fsm control/eventstream exec/environment " +
+			"node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{
@@ -60,7 +60,7 @@ var layers = []layer{ // a table
 		"loops",
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
 			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner " +
-			"node/hook " +
+			"node/hook node/volumes " +
 			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
 			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups node/taskapi",
 		"they own goroutines; effects come through interfaces that they declare",

@@ -225,6 +225,8 @@ type Client struct {
 	// how long ended allocations are kept at most; duration; default 24h
 	GCMaxAge     string `hcl:"gc_max_age,optional"`
 	NoRemoteExec *bool  `hcl:"disable_remote_exec,optional"` // refuse exec in allocations; default false
+	// folder in which those of host volumes are made that are asked for; path; default host_volumes in data_dir
+	HostVolumesDir string `hcl:"host_volumes_dir,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -129,9 +130,7 @@ func (a *Agent) clientProblems(p *problems) {
 	low, high := c.MinDynamicPort, c.MaxDynamicPort
 	p.check(low >= 0 && high >= 0 && low <= 65535 && high <= 65535 && (high == 0 || low <= high), "client.min_dynamic_port",
 		"and max_dynamic_port must be ports, the first not above the second, got %d and %d", low, high)
-	for _, v := range c.HostVolumes {
-		p.check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
-	}
+	c.volumeProblems(p)
 	for _, n := range c.HostNetworks {
 		at := "client.host_network." + n.Name
 		p.check(n.CIDR != "" || n.Interface != "", at, "needs cidr, interface, or both")
@@ -215,5 +214,14 @@ func (c *Client) serverProblems(p *problems) {
 				"%q is no address: want host:port of the server's rpc port", address)
 			p.check(err != nil || portErr == nil && port != "0" && port != "", "client.servers", "%q: %q is no port", address, port)
 		}
+	}
+}
+
+// volumeProblems checks where host volumes are.
+func (c *Client) volumeProblems(p *problems) {
+	p.check(c.HostVolumesDir == "" || filepath.IsAbs(c.HostVolumesDir), "client.host_volumes_dir",
+		"must be an absolute path, got %q", c.HostVolumesDir)
+	for _, v := range c.HostVolumes {
+		p.check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
 	}
 }

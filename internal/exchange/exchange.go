@@ -52,6 +52,9 @@ type Assignment struct {
 	Age    string // see Seen
 	Allocs []*drover.Allocation
 	Meta   map[string]*string // what people set of the node's meta at runtime (Node.DynamicMeta)
+	// Volumes are those that the node has or is to have, and those that it is to delete: their state says so. One that is not listed is
+	// mounted no more; the node leaves its folder alone.
+	Volumes []*drover.HostVolume
 }
 
 // Seen is what a node has seen of control's state. It obeys no older one.

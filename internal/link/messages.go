@@ -63,13 +63,14 @@ type nodeRequest struct {
 // pullReply is an exchange.Assignment on its way. Older nodes know no Jobs: their allocations carry their jobs, and so do those
 // that older servers send.
 type pullReply struct {
-	Index  uint64
-	State  uint64
-	Age    string
-	Allocs []*drover.Allocation // without what Jobs has, and what is for people only
-	Meta   map[string]*string
-	Jobs   [][]byte // encoded
-	JobOf  []int    // the place of each allocation's job in Jobs; -1 = it has none
+	Index   uint64
+	State   uint64
+	Age     string
+	Allocs  []*drover.Allocation // without what Jobs has, and what is for people only
+	Meta    map[string]*string
+	Volumes []*drover.HostVolume
+	Jobs    [][]byte // encoded
+	JobOf   []int    // the place of each allocation's job in Jobs; -1 = it has none
 }
 
 // signRequest asks for tokens of what runs on the node.

@@ -33,6 +33,7 @@ const (
 	Quotas          = "quotas"
 	QuotaUsages     = "quota_usages" // what the namespaces of each quota use
 	AdmissionRules  = "admission_rules"
+	HostVolumes     = "host_volumes" // by id
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

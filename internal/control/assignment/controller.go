@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/control/volumes"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 )
@@ -89,7 +90,7 @@ func (c *Controller) Register(ctx context.Context, node *drover.Node) (exchange.
 		return exchange.Registration{}, drover.Errorf(drover.Unauthorized, "node %s: the secret is not the one it registered with", node.ID)
 	}
 	n := c.admitted(node, old)
-	if old != nil && unchanged(old, n) {
+	if old != nil && unchanged(s, old, n) {
 		return c.registration(n.ID, s.Index()), nil
 	}
 	m := c.maker()
@@ -124,8 +125,13 @@ func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 	return &n
 }
 
-// unchanged spares the log an entry when a node registers again after a restart with the same record.
-func unchanged(old, n *drover.Node) bool { return reflect.DeepEqual(old, n) }
+// unchanged spares the log an entry when a node registers again after a restart with the same record, and says nothing new of its volumes.
+func unchanged(s *store.Snapshot, old, n *drover.Node) bool {
+	stored := *n
+	var changes []volumes.Change
+	stored.HostVolumes, changes = volumes.Follow(s, n)
+	return len(changes) == 0 && reflect.DeepEqual(old, &stored)
+}
 
 // registration counts as a heartbeat of the node and says within what time the next is wanted.
 func (c *Controller) registration(nodeID string, index uint64) exchange.Registration {

@@ -178,6 +178,9 @@ func Wanted(s *store.Snapshot, nodeID string) exchange.Assignment {
 	if n := s.Node(nodeID); n != nil {
 		a.Meta = n.DynamicMeta
 	}
+	for v := range s.HostVolumesOn(nodeID) {
+		a.Volumes = append(a.Volumes, v)
+	}
 	for x := range s.UnfinishedByNode(nodeID) {
 		a.Allocs = append(a.Allocs, x)
 	}

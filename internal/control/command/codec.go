@@ -91,6 +91,8 @@ var kinds = [kindEnd]func() Command{
 	KindDropExecution:          func() Command { return new(DropExecution) },
 	KindUpsertAdmissionRules:   func() Command { return new(UpsertAdmissionRules) },
 	KindDeleteAdmissionRules:   func() Command { return new(DeleteAdmissionRules) },
+	KindUpsertHostVolume:       func() Command { return new(UpsertHostVolume) },
+	KindDeleteHostVolume:       func() Command { return new(DeleteHostVolume) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -79,6 +79,8 @@ const (
 	KindDropExecution
 	KindUpsertAdmissionRules
 	KindDeleteAdmissionRules
+	KindUpsertHostVolume
+	KindDeleteHostVolume
 	kindEnd
 )
 
@@ -138,6 +140,7 @@ var kindNames = [...]string{
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
 	"UpsertQuotas", "DeleteQuotas", "BeginExecution", "DropExecution",
 	"UpsertAdmissionRules", "DeleteAdmissionRules",
+	"UpsertHostVolume", "DeleteHostVolume",
 }
 
 // String returns the command's name.

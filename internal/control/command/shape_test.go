@@ -22,6 +22,7 @@ var gates = map[string]string{
 	"execution.Spec.Secrets":                 "secrets name variables or need a root key, and before version 3 there are neither",
 	"execution.Spec.Values":                  "servers say it to nodes; nothing that is recorded has it",
 	"execution.Spec.Keep":                    "servers say it to nodes; nothing that is recorded has it",
+	"drover.HostVolumeInfo.Report":           "nodes say it of volumes that control asked for, which needs version 3",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
 	"command.TellExecutions.Time":            "intake sets it only if there are quotas, which need version 3",

@@ -105,6 +105,10 @@ func (e *entry) deleteNamespaces(c *command.DeleteNamespaces) error {
 					"All jobs must be terminal in namespace before it can be deleted", name, j.ID)
 			}
 		}
+		for v := range e.txn.HostVolumes(name, "") {
+			return drover.Errorf(drover.Conflict, "namespace %q contains at least one host volume %q. "+
+				"All host volumes must be deleted before it can be deleted", name, v.ID)
+		}
 		doomed = append(doomed, ns)
 	}
 	for _, ns := range doomed {

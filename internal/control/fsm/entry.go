@@ -5,6 +5,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/volumes"
 )
 
 // entry is one entry being applied: the transaction, and what it changed so far.
@@ -78,6 +79,7 @@ func (e *entry) putNode(n *drover.Node) {
 // evaluations.
 func (e *entry) deleteNode(n *drover.Node) {
 	e.txn.DeleteNode(n)
+	e.tellVolumes(volumes.Lost(e.txn, e.index, n.ID))
 	e.nodes.add(change[string, *drover.Node]{key: n.ID, kind: e.kind, gone: n})
 }
 

@@ -206,7 +206,7 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	return e.applyServers(c)
 }
 
-// applyServers dispatches the commands about what several servers are together, and about what namespaces may use.
+// applyServers dispatches the commands about what several servers are together, and about what is in namespaces.
 func (e *entry) applyServers(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.InitCluster:
@@ -230,6 +230,10 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 	case *command.DropExecution:
 		quotas.DropExecution(e.txn, c.AllocID, c.ID)
 		return nil, nil
+	case *command.UpsertHostVolume:
+		return e.upsertHostVolume(c)
+	case *command.DeleteHostVolume:
+		return e.deleteHostVolume(c)
 	}
 	return e.applyACL(c)
 }

@@ -51,6 +51,7 @@ func (e *entry) registerNode(c *command.RegisterNode) error {
 		e.addNodeEvent(&n, &drover.NodeEvent{Message: message, Subsystem: "Cluster", Timestamp: time.Unix(0, c.Time).UTC()})
 	}
 	e.ensurePool(n.NodePool)
+	e.followVolumes(&n, c.Time)
 	e.putNode(&n)
 	e.putNodeEvals(c.Evals, c.Time, n.ID)
 	return nil
@@ -80,6 +81,9 @@ func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
 		}
 		e.addNodeEvent(&n, s.Event)
 		n.ModifyIndex = e.index
+		if s.Status != "" {
+			e.followVolumes(&n, c.Time)
+		}
 		e.putNode(&n)
 	}
 	e.putNodeEvals(c.Evals, c.Time, changed...)

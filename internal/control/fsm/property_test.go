@@ -215,7 +215,7 @@ func (d draw) servers() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 25).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 28).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -256,6 +256,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return d.leases(s)
 	case 17, 22, 24, 25:
 		return d.servers()
+	case 26, 27, 28:
+		return d.volumes(s)
 	case 18:
 		return d.dispatch()
 	case 19:
@@ -322,6 +324,7 @@ func TestSameLogSameState(t *testing.T) {
 		checkDispatches(t, b.now())
 		checkRootKeys(t, b.now())
 		checkExecutions(t, b.now())
+		checkVolumes(t, b.now())
 		checkEvents(t, b.told.events)
 	})
 }

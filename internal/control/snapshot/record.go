@@ -68,6 +68,7 @@ const (
 	recExecutionSlot
 	recSpent
 	recAdmissionRule
+	recHostVolume
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

@@ -2,7 +2,7 @@ package snapshot
 
 import "github.com/drover-project/drover"
 
-// secrets writes the records of what is kept encrypted, root keys being wrapped, of quotas and of admission rules.
+// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas, admission rules and volumes.
 func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recRootKey, x.s.RootKeys()); err != nil {
 		return err
@@ -19,10 +19,14 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recSpent, x.s.AllSpent()); err != nil {
 		return err
 	}
-	return writeAll(x, recAdmissionRule, x.s.AdmissionRules())
+	if err := writeAll(x, recAdmissionRule, x.s.AdmissionRules()); err != nil {
+		return err
+	}
+	return writeAll(x, recHostVolume, x.s.HostVolumes("*", ""))
 }
 
-// secrets restores the records of what is kept encrypted, of quotas and of admission rules, and refuses every kind that no reader knows.
+// secrets restores the records of what is kept encrypted, of quotas, admission rules and volumes, and refuses every kind that no reader
+// knows.
 func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 	switch kind {
 	case recRootKey:
@@ -37,6 +41,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreSpent)
 	case recAdmissionRule:
 		return read(payload, x.t.RestoreAdmissionRule)
+	case recHostVolume:
+		return read(payload, x.t.RestoreHostVolume)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

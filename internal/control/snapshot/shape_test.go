@@ -28,6 +28,7 @@ var gates = map[string]string{
 	"drover.Allocation.Lease":                "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported":             "only the state machine sets it, to the order of a report, which needs version 2",
 	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
+	"drover.HostVolumeInfo.Report":           "nodes say it of volumes that control asked for, which needs version 3",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
 	"fleet.Identity.Also":                    "only NameFleet and RestoreState add to it, which need version 2",
@@ -55,6 +56,7 @@ var records = map[recordKind]any{
 	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
 	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
 	recAdmissionRule: drover.AdmissionRule{},
+	recHostVolume:    drover.HostVolume{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

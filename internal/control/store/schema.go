@@ -102,7 +102,7 @@ func schema() *memdb.DBSchema {
 	} {
 		s.Tables[t.Name] = t
 	}
-	for _, t := range slices.Concat(fleetTables(), aclTables(), secretTables()) {
+	for _, t := range slices.Concat(fleetTables(), aclTables(), secretTables(), volumeTables()) {
 		s.Tables[t.Name] = t
 	}
 	return s

@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/lookups"
 	"github.com/drover-project/drover/internal/node/taskrunner"
+	"github.com/drover-project/drover/internal/node/volumes"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -60,6 +61,7 @@ type Agent struct {
 	samples samples
 	disk    diskMeter
 	alive   sync.WaitGroup // allocation runners
+	volumes *volumes.Manager
 
 	mu      sync.Mutex // guards what follows
 	allocs  map[string]*entry
@@ -130,6 +132,7 @@ func (a *Agent) open(deps Deps) (err error) {
 	if a.state, err = openState(cfg, deps); err != nil {
 		return err
 	}
+	a.volumes = a.openVolumes()
 	start, err := countStart(cfg)
 	if err != nil {
 		return err
@@ -252,6 +255,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.watchDevices(ctx) })
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })
+	loops.Go(func() { a.volumes.Run(ctx, a.offerVolumes) })
 	loops.Go(func() { a.stops.run(ctx) })
 	pushing.Go(func() { a.pusher.run(life, a.contacted) }) // ends with life, behind the last word of the tasks
 	<-ctx.Done()

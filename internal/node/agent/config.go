@@ -63,6 +63,8 @@ type Config struct {
 	MaxAllocs      int // shown as NodeMaxAllocs; 0 = no bound
 	HostVolumes    map[string]*drover.HostVolumeInfo
 	HostNetworks   map[string]*drover.HostNetworkInfo
+	// VolumesDir is where the folders of host volumes are made that control asks for. Default: host_volumes in DataDir.
+	VolumesDir string
 
 	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
 	MaxKillTimeout time.Duration

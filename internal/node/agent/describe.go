@@ -21,7 +21,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	n := &drover.Node{
 		ID: a.identity.ID, SecretID: a.identity.Secret, Datacenter: cfg.Datacenter, Name: cfg.Name, HTTPAddr: cfg.HTTPAddr,
 		Attributes: host.Attributes, Meta: metadata(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,
-		Links: map[string]string{}, Drivers: map[string]*drover.DriverInfo{}, HostVolumes: cfg.HostVolumes,
+		Links: map[string]string{}, Drivers: map[string]*drover.DriverInfo{}, HostVolumes: a.hostVolumes(),
 		HostNetworks: cfg.HostNetworks, NodeMaxAllocs: cfg.MaxAllocs,
 		Status: drover.NodeStatusInit, SchedulingEligibility: drover.NodeEligible,
 	}
@@ -36,6 +36,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
 	n.Attributes["drover.secrets"] = secretsIn(a.root)
+	n.Attributes["plugins.host_volume."+drover.DefaultVolumePlugin+".version"] = cfg.DroverVersion
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
 		n.Drivers[name] = &info

@@ -72,6 +72,9 @@ func (a *Agent) pull(ctx context.Context) {
 
 // take makes the node do what control wants: start what is new, tell the rest, end what is not listed.
 func (a *Agent) take(assignment exchange.Assignment) {
+	if a.volumes.Want(assignment.Volumes) { // before anything starts that would mount one
+		a.offerVolumes()
+	}
 	listed := make(map[string]bool, len(assignment.Allocs))
 	a.mu.Lock()
 	defer a.mu.Unlock()

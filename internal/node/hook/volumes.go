@@ -41,7 +41,7 @@ func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	}
 	source := r.Env.Replace(request.SourceOf(r.Alloc.Index()))
 	volume := r.Node.HostVolumes[source]
-	if volume == nil {
+	if !volume.OfferedTo(r.Alloc.Namespace) {
 		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: this node has no host volume %q", m.Volume, source)
 	}
 	if _, err := os.Stat(volume.Path); err != nil {

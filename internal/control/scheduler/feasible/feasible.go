@@ -12,14 +12,15 @@ import (
 // Filter decides which nodes can run a group, whatever else runs there. What the computed class of a node decides is
 // decided once a class.
 type Filter struct {
-	matcher *Matcher
-	shared  []*drover.Constraint // decided by class
-	unique  []*drover.Constraint // decided by node
-	drivers []string
-	volumes []*drover.VolumeRequest
-	devices []*drover.RequestedDevice
-	ports   []drover.Port // those that ask for a host network
-	byClass []verdict
+	matcher   *Matcher
+	namespace string               // the job's
+	shared    []*drover.Constraint // decided by class
+	unique    []*drover.Constraint // decided by node
+	drivers   []string
+	volumes   []*drover.VolumeRequest
+	devices   []*drover.RequestedDevice
+	ports     []drover.Port // those that ask for a host network
+	byClass   []verdict
 }
 
 // verdict remembers what was found out about a class.
@@ -30,7 +31,7 @@ type verdict struct {
 
 // NewFilter returns the filter of a group. Nodes are asked about with the number of their class, below classes.
 func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *Filter {
-	f := &Filter{matcher: m, byClass: make([]verdict, classes)}
+	f := &Filter{matcher: m, namespace: job.Namespace, byClass: make([]verdict, classes)}
 	f.sort(job.Constraints)
 	f.sort(g.Constraints)
 	seen := map[string]bool{}

@@ -26,21 +26,23 @@ func Single(g *drover.TaskGroup, index int) *drover.TaskGroup {
 // it has all. Of volumes of which each allocation has its own, one is enough.
 func (f *Filter) missingVolume(n *drover.Node) *drover.VolumeRequest {
 	for _, v := range f.volumes {
-		if !offers(n, v) {
+		if !offers(n, v, f.namespace) {
 			return v
 		}
 	}
 	return nil
 }
 
-// offers reports whether the node has the volume, or one of its kind.
-func offers(n *drover.Node, v *drover.VolumeRequest) bool {
+// offers reports whether the node has the volume, or one of its kind, for the namespace.
+func offers(n *drover.Node, v *drover.VolumeRequest, namespace string) bool {
+	fits := func(have *drover.HostVolumeInfo) bool {
+		return have.OfferedTo(namespace) && (!have.ReadOnly || v.ReadOnly)
+	}
 	if !v.PerAlloc {
-		have, ok := n.HostVolumes[v.Source]
-		return ok && (!have.ReadOnly || v.ReadOnly)
+		return fits(n.HostVolumes[v.Source])
 	}
 	for name, have := range n.HostVolumes {
-		if strings.HasPrefix(name, v.Source+"[") && (!have.ReadOnly || v.ReadOnly) {
+		if strings.HasPrefix(name, v.Source+"[") && fits(have) {
 			return true
 		}
 	}

@@ -1,0 +1,168 @@
+package fsm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+)
+
+// volumes draws a request about a volume, or a node that says something about its own: what is so, or what is not.
+func (d draw) volumes(s *store.Snapshot) command.Command {
+	switch rapid.IntRange(0, 3).Draw(d.t, "volume") {
+	case 0:
+		return &command.UpsertHostVolume{Time: d.time(), Volume: &drover.HostVolume{
+			ID: d.id("v", 4), Namespace: d.pick("namespace", "default", "none"), Name: d.id("name", 3), NodeID: d.id("n", 3),
+			Registered: rapid.Bool().Draw(d.t, "registered"),
+		}}
+	case 1:
+		return &command.DeleteHostVolume{
+			Namespace: "default", ID: d.id("v", 4), Force: rapid.Bool().Draw(d.t, "force"), Time: d.time(),
+		}
+	}
+	c := node(d.id("n", 3))
+	c.Node.Status = d.pick("status", drover.NodeStatusReady, drover.NodeStatusDown)
+	c.Node.HostVolumes = map[string]*drover.HostVolumeInfo{}
+	for v := range s.HostVolumes("*", "") {
+		have := &drover.HostVolumeInfo{Path: "/" + v.ID, ID: v.ID, Report: &drover.HostVolumeReport{Namespace: v.Namespace, Wanted: v.Wanted}}
+		switch rapid.IntRange(0, 6).Draw(d.t, "said") {
+		case 0:
+			continue
+		case 1:
+			have.Report.Failure = "no"
+		case 2:
+			have.Report.Wanted--
+		case 3:
+			have.Report = nil
+		default:
+			have.Report.Gone = v.State == drover.HostVolumeDeleting
+		}
+		c.Node.HostVolumes[v.Name] = have
+	}
+	return c
+}
+
+// checkVolumes checks that a node has no more volumes to mount than were asked of it, and that what is said to be ready can be mounted.
+func checkVolumes(t testing.TB, s *store.Snapshot) {
+	names := map[[2]string]bool{}
+	for v := range s.HostVolumes("*", "") {
+		key := [2]string{v.NodeID, v.Name}
+		require.False(t, names[key], "a name is one volume's on its node")
+		names[key] = true
+		n := s.Node(v.NodeID)
+		if v.State == drover.HostVolumeReady {
+			require.NotNil(t, n)
+			require.NotEqual(t, drover.NodeStatusDown, n.Status)
+			require.True(t, n.HostVolumes[v.Name].OfferedTo(v.Namespace), "%+v", v)
+		}
+		require.LessOrEqual(t, v.Done, v.Wanted)
+		require.LessOrEqual(t, v.Wanted, v.ModifyIndex)
+		require.GreaterOrEqual(t, s.NodeChanged(v.NodeID), v.Wanted, "the node hears of it")
+	}
+	for n := range s.Nodes("") {
+		for name, have := range n.HostVolumes {
+			if have.ID == "" {
+				continue
+			}
+			v := s.HostVolume(have.ID)
+			require.NotNil(t, v, "nobody asked for it")
+			require.Equal(t, [2]string{n.ID, name}, [2]string{v.NodeID, v.Name})
+			require.NotNil(t, have.Report, "it would be everybody's")
+			require.Equal(t, v.Namespace, have.Report.Namespace)
+			require.NotEqual(t, drover.HostVolumeDeleting, v.State)
+		}
+	}
+}
+
+// A volume from the request to its end: what its node says counts for the request that it is about.
+func TestAVolumeFromRequestToEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(node("n1"))
+	say := func(have *drover.HostVolumeInfo) {
+		c := node("n1")
+		if have != nil {
+			c.Node.HostVolumes = map[string]*drover.HostVolumeInfo{"data": have}
+		}
+		b.do(c)
+	}
+	state := func() string {
+		if v := b.now().HostVolume("v"); v != nil {
+			return v.State
+		}
+		return ""
+	}
+	want := &command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1}
+	v := b.do(want).(*drover.HostVolume)
+	require.Equal(t, drover.HostVolumePending, v.State)
+	require.Equal(t, v.Wanted, b.now().NodeChanged("n1"))
+	_, err := b.try(&command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "w", Namespace: "default", Name: "data", NodeID: "n1"}})
+	require.Equal(t, drover.Conflict, drover.CodeOf(err), "%v", err)
+	has := func(wanted uint64) *drover.HostVolumeInfo {
+		return &drover.HostVolumeInfo{ID: "v", Path: "/v", Report: &drover.HostVolumeReport{Namespace: "default", Wanted: wanted}}
+	}
+	say(has(v.Wanted - 1))
+	require.Equal(t, drover.HostVolumePending, state(), "that was another request")
+	say(has(v.Wanted))
+	require.Equal(t, drover.HostVolumeReady, state())
+	require.Equal(t, "/v", b.now().HostVolume("v").HostPath)
+	require.NotNil(t, b.now().Node("n1").HostVolumes["data"])
+
+	down := func(status string) {
+		b.do(&command.UpdateNodeStatuses{Nodes: []command.NodeStatus{{NodeID: "n1", Status: status}}, Time: 2})
+	}
+	down(drover.NodeStatusDown)
+	require.Equal(t, drover.HostVolumeUnavailable, state())
+	down(drover.NodeStatusReady)
+	require.Equal(t, drover.HostVolumeReady, state(), "a heartbeat brought it back")
+	say(&drover.HostVolumeInfo{ID: "v", Path: "/v"})
+	require.Equal(t, drover.HostVolumeUnavailable, state(), "it does not say whose it is")
+	require.Empty(t, b.now().Node("n1").HostVolumes)
+	say(nil)
+	require.Equal(t, drover.HostVolumeUnavailable, state())
+	say(has(v.Wanted))
+
+	j := job("j", "batch", 1)
+	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"d": {Type: "host", Source: "data"}}
+	a := &drover.Allocation{
+		ID: "a", Namespace: "default", JobID: "j", Job: j, TaskGroup: j.TaskGroups[0].Name, NodeID: "n1",
+		ClientStatus: drover.AllocClientRunning,
+	}
+	require.True(t, v.MountedBy(a))
+	txn := b.f.store.Begin(b.index)
+	txn.PutAllocation(a)
+	txn.Commit()
+	_, err = b.try(&command.DeleteHostVolume{Namespace: "default", ID: "v", Force: true})
+	require.ErrorContains(t, err, "volume v in use by allocations: a")
+	require.Equal(t, drover.Conflict, drover.CodeOf(err))
+	_, err = b.try(&command.DeleteHostVolume{Namespace: "other", ID: "v", Force: true})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	ended := *a
+	ended.ClientStatus = drover.AllocClientComplete
+	txn = b.f.store.Begin(b.index)
+	txn.PutAllocation(&ended)
+	txn.Commit()
+
+	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*drover.HostVolume)
+	require.Empty(t, b.now().Node("n1").HostVolumes, "nothing is placed on it any more")
+	say(has(1))
+	require.Equal(t, drover.HostVolumeDeleting, state(), "the node has not heard of it")
+	require.Empty(t, b.now().Node("n1").HostVolumes)
+	failed := has(v.Wanted)
+	failed.Report.Failure = "busy"
+	say(failed)
+	require.Equal(t, drover.HostVolumeUnavailable, state())
+	require.Equal(t, "busy", b.now().HostVolume("v").StateDescription)
+	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*drover.HostVolume)
+	say(failed)
+	require.Equal(t, drover.HostVolumeDeleting, state(), "it failed before")
+	gone := has(v.Wanted)
+	gone.Report.Gone = true
+	say(gone)
+	require.Empty(t, state())
+	require.Equal(t, b.index, b.now().NodeChanged("n1"), "the node hears that it may forget it")
+}

@@ -1,0 +1,198 @@
+package volumes
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/drover-project/drover"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	first  = "11111111-2222-4333-8444-555555555555"
+	second = "21111111-2222-4333-8444-555555555555"
+)
+
+// host is a node with volumes in a folder of the test.
+type host struct {
+	*testing.T
+	*Manager
+	cfg     Config
+	changed chan struct{}
+}
+
+func newHost(t *testing.T) *host {
+	dir := t.TempDir()
+	h := &host{T: t, cfg: Config{
+		Dir: filepath.Join(dir, "volumes"), File: filepath.Join(dir, "client", "v.json"), Log: slog.New(slog.DiscardHandler),
+	}}
+	h.restart()
+	return h
+}
+
+// restart is a new process on the same disk.
+func (h *host) restart() {
+	m := New(h.cfg)
+	ctx, end := context.WithCancel(h.Context())
+	changed, done := make(chan struct{}, 10), make(chan struct{})
+	h.Manager, h.changed = m, changed
+	go func() { // ends with ctx
+		defer close(done)
+		m.Run(ctx, func() { changed <- struct{}{} })
+	}()
+	h.Cleanup(func() {
+		end()
+		<-done
+	})
+}
+
+// ask wants a volume and returns what became of it.
+func (h *host) ask(w drover.HostVolume) *drover.HostVolumeInfo {
+	h.Helper()
+	w.Name = "data"
+	h.Want([]*drover.HostVolume{&w})
+	<-h.changed
+	return h.Offered()["data"]
+}
+
+func TestAVolumeIsMadeRememberedAndDeleted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	want := drover.HostVolume{
+		ID: first, Namespace: "team", PluginID: drover.DefaultVolumePlugin, State: drover.HostVolumePending, Wanted: 5,
+		Parameters: map[string]string{"mode": "1750", "uid": strconv.Itoa(os.Getuid()), "gid": strconv.Itoa(os.Getgid())},
+	}
+	have := h.ask(want)
+	require.Equal(t, &drover.HostVolumeInfo{
+		ID: first, Path: filepath.Join(h.cfg.Dir, first), Report: &drover.HostVolumeReport{Namespace: "team", Wanted: 5},
+	}, have)
+	require.True(t, have.OfferedTo("team"))
+	require.False(t, have.OfferedTo("default"))
+	info, err := os.Stat(have.Path)
+	require.NoError(t, err)
+	require.Equal(t, fs.ModeDir|fs.ModeSticky|0o750, info.Mode())
+	file := filepath.Join(have.Path, "rows")
+	require.NoError(t, os.WriteFile(file, []byte("1"), 0o600))
+
+	h.restart()
+	require.Equal(t, have, h.Offered()["data"], "before control says anything")
+	want.Wanted, want.Parameters = 9, map[string]string{"mode": "0700"}
+	require.EqualValues(t, 9, h.ask(want).Report.Wanted)
+	require.FileExists(t, file, "it is asked for once more: what is in it stays")
+
+	want.Wanted, want.State = 12, drover.HostVolumeDeleting
+	w := want
+	w.Name = "data"
+	require.True(t, h.Want([]*drover.HostVolume{&w}), "it is not offered from now on")
+	<-h.changed
+	gone := h.Offered()["data"]
+	require.Equal(t, &drover.HostVolumeReport{Namespace: "team", Wanted: 12, Gone: true}, gone.Report)
+	require.False(t, gone.Offered())
+	require.NoDirExists(t, have.Path)
+	require.True(t, h.Want(nil))
+	require.Empty(t, h.Offered(), "control has heard it")
+	h.restart()
+	require.Empty(t, h.Offered())
+}
+
+// What control does not know any more is not mounted, but nobody asked for its end.
+func TestWhatIsNotListedStaysOnTheDisk(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	have := h.ask(drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1})
+	require.True(t, h.Want(nil))
+	require.Empty(t, h.Offered())
+	require.DirExists(t, have.Path)
+	require.False(t, h.Want(nil))
+}
+
+// A registered folder is never deleted.
+func TestARegisteredFolderStays(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	path := t.TempDir()
+	w := drover.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: 1}
+	require.Equal(t, path, h.ask(w).Path)
+	w.State, w.Wanted = drover.HostVolumeDeleting, 2
+	require.True(t, h.ask(w).Report.Gone)
+	require.DirExists(t, path)
+	file := filepath.Join(path, "f")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for i, bad := range []string{file, path + "/nowhere"} {
+		have := h.ask(drover.HostVolume{ID: second, Registered: true, HostPath: bad, Wanted: uint64(i + 1)})
+		require.False(t, have.Offered())
+		require.Contains(t, have.Report.Failure, "HostPath: ")
+	}
+}
+
+func TestRequestsThatCannotBeDone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	index := uint64(0)
+	with := func(name, value string) drover.HostVolume {
+		return drover.HostVolume{ID: first, PluginID: "mkdir", Parameters: map[string]string{name: value}}
+	}
+	for _, c := range []struct {
+		volume drover.HostVolume
+		says   string
+	}{
+		{drover.HostVolume{ID: "../escape", PluginID: "mkdir"}, "is not a UUID"},
+		{drover.HostVolume{ID: first, PluginID: "zfs"}, `no host volume plugin "zfs"`},
+		{with("size", "1"), "parameters.size: mkdir knows uid, gid and mode"},
+		{with("uid", "root"), "parameters.uid: must be a number"},
+		{with("gid", "4294967295"), "parameters.gid: must be a number"},
+		{with("gid", "-1"), "parameters.gid: must be a number"},
+		{with("mode", "4755"), "parameters.mode: must be an octal number"},
+		{with("mode", "rwx"), "parameters.mode: must be an octal number"},
+	} {
+		index++
+		c.volume.Wanted = index
+		have := h.ask(c.volume)
+		require.False(t, have.Offered(), "%+v", c.volume)
+		require.Contains(t, have.Report.Failure, c.says)
+		require.Equal(t, index, have.Report.Wanted)
+	}
+	require.NoDirExists(t, filepath.Join(h.cfg.Dir, first))
+	require.NoError(t, os.WriteFile(h.cfg.Dir, nil, 0o600))
+	have := h.ask(drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 100})
+	require.Contains(t, have.Report.Failure, "making the folder of host volumes")
+}
+
+// A guest that left a link cannot have what it points to deleted.
+func TestLinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "f"), nil, 0o600))
+	w := drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
+	have := h.ask(w)
+	require.NoError(t, os.Symlink(outside, filepath.Join(have.Path, "link")))
+	w.State, w.Wanted = drover.HostVolumeDeleting, 2
+	require.True(t, h.ask(w).Report.Gone)
+	require.FileExists(t, filepath.Join(outside, "f"))
+}
+
+// A node that forgot its volumes takes their folders up again.
+func TestADamagedFile(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	w := drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
+	have := h.ask(w)
+	file := filepath.Join(have.Path, "rows")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, damage := range []string{"{", "[null]", "[{}, 1]"} {
+		require.NoError(t, os.WriteFile(h.cfg.File, []byte(damage), 0o600))
+		h.restart()
+		require.Equal(t, have, h.ask(w))
+		require.FileExists(t, file)
+	}
+}

@@ -1,0 +1,89 @@
+package drover
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Bounds of a volume's request, in bytes.
+const (
+	maxVolumeParameters = 64 << 10
+	maxVolumePath       = 4096
+)
+
+// volumeName is what a volume can be called. Brackets are those of per_alloc.
+var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}(\[[0-9]{1,6}\])?$`)
+
+// Complete sets the defaults of a volume that is asked for.
+func (v *HostVolume) Complete() {
+	if v.Namespace == "" {
+		v.Namespace = DefaultNamespace
+	}
+	if v.PluginID == "" && !v.Registered {
+		v.PluginID = DefaultVolumePlugin
+	}
+	if len(v.RequestedCapabilities) == 0 {
+		v.RequestedCapabilities = []*HostVolumeCapability{{AttachmentMode: AttachFileSystem, AccessMode: AccessWriter}}
+	}
+	for _, c := range v.RequestedCapabilities {
+		if c != nil && c.AttachmentMode == "" {
+			c.AttachmentMode = AttachFileSystem
+		}
+		if c != nil && c.AccessMode == "" {
+			c.AccessMode = AccessWriter
+		}
+	}
+	canonicalizeConstraints(v.Constraints)
+}
+
+// Validate reports everything that is wrong with a complete volume that is asked for, but for its ID, as one Invalid error.
+func (v *HostVolume) Validate() error {
+	r := &report{}
+	r.Check(v.Name != "", "Name", "missing name: must be set")
+	r.Check(v.Name == "" || volumeName.MatchString(v.Name), "Name",
+		"must be 1 to 128 letters, digits, '-', '_' or '.', and may end in an index such as [0], got %q", v.Name)
+	minimum, maximum := v.RequestedCapacityMinBytes, v.RequestedCapacityMaxBytes
+	r.Check(minimum >= 0, "RequestedCapacityMinBytes", "must not be negative, got %d", minimum)
+	r.Check(maximum >= 0, "RequestedCapacityMaxBytes", "must not be negative, got %d", maximum)
+	r.Check(maximum <= 0 || minimum <= maximum, "RequestedCapacityMaxBytes",
+		"capacity_max (%d) must not be smaller than capacity_min (%d)", maximum, minimum)
+	v.validateModes(r)
+	validateConstraints(r, "Constraints", v.Constraints)
+	for _, c := range v.Constraints {
+		r.Check(c == nil || !strings.HasPrefix(c.Operand, "distinct_"), "Constraints", "distinct_hosts and distinct_property are of jobs")
+	}
+	size := 0
+	for k, p := range v.Parameters {
+		size += len(k) + len(p)
+	}
+	r.Check(size <= maxVolumeParameters, "Parameters", "must have at most %d bytes together, got %d", maxVolumeParameters, size)
+	if v.Registered {
+		r.Check(v.NodeID != "", "NodeID", "must be set: it says where the folder is")
+		r.Check(strings.HasPrefix(v.HostPath, "/") && len(v.HostPath) <= maxVolumePath && readable(v.HostPath), "HostPath",
+			"must be an absolute path on the node, got %q", v.HostPath)
+		r.Check(!strings.Contains(v.HostPath+"/", "/../"), "HostPath", `must not have ".." in it, got %q`, v.HostPath)
+	}
+	if err := r.Err(); err != nil {
+		return Errorf(Invalid, "volume validation: %w", err)
+	}
+	return nil
+}
+
+// validateModes checks the ways in which the volume may be mounted.
+func (v *HostVolume) validateModes(r *report) {
+	access := []string{AccessReader, AccessWriter, AccessSingleWriter, AccessMultiWriter}
+	for _, c := range v.RequestedCapabilities {
+		if c == nil {
+			r.Addf("RequestedCapabilities", "must not be null")
+			continue
+		}
+		r.Check(c.AttachmentMode != AttachBlockDevice, "RequestedCapabilities.AttachmentMode", "block-device is not supported: use file-system")
+		r.Check(c.AttachmentMode == AttachFileSystem || c.AttachmentMode == AttachBlockDevice, "RequestedCapabilities.AttachmentMode",
+			"must be file-system, got %q", c.AttachmentMode)
+		r.Check(slices.Contains(access, c.AccessMode), "RequestedCapabilities.AccessMode",
+			"must be one of %s, got %q", strings.Join(access, ", "), c.AccessMode)
+	}
+	r.Check(len(v.RequestedCapabilities) <= len(access), "RequestedCapabilities", "at most %d of them, got %d",
+		len(access), len(v.RequestedCapabilities))
+}
