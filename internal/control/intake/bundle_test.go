@@ -46,6 +46,12 @@ type bundle struct {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	t.Parallel()
+	return bundleIn(t)
+}
+
+// bundleIn is setup for who is in a bubble.
+func bundleIn(t *testing.T) *bundle {
+	t.Helper()
 	st := store.New()
 	log := &memoryLog{fsm: fsm.New(st, nil)}
 	return &bundle{

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
+	"github.com/drover-project/drover/internal/httpapi/nomad/volumes"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -73,6 +74,7 @@ type Intake interface {
 	evaluations.Intake
 	nodes.Intake
 	cluster.Intake
+	volumes.Intake
 }
 
 // Agent is the process that serves, and what it knows of the servers.

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/httpapi/nomad/services"
 	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
+	"github.com/drover-project/drover/internal/httpapi/nomad/volumes"
 )
 
 // Routes joins the groups' tables. PUT and POST are the same everywhere, as in Nomad.
@@ -34,6 +35,7 @@ func (f *Face) Routes() []httpapi.Route {
 		acl.Routes(c, f.ACL),
 		keys.Routes(c, f.Keys),
 		vars.Routes(c, f.Vars),
+		volumes.Routes(c, f.Intake),
 		agent.Routes(c, agent.Config{
 			Process: f.Agent, NodeAgent: f.NodeAgent, Servers: f.Agent, Operator: f.Agent, Keyring: f.Agent, Pprof: f.Pprof,
 		}),

@@ -23,6 +23,7 @@ type Snapshot interface {
 	AllocationReader
 	EvaluationReader
 	ServiceReader
+	VolumeReader
 	ClusterReader
 }
 
@@ -66,6 +67,12 @@ type ServiceReader interface {
 	// Registrations yields those of a service, or of all with name "", ordered by name and id; namespace "*" means all.
 	Registrations(namespace, name string) iter.Seq[*drover.ServiceRegistration]
 	RegistrationsOf(allocID string) iter.Seq[*drover.ServiceRegistration]
+}
+
+// VolumeReader reads host volumes.
+type VolumeReader interface {
+	HostVolume(id string) *drover.HostVolume
+	HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume]
 }
 
 // ClusterReader reads what belongs to the cluster.

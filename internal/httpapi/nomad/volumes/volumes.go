@@ -1,0 +1,151 @@
+package volumes
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// Intake changes volumes; control/intake implements it.
+type Intake interface {
+	CreateHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
+	RegisterHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
+	DeleteHostVolume(ctx context.Context, namespace, id string, force bool) (drover.Outcome, error)
+}
+
+// face answers the group's requests.
+type face struct {
+	*answer.Cluster
+	intake Intake
+}
+
+// Routes lists the group's routes.
+func Routes(c *answer.Cluster, in Intake) []httpapi.Route {
+	f := &face{c, in}
+	read := httpapi.InNamespace(policy.HostVolumeRead)
+	return []httpapi.Route{
+		{Pattern: "GET /v1/volumes", Where: httpapi.Reads, Need: read, Handle: f.list},
+		{Pattern: "GET /v1/volume/host/{id}", Where: httpapi.Reads, Need: read, Handle: f.read},
+		{
+			Pattern: "PUT,POST /v1/volume/host/create", Where: httpapi.Leader,
+			Need: httpapi.OfObject(policy.HostVolumeCreate), Handle: f.create,
+		},
+		{
+			Pattern: "PUT,POST /v1/volume/host/register", Where: httpapi.Leader,
+			Need: httpapi.OfObject(policy.HostVolumeRegister), Handle: f.register,
+		},
+		{
+			Pattern: "DELETE /v1/volume/host/{id}", Where: httpapi.Leader,
+			Need: httpapi.InNamespace(policy.HostVolumeDelete), Handle: f.remove,
+		},
+	}
+}
+
+// list answers GET /v1/volumes with the host volumes of a namespace, or of all ("*"); node_id and node_pool narrow it, and prefix is that
+// of an id or a name.
+func (f *face) list(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	kind, node, pool := query.Get("type"), query.Get("node_id"), query.Get("node_pool")
+	if kind != "" && kind != "host" && kind != "csi" {
+		return drover.Errorf(drover.Invalid, "type: must be host or csi, got %q", kind)
+	}
+	return answer.Lister[*drover.HostVolume, *drover.HostVolumeStub]{
+		On: []answer.Source{{Table: tables.HostVolumes}},
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.HostVolume] {
+			if kind == "csi" {
+				return slices.Values[[]*drover.HostVolume](nil)
+			}
+			return s.HostVolumes(q.Namespace, "")
+		},
+		ID: func(v *drover.HostVolume) string { return v.ID },
+		Keep: func(v *drover.HostVolume) bool {
+			prefix := query.Get("prefix")
+			return strings.HasPrefix(v.NodeID, node) && (pool == "" || pool == v.NodePool) &&
+				(strings.HasPrefix(v.ID, prefix) || strings.HasPrefix(v.Name, prefix))
+		},
+		View: func(v *drover.HostVolume, _ answer.Snapshot) *drover.HostVolumeStub { return v.Stub() },
+		Sees: answer.In(policy.HostVolumeRead, func(v *drover.HostVolume) string { return v.Namespace }),
+	}.Serve(f.Cluster, w, r)
+}
+
+// read answers GET /v1/volume/host/ID with the volume and the allocations that mount it.
+func (f *face) read(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	find := func(q answer.Query, s answer.Snapshot) (*drover.HostVolume, uint64) {
+		v := s.HostVolume(id)
+		if v == nil || v.Namespace != q.Namespace {
+			return nil, 0
+		}
+		shown := *v
+		shown.Allocations = []*drover.AllocationListStub{}
+		for a := range s.AllocationsByNode(v.NodeID) {
+			if !a.ClientTerminal() && v.MountedBy(a) {
+				shown.Allocations = append(shown.Allocations, a.Stub())
+			}
+		}
+		return &shown, v.ModifyIndex
+	}
+	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.HostVolumes, Key: id}, "host volume", find)
+}
+
+// create answers PUT /v1/volume/host/create.
+func (f *face) create(w http.ResponseWriter, r *http.Request) error {
+	return f.want(w, r, policy.HostVolumeCreate, f.intake.CreateHostVolume)
+}
+
+// register answers PUT /v1/volume/host/register.
+func (f *face) register(w http.ResponseWriter, r *http.Request) error {
+	return f.want(w, r, policy.HostVolumeRegister, f.intake.RegisterHostVolume)
+}
+
+// want hands on the volume of the request's body, if the caller has the right in its namespace.
+func (f *face) want(
+	w http.ResponseWriter, r *http.Request, right policy.Capability,
+	do func(context.Context, *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error),
+) error {
+	var b struct{ Volume *drover.HostVolume }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if b.Volume == nil {
+		return drover.Errorf(drover.Invalid, "Volume: missing volume definition")
+	}
+	b.Volume.Namespace = cmp.Or(b.Volume.Namespace, answer.Namespace(r))
+	if err := httpapi.Allow(r.Context(), b.Volume.Namespace, right); err != nil {
+		return err
+	}
+	v, o, err := do(r.Context(), b.Volume)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct {
+		Volume   *drover.HostVolume
+		Warnings string
+	}{v, ""})
+}
+
+// remove answers DELETE /v1/volume/host/ID.
+func (f *face) remove(w http.ResponseWriter, r *http.Request) error {
+	force := false
+	if text := r.URL.Query().Get("force"); text != "" {
+		var err error
+		if force, err = strconv.ParseBool(text); err != nil {
+			return drover.Errorf(drover.Invalid, "force: must be true or false, got %q", text)
+		}
+	}
+	o, err := f.intake.DeleteHostVolume(r.Context(), answer.Namespace(r), r.PathValue("id"), force)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct{}{})
+}
