@@ -44,7 +44,7 @@ var notYet = []string{
 	"job status -evals", "job deployments", "job promote", "job scaling-events", "job tag", "job restart", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
 	"operator metrics", "operator api",
-	"service", "volume", "plugin", "system reconcile", "ui", "license", "setup",
+	"service", "plugin", "system reconcile", "ui", "license", "setup",
 	"node pool apply pool.hcl", // a file: refused
 }
 
@@ -98,7 +98,8 @@ func cluster(t *testing.T) *clitest.API {
 	}
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
-		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/client/fs/ls/" + alloc,
+		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/volumes",
+		"GET /v1/client/fs/ls/" + alloc,
 		"GET /v1/evaluation/" + evaluation + "/allocations",
 	} {
 		answers[path] = "[]"
