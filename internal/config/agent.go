@@ -128,7 +128,7 @@ type Server struct {
 	NodeGC string `hcl:"node_gc_threshold,optional"` // how long nodes that are down are kept; duration; default 24h
 	// how long ended deployments are kept; duration; default 1h
 	DeploymentGC string `hcl:"deployment_gc_threshold,optional"`
-	// token that nodes must show; default: made at the first start, in data_dir/join-token
+	// token that nodes must show, without what may follow @sha256:; default: made at the first start, in data_dir/join-token
 	JoinToken     string `hcl:"join_token,optional"`
 	JoinTokenFile string `hcl:"join_token_file,optional"` // file that holds join_token; path
 	// how much of a job's source is kept beside it: "1M", "512K", "0" for none; default "1M"
@@ -199,7 +199,8 @@ type Client struct {
 	Options      map[string]string // from options { key = "value" }
 	MetaBlock    *Free             `hcl:"meta,block"`    // Metadata of the node, for constraints and templates.
 	OptionsBlock *Free             `hcl:"options,block"` // Nomad's older options: driver.NAME.enable switches a driver.
-	// token of the server; default: what a server of the same user on this machine left for it
+	// token of the server, whose @sha256:… names the authority that the node believes; default: what a server of the same user on this
+	// machine left for it
 	JoinToken     string `hcl:"join_token,optional"`
 	JoinTokenFile string `hcl:"join_token_file,optional"` // file that holds join_token; path
 	// token with which it joins in place of join_token, from "drover node intro create"; default: what is in

@@ -13,7 +13,10 @@ import (
 // faces runs programs here, and who reads the traffic has the tokens.
 func (a *Agent) Exposed() (lines []string) {
 	t := a.TLS
-	if t == nil {
+	switch {
+	case a.AutoTLS():
+		t = a.OwnTLS()
+	case t == nil:
 		t = &TLS{}
 	}
 	if host, key := a.listens("http"); !loopback(host) {

@@ -15,21 +15,20 @@ func TestExposedListeners(t *testing.T) {
 	const here = "bind_addr = \"10.0.0.1\"\n"
 	checked := strings.Replace(secure, "}", "verify_https_client = true\n}", 1)
 	for text, wants := range map[string][]string{
-		server:                                      nil,
-		server + `bind_addr = "127.0.0.7"`:          nil,
-		server + `bind_addr = "::1"`:                nil,
-		server + `addresses { http = "localhost" }`: nil,
-		server + `bind_addr = "0.0.0.0"`: {
-			"bind_addr: the API on 0.0.0.0 lacks api_token and tls { http = true }: ",
-			"bind_addr: the port of the nodes on 0.0.0.0 lacks tls { rpc = true }: ", "insecure = true",
-		},
-		server + "bind_addr = \"::\"\napi_token = \"t\"":                {"the API on :: lacks tls { http = true }:", "the port of the nodes"},
+		server:                                                          nil,
+		server + `bind_addr = "127.0.0.7"`:                              nil,
+		server + `bind_addr = "::1"`:                                    nil,
+		server + `addresses { http = "localhost" }`:                     nil,
+		server + `bind_addr = "0.0.0.0"`:                                {"bind_addr: the API on 0.0.0.0 lacks api_token: ", "insecure = true"},
+		server + "bind_addr = \"::\"\napi_token = \"t\"":                nil, // it makes its certificates
+		server + "bind_addr = \"::\"\napi_token = \"t\"\ntls {\n}":      {"the API on :: lacks tls { http = true }:", "the port of the nodes"},
 		server + secure + here:                                          {"the API on 10.0.0.1 lacks api_token:"},
 		server + secure + here + "api_token = \"t\"":                    nil,
 		server + secure + here + "acl {\n enabled = true\n}":            nil,
 		server + checked + here:                                         nil,
-		server + `addresses { http = "drover.example" }`:                {"addresses.http: the API on drover.example lacks"},
-		server + `addresses { rpc = "0.0.0.0" }`:                        {"addresses.rpc: the port of the nodes"},
+		server + `addresses { http = "drover.example" }`:                {"addresses.http: the API on drover.example lacks api_token:"},
+		server + `addresses { rpc = "0.0.0.0" }`:                        nil,
+		server + "addresses {\n rpc = \"0.0.0.0\"\n}\ntls {\n}":         {"addresses.rpc: the port of the nodes"},
 		server + "bind_addr = \"0.0.0.0\"\ninsecure = true":             nil,
 		"client {\n  enabled = true\n  servers = [\"x:1\"]\n}\n" + here: {"the API on 10.0.0.1"},
 	} {

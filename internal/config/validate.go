@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -83,15 +82,7 @@ func (a *Agent) agentProblems(p *problems) {
 		p.check(optional.Value(a.Insecure), line, "it is reached from outside of this machine; "+
 			"set what it lacks, or 127.0.0.1, or insecure = true (-insecure, DROVER_INSECURE=true) if something else protects it")
 	}
-	if t := a.TLS; t != nil {
-		if err := t.Restrict(&tls.Config{}); err != nil {
-			p.errs = append(p.errs, err)
-		}
-	}
-	if t := a.TLS; t != nil && (optional.Value(t.HTTP) || optional.Value(t.RPC)) {
-		p.check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
-		p.check(!optional.Value(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
-	}
+	a.tlsProblems(p)
 	if l := a.Limits; l != nil {
 		p.check(l.MaxBodyBytes >= 0, "limits.max_body_bytes", "must not be negative, got %d", l.MaxBodyBytes)
 		l.rateProblems(p)

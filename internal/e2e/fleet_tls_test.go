@@ -40,7 +40,7 @@ func TestMachinesJoinOverMutualTLS(t *testing.T) {
 	require.NoError(t, err)
 	allocation(t, c, "hello", "complete")
 	a.refusesTokenTwice(t, c)
-	refusesTheUncertified(t, rpcOn.FindStringSubmatch(a.Output())[1], ca)
+	refusesTheUncertified(t, rpcOn.FindStringSubmatch(a.Output())[1], ca, "not")
 
 	one := a.machines()[0].ID
 	a.PullThePlug()
@@ -52,7 +52,7 @@ func TestMachinesJoinOverMutualTLS(t *testing.T) {
 	require.Equal(t, one, a.machines()[0].ID, "its certificate is as good for a server that was started again")
 }
 
-func refusesTheUncertified(t *testing.T, server, ca string) {
+func refusesTheUncertified(t *testing.T, server, ca, enrol string) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	text, err := os.ReadFile(ca)
@@ -63,7 +63,7 @@ func refusesTheUncertified(t *testing.T, server, ca string) {
 	hc := &http.Client{Transport: tr, Timeout: time.Minute}
 	for path, want := range map[string]string{
 		"Register": "a client certificate is needed", "Pull": "a client certificate is needed",
-		"Enroll": "not",
+		"Enroll": enrol,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+server+"/drover.v1.Control/"+path,
 			bytes.NewReader([]byte{0x80}))

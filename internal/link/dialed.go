@@ -154,21 +154,25 @@ func (d *Dialed) advice(ctx context.Context, s *server, err error) string {
 	switch {
 	case !secure && speaksTLS(ctx, at):
 		return "the server at " + at + " speaks TLS and this node does not: " +
-			"give it tls { rpc = true, ca_file, cert_file and key_file }, with a certificate of the server's authority"
+			"give it the join token that has @sha256:… at its end, from the file join-token in the server's data_dir, and start it again; " +
+			"or, if there is none, tls { rpc = true, ca_file, cert_file and key_file }, with a certificate of the server's authority"
 	case !secure:
 		return ""
 	case has("first record does not look like a TLS handshake"):
 		return "the server at " + at + " does not speak TLS there: " +
 			"set tls { rpc = true } at the server too, or remove it here; or the port is not its rpc port"
 	case has("unknown authority"):
-		return "the server's certificate is not of the authority in this node's tls.ca_file"
+		return "the server's certificate is not of the authority in this node's tls.ca_file, or not of the one that its join token names: " +
+			"was the server's data_dir made anew?"
 	case has("certificate is valid for"), has("doesn't contain any IP SANs"), has("not valid for any names"):
 		return "client.servers names the server otherwise than its certificate does"
 	case has("has expired or is not yet valid"):
-		return "the server's certificate has run out, or one of the clocks is wrong"
+		return "the server's certificate has run out, or one of the clocks is wrong: this machine's says " +
+			d.cfg.Clock.Now().UTC().Format(time.RFC3339)
 	case has("remote error: tls: "):
 		return "the server refuses this node's certificate: " +
-			"tls.cert_file must be of the authority in the server's tls.ca_file, and not have run out"
+			"tls.cert_file must be of the authority in the server's tls.ca_file, and not have run out; one that the node got for its join " +
+			"token is asked for anew when client/tls is removed from its data_dir"
 	}
 	return ""
 }

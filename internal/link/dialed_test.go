@@ -102,7 +102,7 @@ func TestAdviceAboutTLS(t *testing.T) {
 		err    string
 		want   string
 	}{
-		{secure, false, "link: unexpected EOF", "speaks TLS and this node does not: give it tls { rpc = true"},
+		{secure, false, "link: unexpected EOF", "speaks TLS and this node does not: give it the join token that has @sha256:"},
 		{plain, false, "link: unexpected EOF", ""},
 		{plain, true, "link: tls: first record does not look like a TLS handshake", "does not speak TLS there"},
 		{secure, true, "link: tls: failed to verify certificate: x509: certificate signed by unknown authority", "tls.ca_file"},
@@ -111,7 +111,7 @@ func TestAdviceAboutTLS(t *testing.T) {
 		{secure, true, "link: remote error: tls: unknown certificate authority", "refuses this node's certificate"},
 		{secure, true, "link: dial tcp 127.0.0.1:1: connect: connection refused", ""},
 	} {
-		cfg := DialConfig{Servers: []string{c.at.Addr().String()}}
+		cfg := DialConfig{Servers: []string{c.at.Addr().String()}, Clock: clock.Wall{}}
 		if c.secure {
 			cfg.TLS = func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }
 		}

@@ -5,13 +5,16 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const procEnroll = controlPath + "Enroll"
 
 type enrollRequest struct {
-	Identity Identity
-	CSR      []byte // PEM
+	Identity     Identity
+	CSR          []byte // PEM
+	Introduction string
 }
 
 type enrollReply struct{ Certificate []byte } // PEM
@@ -19,23 +22,33 @@ type enrollReply struct{ Certificate []byte } // PEM
 // EnrollPath is where machines without a certificate ask for one: all that they may do.
 const EnrollPath = procEnroll
 
+// Applicant is who asks for a certificate.
+type Applicant struct {
+	NodeID string
+	Secret string // of the node; it counts once the node has registered
+	Tokens exchange.Tokens
+}
+
 // EnrollHandler serves EnrollPath. certify checks who asks and returns a certificate for the key that signed the
 // request, both in PEM. Errors: certify's.
-func EnrollHandler(certify func(ctx context.Context, who Identity, csr []byte) ([]byte, error)) http.Handler {
+func EnrollHandler(certify func(ctx context.Context, who Applicant, csr []byte) ([]byte, error)) http.Handler {
 	mux := http.NewServeMux()
 	unary(mux, procEnroll, handlerOptions, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
-		cert, err := certify(ctx, r.Identity, r.CSR)
+		who := Applicant{r.Identity.NodeID, r.Identity.Secret, exchange.Tokens{Join: r.Identity.JoinToken, Introduction: r.Introduction}}
+		cert, err := certify(ctx, who, r.CSR)
 		return &enrollReply{cert}, err
 	})
 	return mux
 }
 
 // Enroll asks the server at base for a certificate. Errors: Unauthorized, Invalid, Unavailable.
-func Enroll(ctx context.Context, hc *http.Client, base string, who Identity, csr []byte) ([]byte, error) {
+func Enroll(ctx context.Context, hc *http.Client, base string, who Applicant, csr []byte) ([]byte, error) {
 	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, clientOptions)
-	reply, err := call(ctx, client, Identity{}, &enrollRequest{who, csr})
+	reply, err := call(ctx, client, Identity{}, &enrollRequest{
+		Identity{NodeID: who.NodeID, Secret: who.Secret, JoinToken: who.Tokens.Join}, csr, who.Tokens.Introduction,
+	})
 	return reply.Certificate, err
 }
 
-// TokenOf is the join token that a request of a node carries.
-func TokenOf(h http.Header) string { return h.Get(tokenHeader) }
+// CallerOf is the node that a request says it is of, and the join token that it carries.
+func CallerOf(h http.Header) (nodeID, token string) { return h.Get(nodeHeader), h.Get(tokenHeader) }

@@ -66,7 +66,8 @@ func TestAnotherJoinToken(t *testing.T) {
 	require.NoError(t, err)
 	h := http.Header{}
 	c.who().set(h)
-	require.Equal(t, "join", TokenOf(h))
+	node, token := CallerOf(h)
+	require.Equal(t, []string{c.identity.NodeID, "join"}, []string{node, token})
 }
 
 // A node that dials again is asked over its newest tunnel; the older one ends.
@@ -104,8 +105,8 @@ func TestEnrolment(t *testing.T) {
 	protocols.SetUnencryptedHTTP2(true)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv := &http.Server{Protocols: &protocols, Handler: EnrollHandler(func(_ context.Context, who Identity, csr []byte) ([]byte, error) {
-		if who.JoinToken != "join" {
+	srv := &http.Server{Protocols: &protocols, Handler: EnrollHandler(func(_ context.Context, who Applicant, csr []byte) ([]byte, error) {
+		if who.Tokens.Join != "join" || who.Tokens.Introduction != "intro" || who.Secret != "s" {
 			return nil, drover.Errorf(drover.Unauthorized, "wrong join token")
 		}
 		return append([]byte(who.NodeID+" signed "), csr...), nil
@@ -114,12 +115,12 @@ func TestEnrolment(t *testing.T) {
 	hc := NewHTTPClient(nil)
 	t.Cleanup(func() { hc.CloseIdleConnections(); _ = srv.Close() })
 	base := "http://" + l.Addr().String()
-	cert, err := Enroll(t.Context(), hc, base, Identity{NodeID: "n1", JoinToken: "join"}, []byte("csr"))
+	cert, err := Enroll(t.Context(), hc, base, Applicant{"n1", "s", exchange.Tokens{Join: "join", Introduction: "intro"}}, []byte("csr"))
 	require.NoError(t, err)
 	require.Equal(t, "n1 signed csr", string(cert))
-	_, err = Enroll(t.Context(), hc, base, Identity{NodeID: "n1", JoinToken: "stolen"}, []byte("csr"))
+	_, err = Enroll(t.Context(), hc, base, Applicant{NodeID: "n1", Tokens: exchange.Tokens{Join: "stolen"}}, []byte("csr"))
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
-	_, err = Enroll(t.Context(), hc, "http://127.0.0.1:1", Identity{}, nil)
+	_, err = Enroll(t.Context(), hc, "http://127.0.0.1:1", Applicant{}, nil)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "nobody is there")
 	res, err := hc.Get(base + procRegister)
 	require.NoError(t, err)

@@ -44,6 +44,10 @@ func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
 		Roots: p.cfg.TLS().RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		CurrentTime: p.cfg.Clock.Now(),
 	})
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w: servers have one authority, by tls.ca_file, or by the same "+
+			"server.encrypt at the first start of each; else by ca.pem and ca-key.pem of one of them", err)
+	}
 	if err != nil {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/machine"
+	"github.com/drover-project/drover/internal/tlspin"
 )
 
 // introductions are those that this cluster signs.
@@ -28,8 +29,8 @@ func (a *Agent) introductions() nodes.Introductions {
 // introFile is where a node finds the token that introduces it, below its data folder, as Nomad's does.
 const introFile = "client/intro_token.jwt"
 
-// joinTokenFor is the join token that this node shows to a server: what the configuration says, its machine's, or what a server of the same
-// user on this machine has left for it. Errors: those of a configured file.
+// joinTokenFor is the join token with which this node joins a server, with its pin if it has one: what the configuration says, its
+// machine's, or what a server of the same user on this machine has left for it. Errors: those of a configured file.
 func joinTokenFor(ctx context.Context, c *config.Client, server string) (string, error) {
 	if c.JoinToken != "" || c.JoinTokenFile != "" {
 		return gate.ConfiguredToken(c.JoinToken, c.JoinTokenFile, "client.join_token_file")
@@ -44,6 +45,9 @@ func joinTokenFor(ctx context.Context, c *config.Client, server string) (string,
 // is asked before each attempt, as a server that keeps nothing makes a new join token at each start. Errors: those of files.
 func nodeTokens(ctx context.Context, c *config.Client, dataDir, server string) (out exchange.Tokens, err error) {
 	if out.Join, err = joinTokenFor(ctx, c, server); err != nil {
+		return out, err
+	}
+	if out.Join, _, err = tlspin.Split(out.Join); err != nil {
 		return out, err
 	}
 	given, err := keptToken(dataDir, introFile)

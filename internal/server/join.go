@@ -15,13 +15,11 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	"github.com/drover-project/drover/internal/link"
-	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/fingerprint"
-	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/servers"
+	"github.com/drover-project/drover/internal/tlspin"
 )
 
 // openGate makes what decides who may join this server.
@@ -29,7 +27,7 @@ func (a *Agent) openGate(c *control) {
 	policy := a.cfg.IntroductionPolicy()
 	c.gate = gate.New(gate.Config{
 		JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC),
-		Strict: policy == config.IntroductionStrict, Warn: policy == config.IntroductionWarn,
+		Strict: policy == config.IntroductionStrict, Warn: policy == config.IntroductionWarn, Own: a.ownAuthority(), Buys: buys(a.cfg),
 	}, gate.Deps{
 		State: func() gate.State { return c.store.Snapshot() }, Log: gateLog{c}, Clock: a.deps.Clock, Logger: a.deps.Log.With("part", "rpc"),
 		Verify: func(token string) (*claims.Claims, error) { return c.issuer.Verify(token) }, // it is made before anybody is served
@@ -46,17 +44,29 @@ func (l gateLog) BindNode(ctx context.Context, instance, node string) error {
 }
 
 // joinToken returns what nodes must show to this server: what the configuration says, else what was made at the first
-// start. It is empty with TLS between agents unless one is configured: then a node shows a certificate of the authority
-// that alone is trusted, which says as much.
+// start. It is empty with TLS between agents unless one is configured, or certificates are the server's own: then a node shows a
+// certificate of the authority that alone is trusted, which says as much.
 func (a *Agent) joinToken() (string, error) {
-	s := a.cfg.Server
+	s, pin := a.cfg.Server, a.pin()
 	if s.JoinToken != "" || s.JoinTokenFile != "" {
-		return gate.ConfiguredToken(s.JoinToken, s.JoinTokenFile, "server.join_token_file")
+		token, err := gate.ConfiguredToken(s.JoinToken, s.JoinTokenFile, "server.join_token_file")
+		if err != nil {
+			return "", err
+		}
+		secret, named, err := tlspin.Split(token)
+		if err != nil {
+			return "", drover.Errorf(drover.Invalid, "server.join_token: %w", err)
+		}
+		if named != "" && named != pin {
+			return "", drover.Errorf(drover.Invalid, "server.join_token: it names the authority %s, and this server's own is %s: leave out what "+
+				"follows the @, or give this server the files ca.pem and ca-key.pem of the one that is meant", named, cmp.Or(pin, "none"))
+		}
+		return secret, nil
 	}
-	if a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC) {
+	if a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC) && a.ownCert == nil {
 		return "", nil
 	}
-	return gate.KeptToken(a.dataDir)
+	return gate.KeptToken(a.dataDir, pin)
 }
 
 // tellNodes leaves the token where nodes of the same user on this machine find it, and says how others get it.
@@ -66,15 +76,18 @@ func (a *Agent) tellNodes() {
 		return
 	}
 	var err error
-	if a.told, err = gate.Announce(a.RPCAddr(), token); err != nil {
+	if a.told, err = gate.Announce(a.RPCAddr(), tlspin.Join(token, a.pin())); err != nil {
 		a.deps.Log.Warn("nodes of this machine must be given the join token, as there is no place to leave it for them", "error", err)
 	}
-	where := "server.join_token"
+	where, give := "server.join_token", tlspin.Join("TOKEN", a.pin())
 	if s := a.cfg.Server; s.JoinToken == "" {
 		where = cmp.Or(s.JoinTokenFile, filepath.Join(a.dataDir, gate.TokenFile))
+		if s.JoinTokenFile == "" { // it has both
+			give = "TOKEN"
+		}
 	}
 	a.deps.Log.Info("nodes of this user on this machine join by themselves, others with the token", "token_in", where,
-		"command", "drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+" -data-dir DIR -join-token TOKEN")
+		"command", "drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+" -data-dir DIR -join-token "+give)
 }
 
 // serverAddress is what new machines dial: fleet.server, else advertise.rpc, else where this process listens.
@@ -109,49 +122,13 @@ func usable(address, machine string) string {
 // buys reports that the agent may buy machines.
 func buys(cfg *config.Agent) bool { return cfg.Fleet != nil && len(cfg.Fleet.Providers) > 0 }
 
-// links returns how the links of nodes are served: behind the gate if they are mutual TLS and machines are bought.
+// links returns how the links of nodes are served: behind the gate if they are mutual TLS, and there are nodes to certify.
 func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config) {
 	mutual := a.live.RPC
-	if mutual == nil || !buys(a.cfg) {
+	if mutual == nil || !a.certifies() {
 		return next, mutual.Listening("h2")
 	}
 	return gate.Handler(a.control.gate, a.control.front.Current, next), gate.TLS(a.control.gate, mutual.Config)
-}
-
-// enroll gets this machine a certificate from the server, if its configuration names the authority that the server is
-// known by: the fleet's machines come with that and a token. Errors: Unauthorized, Invalid; Unavailable when no server
-// answered.
-func (a *Agent) enroll(ctx context.Context) error {
-	m := a.cfg.Client.Machine
-	if !optional.Value(a.cfg.Client.Enabled) || a.control != nil || m == nil || m.Authority == "" || a.cfg.TLS != nil {
-		return nil
-	}
-	e := &machine.Enrollment{
-		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority,
-		DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff, Clock: a.deps.Clock, Log: a.deps.Log,
-	}
-	a.cfg.TLS = &config.TLS{RPC: new(true), CAFile: e.CAFile(), CertFile: e.CertFile(), KeyFile: e.KeyFile()}
-	if needed, err := e.Prepare(); err != nil || !needed {
-		return err
-	}
-	who, err := agent.ReadIdentity(agent.Config{DataDir: a.dataDir}, a.deps.IDs)
-	if err != nil {
-		return err
-	}
-	list := a.cfg.Client.ServerList()
-	token, err := joinTokenFor(ctx, a.cfg.Client, list[0])
-	if err != nil {
-		return err
-	}
-	next := 0
-	identity := link.Identity{NodeID: who.ID, Secret: who.Secret, JoinToken: token}
-	return e.Run(ctx, func(ctx context.Context, server *tls.Config, csr []byte) ([]byte, error) {
-		hc := link.NewHTTPClient(server)
-		defer hc.CloseIdleConnections()
-		address := list[next%len(list)] // another one at each try
-		next++
-		return link.Enroll(ctx, hc, "https://"+address, identity, csr)
-	})
 }
 
 // decidingNodes is the controller of this server while it leads, with what the fleet has to do with nodes.

@@ -53,6 +53,8 @@ type Agent struct {
 	fleet   *fleetplane.Plane // nil without server
 	texts   texts.Evaluators
 	live    *live.Settings
+	ownCert *gate.Own          // the server's certificate where it makes it itself, else nil
+	enrolls *enrolling         // how this node gets its certificate; nil unless it does
 	audit   *audit.Log         // nil: requests are not recorded
 	dns     *nameserver.Server // nil without dns
 	remote  *link.Nodes
@@ -91,6 +93,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		return a, err
 	}
 	a.dataDir = a.folder.Path()
+	if err = a.openOwn(); err != nil {
+		return a, err
+	}
 	if a.audit, err = a.openAudit(ctx); err != nil {
 		return a, err
 	}
@@ -180,6 +185,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Ring(lifecycle.Part{Name: "evaluators", Run: func(ctx context.Context) error {
 		return a.texts.Run(ctx, a.node != nil, a.control != nil)
 	}})
+	if a.ownCert != nil || a.enrolls != nil {
+		g.Ring(lifecycle.Part{Name: "certificate", Run: a.renewCertificate})
+	}
 	if a.control != nil {
 		g.Ring(a.control.logPart())
 		g.Ring(a.control.parts(a.cfg.Server.SchedulerConfig)...)

@@ -63,7 +63,7 @@ func (a *Agent) openServers(c *control) (*servers.Servers, error) {
 	}
 	sc.Join.RetryMax, sc.Join.RetryInterval = cfg.Server.JoinTries()
 	sc.TLS = a.live.RPC.Source()
-	if sc.TLS != nil && buys(cfg) {
+	if sc.TLS != nil && a.certifies() {
 		sc.Accept = gate.TLS(c.gate, sc.TLS)
 	}
 	return servers.Listen(a.rpc, sc, deps)

@@ -11,7 +11,6 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/peer"
-	"github.com/drover-project/drover/internal/server/live"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -22,10 +21,8 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 		return nil, err
 	}
 	secure := a.live.RPC
-	if secure == nil { // a machine of the fleet has its certificate only now
-		if secure, err = live.Open(a.cfg.TLS, "rpc"); err != nil {
-			return nil, err
-		}
+	if a.enrolls != nil {
+		secure = a.enrolls.secure
 	}
 	return link.Dial(link.DialConfig{
 		Servers: known, Kept: kept, TLS: secure.Source(), Names: peer.ServerNames(a.cfg.Region),

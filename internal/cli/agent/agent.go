@@ -66,9 +66,10 @@ outlive it: a restarted agent finds them again.
 Nodes show the server's join token. A server makes one at its first start and keeps it in data_dir/join-token; a node of
 the same user on the same machine finds it by itself, others are given it:
   drover agent -client -servers HOST:4647 -data-dir DIR -join-token TOKEN
-With TLS between agents (tls { rpc = true }) a certificate is enough.
+With TLS between agents by files of their own (tls { rpc = true }) a certificate is enough.
 
-An agent that listens beyond loopback (-bind, bind_addr) needs api_token or access control, and TLS; or -insecure.`,
+An agent that listens beyond loopback (-bind, bind_addr) needs api_token or access control, and TLS; or -insecure. A server
+without a tls block makes its certificates itself; its join token then names its authority, and nodes get theirs with it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.load()

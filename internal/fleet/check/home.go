@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/link"
 )
 
 // Home is where the machine's agent calls. It is the control of one node, and has nothing for it to do. It certifies that
@@ -43,12 +44,15 @@ func (h *Home) Authority() (*gate.Authority, error) {
 	return h.authority, h.err
 }
 
+// Own implements gate.Registrar.
+func (h *Home) Own() *gate.Authority { return nil }
+
 // Machine implements gate.Registrar.
 func (h *Home) Machine(token string) (string, error) { return "check", h.admit(token) }
 
 // Certify implements gate.Registrar.
-func (h *Home) Certify(_ context.Context, who gate.Applicant, request []byte) ([]byte, error) {
-	if err := h.admit(who.Token); err != nil {
+func (h *Home) Certify(_ context.Context, who link.Applicant, request []byte) ([]byte, error) {
+	if err := h.admit(who.Tokens.Join); err != nil {
 		return nil, err
 	}
 	a, err := h.Authority()

@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
-	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/link"
 )
 
 func TestOnlyTheMachineOfTheCheckComesHome(t *testing.T) {
@@ -27,9 +27,9 @@ func TestOnlyTheMachineOfTheCheckComesHome(t *testing.T) {
 		require.Equal(t, "check", name)
 		_, err = h.Machine("guessed")
 		require.Error(t, err)
-		_, err = h.Certify(t.Context(), gate.Applicant{Token: "guessed"}, nil)
+		_, err = h.Certify(t.Context(), link.Applicant{Tokens: exchange.Tokens{Join: "guessed"}}, nil)
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
-		_, err = h.Certify(t.Context(), gate.Applicant{Token: h.Token()}, []byte("no request"))
+		_, err = h.Certify(t.Context(), link.Applicant{Tokens: exchange.Tokens{Join: h.Token()}}, []byte("no request"))
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 		first, err := h.Authority()
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
@@ -18,36 +19,50 @@ import (
 // the last third.
 const machineCertified = 365 * 24 * time.Hour
 
-// Authority certifies machines of the fleet. They come without a certificate of the configured authority, and could not
-// call otherwise where the links are mutual TLS. It is made from the fleet's key alone, so all servers have the same one.
+// backdated is how long before now certificates begin, as clocks differ.
+const backdated = time.Hour
+
+// Authority certifies. That of the fleet's machines is made from the fleet's key alone (NewAuthority): they come without a certificate
+// of the configured authority, and could not call otherwise where the links are mutual TLS. That of servers which have no tls block
+// is kept in a folder (KeptAuthority).
 type Authority struct {
 	cert *x509.Certificate
-	key  ed25519.PrivateKey
+	key  crypto.Signer
 }
 
-// NewAuthority derives the authority from the fleet's key. Errors: Internal.
+// NewAuthority derives the authority of the fleet's machines from the fleet's key. Errors: Internal.
 func NewAuthority(fleetKey []byte) (*Authority, error) {
 	mac := hmac.New(sha256.New, fleetKey)
 	mac.Write([]byte("drover-fleet-authority"))
-	a := &Authority{key: ed25519.NewKeyFromSeed(mac.Sum(nil))}
+	return authorityOf(ed25519.NewKeyFromSeed(mac.Sum(nil)), "drover fleet")
+}
+
+// authorityOf returns the authority with this key, whose certificate has no end. Errors: Internal.
+func authorityOf(key crypto.Signer, name string) (*Authority, error) {
+	a := &Authority{key: key}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "drover fleet"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 		NotBefore: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
 	if err != nil {
-		return nil, drover.Errorf(drover.Internal, "making the fleet's authority: %w", err)
+		return nil, drover.Errorf(drover.Internal, "making an authority: %w", err)
 	}
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		return nil, drover.Errorf(drover.Internal, "making the fleet's authority: %w", err)
+		return nil, drover.Errorf(drover.Internal, "making an authority: %w", err)
 	}
 	return a, nil
 }
 
 // Certify returns a certificate, in PEM, for the key that signed the request. It names the machine, whatever the request
-// says, and is good for being a client only. Errors: Invalid.
+// says, is good for being a client only, and for a year. Errors: Invalid.
 func (a *Authority) Certify(request []byte, machine string, now time.Time) ([]byte, error) {
+	return a.certify(request, machine, now, machineCertified)
+}
+
+// certify is Certify for a time.
+func (a *Authority) certify(request []byte, name string, now time.Time, life time.Duration) ([]byte, error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
 		return nil, drover.Errorf(drover.Invalid, "the certificate request is not PEM")
@@ -61,15 +76,15 @@ func (a *Authority) Certify(request []byte, machine string, now time.Time) ([]by
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, drover.Errorf(drover.Internal, "certifying a machine: %w", err)
+		return nil, drover.Errorf(drover.Internal, "certifying: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: machine}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(machineCertified),
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: now.Add(life),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, csr.PublicKey, a.key)
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "certifying a machine: %w", err)
+		return nil, drover.Errorf(drover.Invalid, "certifying: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }

@@ -104,13 +104,13 @@ func TestCertificatesAreOfOneNode(t *testing.T) {
 	g := w.with(Config{Certified: true})
 	_, csr := request(t, "")
 	ask := func(node, secret, token string) error {
-		_, err := g.Certify(t.Context(), Applicant{NodeID: node, Secret: secret, Token: token}, csr)
+		_, err := g.Certify(t.Context(), applicant(node, secret, token), csr)
 		return err
 	}
 	unauthorized(t, ask("n1", "s", "i1.forged"), "not one of this fleet's")
 	unauthorized(t, ask("n1", "s", w.token("i9")), "does not have any more")
 	require.Equal(t, drover.Invalid, drover.CodeOf(ask("", "s", w.token("i1"))))
-	text, err := g.Certify(t.Context(), Applicant{NodeID: "n1", Secret: "s", Token: w.token("i1")}, csr)
+	text, err := g.Certify(t.Context(), applicant("n1", "s", w.token("i1")), csr)
 	require.NoError(t, err)
 	require.Equal(t, "i1", leafOf(t, text).Subject.CommonName)
 	require.Equal(t, "n1", w.instances["i1"].NodeID, "who asks first has the token")
@@ -148,16 +148,16 @@ func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
 	require.NoError(t, err)
 	w.instances["i2"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i2", State: fleet.InstanceActive}}
 	machine := &tls.ConnectionState{VerifiedChains: chains}
-	unauthorized(t, Allow(g, nil, w.token("i1")), "a client certificate is needed")
-	unauthorized(t, Allow(g, &tls.ConnectionState{}, w.token("i1")), "a client certificate is needed")
-	require.NoError(t, Allow(g, machine, w.token("i1")))
-	unauthorized(t, Allow(g, machine, w.token("i2")), "not of the machine that the token is of")
-	unauthorized(t, Allow(g, machine, ""), "not of the machine")
+	unauthorized(t, Allow(g, nil, "n1", w.token("i1")), "a client certificate is needed")
+	unauthorized(t, Allow(g, &tls.ConnectionState{}, "n1", w.token("i1")), "a client certificate is needed")
+	require.NoError(t, Allow(g, machine, "n1", w.token("i1")))
+	unauthorized(t, Allow(g, machine, "n1", w.token("i2")), "not of the machine that the token is of")
+	unauthorized(t, Allow(g, machine, "n1", ""), "not of the machine")
 	delete(w.instances, "i1")
-	unauthorized(t, Allow(g, machine, w.token("i1")), "or that is gone")
-	require.NoError(t, Allow(g, &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{other.cert}}}, ""), "a server's node")
+	unauthorized(t, Allow(g, machine, "n1", w.token("i1")), "or that is gone")
+	require.NoError(t, Allow(g, &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{other.cert}}}, "n1", ""), "a server's node")
 	w.identity = nil
-	require.Equal(t, drover.Unavailable, drover.CodeOf(Allow(w.with(Config{}), machine, "")))
+	require.Equal(t, drover.Unavailable, drover.CodeOf(Allow(w.with(Config{}), machine, "n1", "")))
 }
 
 // The listener takes both kinds of certificate, and none; a stranger's certificate it refuses.

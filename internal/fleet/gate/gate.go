@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -38,6 +39,10 @@ type Config struct {
 	Strict bool
 	// Warn has nodes logged that came in without an introduction.
 	Warn bool
+	// Own is the authority of servers that certify ordinary nodes, too; nil where the configuration names another one.
+	Own *Authority
+	// Buys says that machines may come, even where the state does not know yet by which key they are known.
+	Buys bool
 }
 
 // Deps is what a Gate needs of others.
@@ -215,18 +220,34 @@ func (g *Gate) Authority() (*Authority, error) {
 
 func errNotOpen() error { return drover.Errorf(drover.Unavailable, "the fleet is not open yet") }
 
+// Own implements Registrar.
+func (g *Gate) Own() *Authority { return g.cfg.Own }
+
 // Certify gives a machine its certificate for its token. The first node that asks has the token from then on; later only
-// that node is given another certificate, if it knows its secret. Errors: Invalid, Unauthorized, Unavailable.
-func (g *Gate) Certify(ctx context.Context, who Applicant, request []byte) ([]byte, error) {
-	id, err := g.Machine(who.Token)
-	if err != nil {
-		return nil, err
+// that node is given another certificate, if it knows its secret. Where servers have an authority of their own, an ordinary node is
+// given one for what lets it register. Errors: Invalid, Unauthorized, Unavailable.
+func (g *Gate) Certify(ctx context.Context, who link.Applicant, request []byte) ([]byte, error) {
+	id, none := g.Machine(who.Tokens.Join)
+	if none != nil {
+		if g.cfg.Own == nil {
+			return nil, none
+		}
+		err := g.Admit(who.Tokens, &drover.Node{ID: who.NodeID})
+		if err != nil && drover.CodeOf(none) == drover.Unavailable && g.cfg.Buys {
+			return nil, none // it may be a machine
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if who.NodeID == "" {
 		return nil, drover.Errorf(drover.Invalid, "node: must be set")
 	}
 	if err := g.Authenticate(who.NodeID, who.Secret); err != nil && drover.CodeOf(err) != drover.NotFound {
 		return nil, err
+	}
+	if none != nil {
+		return g.cfg.Own.certify(request, who.NodeID, g.deps.Clock.Now(), certified)
 	}
 	a, err := g.Authority()
 	if err != nil {

@@ -9,32 +9,35 @@ import (
 	"github.com/drover-project/drover/internal/link"
 )
 
-// Applicant is who asks for a certificate.
-type Applicant struct {
-	NodeID string
-	Secret string // of the node; it counts once the node has registered
-	Token  string // of the machine
-}
-
 // Registrar certifies machines, and knows which there are. Gate is one.
 type Registrar interface {
 	Authority() (*Authority, error)
+	// Own is the authority of servers that certify ordinary nodes, too; nil where the configuration names another one.
+	Own() *Authority
 	Machine(token string) (name string, err error)
-	Certify(ctx context.Context, who Applicant, request []byte) (certificate []byte, err error)
+	Certify(ctx context.Context, who link.Applicant, request []byte) (certificate []byte, err error)
 }
 
-// Allow decides whether a call may pass that came over a connection with this state and shows this token, where the links
-// are mutual TLS. Who shows no certificate may ask for one and do nothing else. Who shows one of the fleet's authority acts
-// as the machine that it names, while there is that machine. Errors: Unauthorized, Unavailable.
-func Allow(r Registrar, conn *tls.ConnectionState, token string) error {
+// Allow decides whether a call may pass that came over a connection with this state, and says that it is of this node with this
+// token, where the links are mutual TLS. Who shows no certificate may ask for one and do nothing else. Who shows one of the fleet's
+// authority acts as the machine that it names, while there is that machine. Who shows one that the servers gave to a node
+// acts as that node. Errors: Unauthorized, Unavailable.
+func Allow(r Registrar, conn *tls.ConnectionState, node, token string) error {
 	if conn == nil || len(conn.VerifiedChains) == 0 {
 		return drover.Errorf(drover.Unauthorized, "a client certificate is needed")
+	}
+	chain := conn.VerifiedChains[0]
+	if own := r.Own(); own != nil && chain[len(chain)-1].Equal(own.cert) {
+		if is := chain[0].Subject.CommonName; len(chain[0].DNSNames) == 0 && is != node { // a server's has names
+			return drover.Errorf(drover.Unauthorized, "the certificate is of node %s, and %q shows it: remove client/tls "+
+				"from this node's data_dir, if it was copied from there", is, node)
+		}
+		return nil
 	}
 	a, err := r.Authority()
 	if err != nil {
 		return err
 	}
-	chain := conn.VerifiedChains[0]
 	if !chain[len(chain)-1].Equal(a.cert) {
 		return nil // of the configured authority
 	}
@@ -58,9 +61,9 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 		}
 		return decide()
 	}
-	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) (cert []byte, err error) {
+	enroll := link.EnrollHandler(func(ctx context.Context, who link.Applicant, csr []byte) (cert []byte, err error) {
 		err = settled(ctx, func() error {
-			cert, err = r.Certify(ctx, Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
+			cert, err = r.Certify(ctx, who, csr)
 			return err
 		})
 		return cert, err
@@ -70,7 +73,8 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 			enroll.ServeHTTP(w, q)
 			return
 		}
-		err := settled(q.Context(), func() error { return Allow(r, q.TLS, link.TokenOf(q.Header)) })
+		node, token := link.CallerOf(q.Header)
+		err := settled(q.Context(), func() error { return Allow(r, q.TLS, node, token) })
 		switch {
 		case drover.CodeOf(err) == drover.Unauthorized:
 			http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -83,23 +87,19 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 }
 
 // TLS returns the configuration of a listener that trusts the machines of the registrar's authority, beside what mutual trusts
-// at the time. Callers without a certificate get in, and Allow decides about them.
+// at the time. Callers without a certificate get in if they can get one, and Allow decides about them.
 func TLS(r Registrar, mutual func() *tls.Config) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		a, err := r.Authority()
-		if err != nil {
-			out := mutual().Clone()
-			out.NextProtos = []string{"h2"}
-			return out, nil //nolint:nilerr // then there are no machines
+		out := mutual().Clone()
+		out.NextProtos = []string{"h2"}
+		a, err := r.Authority() // without one there are no machines
+		if err == nil {
+			out.ClientCAs = out.ClientCAs.Clone()
+			out.ClientCAs.AddCert(a.cert)
 		}
-		return a.admits(mutual()), nil
+		if err == nil || r.Own() != nil {
+			out.ClientAuth = tls.VerifyClientCertIfGiven
+		}
+		return out, nil
 	}}
-}
-
-func (a *Authority) admits(mutual *tls.Config) *tls.Config {
-	out := mutual.Clone()
-	out.ClientCAs = mutual.ClientCAs.Clone()
-	out.ClientCAs.AddCert(a.cert)
-	out.ClientAuth, out.NextProtos = tls.VerifyClientCertIfGiven, []string{"h2"}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/link"
 )
 
@@ -48,12 +49,17 @@ func TestTheHandlerCertifies(t *testing.T) {
 	srv := httptest.NewServer(Handler(w.with(Config{Certified: true}), current, http.NotFoundHandler()))
 	defer srv.Close()
 	_, csr := request(t, "")
-	text, err := link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", Secret: "s", JoinToken: w.token("i1")}, csr)
+	text, err := link.Enroll(t.Context(), srv.Client(), srv.URL, applicant("n", "s", w.token("i1")), csr)
 	require.NoError(t, err)
 	require.Equal(t, "i1", leafOf(t, text).Subject.CommonName)
 	require.Equal(t, "n", w.instances["i1"].NodeID, "the token is this node's from now on")
-	_, err = link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", JoinToken: "guessed"}, csr)
+	_, err = link.Enroll(t.Context(), srv.Client(), srv.URL, applicant("n", "", "guessed"), csr)
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+}
+
+// applicant is a node that asks for a certificate.
+func applicant(node, secret, token string) link.Applicant {
+	return link.Applicant{NodeID: node, Secret: secret, Tokens: exchange.Tokens{Join: token}}
 }
 
 // current is of a server that is alone.
@@ -65,7 +71,7 @@ type late struct {
 	knows bool
 }
 
-func (l *late) Certify(context.Context, Applicant, []byte) ([]byte, error) {
+func (l *late) Certify(context.Context, link.Applicant, []byte) ([]byte, error) {
 	if !l.knows {
 		return nil, errGone()
 	}
@@ -81,7 +87,7 @@ func TestNoMachineIsRefusedOnOldState(t *testing.T) {
 		srv.EnableHTTP2 = true
 		srv.StartTLS()
 		defer srv.Close()
-		return link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n"}, nil)
+		return link.Enroll(t.Context(), srv.Client(), srv.URL, applicant("n", "", ""), nil)
 	}
 	l := &late{}
 	cert, err := ask(l, func(context.Context) error { l.knows = true; return nil })

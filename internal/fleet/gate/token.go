@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tlspin"
 )
 
 // TokenFile is where a server keeps the token that it made for its nodes, in its data folder.
@@ -28,18 +29,23 @@ func ConfiguredToken(token, file, key string) (string, error) {
 	return token, nil
 }
 
-// KeptToken returns the token in the folder, and makes one of 130 bits the first time. Errors: Invalid.
-func KeptToken(folder string) (string, error) {
+// KeptToken returns the secret of the token in the folder, and makes one of 130 bits the first time. The file has the pin beside it, as
+// nodes are given it. Errors: Invalid.
+func KeptToken(folder, pin string) (secret string, err error) {
 	path := filepath.Join(folder, TokenFile)
-	token, err := ReadToken(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		token = rand.Text()
-		err = writeToken(path, token)
+	kept, err := ReadToken(path)
+	if err == nil {
+		secret, _, err = tlspin.Split(kept)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		secret, err = rand.Text(), nil
+	}
+	if token := tlspin.Join(secret, pin); err == nil && token != kept {
+		err = writeWhole(path, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", drover.Errorf(drover.Invalid, "%s: %w", path, err)
 	}
-	return token, nil
+	return secret, nil
 }
 
 // ReadToken reads a file that holds one token on one line.
@@ -55,13 +61,13 @@ func ReadToken(path string) (string, error) {
 	return token, nil
 }
 
-// writeToken makes the file whole or not at all: a crash must not leave an empty one.
-func writeToken(path, token string) error {
+// writeWhole makes the file whole or not at all: a crash must not leave an empty one.
+func writeWhole(path string, data []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(token + "\n")
+	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()
 	}

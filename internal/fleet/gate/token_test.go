@@ -14,22 +14,22 @@ import (
 func TestTheTokenIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	first, err := KeptToken(folder)
+	first, err := KeptToken(folder, "")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(first), 26)
 	info, err := os.Stat(filepath.Join(folder, TokenFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
-	again, err := KeptToken(folder)
+	again, err := KeptToken(folder, "")
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	for _, broken := range []string{"", "\n", "two\nlines"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, TokenFile), []byte(broken), 0o600))
-		_, err = KeptToken(folder)
+		_, err = KeptToken(folder, "")
 		require.ErrorContains(t, err, "remove it to have one made")
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	}
-	_, err = KeptToken(filepath.Join(folder, "none"))
+	_, err = KeptToken(filepath.Join(folder, "none"), "")
 	require.Error(t, err)
 }
 

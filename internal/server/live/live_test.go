@@ -124,3 +124,38 @@ func TestNothingToReload(t *testing.T) {
 	_, err = New(&config.Agent{TLS: &config.TLS{RPC: new(true), CertFile: "none"}}, nil, nil)
 	require.ErrorContains(t, err, "tls.cert_file")
 }
+
+// Certificates that a server makes itself are taken up when it renewed them, and stay when the configuration is read again.
+func TestTheServersOwnCertificates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(files map[string][]byte) {
+		for name, data := range files {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		}
+	}
+	first, _ := certificates(t)
+	second, _ := certificates(t)
+	cfg := config.Agent{LogLevel: "info", Server: &config.Server{Enabled: new(true)}, TLS: &config.TLS{Auto: new(true)}}
+	s, err := New(&cfg, func() (*config.Agent, error) { next := cfg; return &next, nil }, nil)
+	require.NoError(t, err)
+	own := &config.TLS{
+		Auto: new(true), RPC: new(true), HTTP: new(false),
+		CAFile: filepath.Join(dir, "ca"), CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key"),
+	}
+	require.Error(t, s.Own(own), "there are no files")
+	put(first)
+	require.NoError(t, s.Own(own))
+	require.Nil(t, s.HTTP)
+	before := s.RPC.Config()
+	put(map[string][]byte{"cert": second["cert"]})
+	require.ErrorContains(t, s.TakeOwn(), "tls.cert_file")
+	require.Same(t, before, s.RPC.Config())
+	put(second)
+	require.NoError(t, s.TakeOwn())
+	require.NotEqual(t, before.Certificates[0].Certificate, s.RPC.Config().Certificates[0].Certificate)
+	require.NoError(t, s.Reload())
+	require.NotNil(t, s.RPC.Config())
+	cfg.TLS = &config.TLS{}
+	require.ErrorContains(t, s.Reload(), "tls: other certificates than the server's own need a restart")
+}

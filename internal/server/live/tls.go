@@ -59,6 +59,15 @@ func load(cfg *config.TLS, kind string) (*tls.Config, error) {
 	return out, nil
 }
 
+// Take reads the files again, which somebody renewed. On an error all stays as it was. Errors: Invalid.
+func (t *TLS) Take(cfg *config.TLS) error {
+	next, err := load(cfg, t.kind)
+	if err == nil && next != nil {
+		t.current.Store(next)
+	}
+	return err
+}
+
 // Config is the newest configuration; nil for clear text.
 func (t *TLS) Config() *tls.Config {
 	if t == nil {
