@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -33,7 +34,8 @@ func (i Info) Checkup() (cluster.Checkup, error) {
 	return out, nil
 }
 
-// certificates are those that the agent shows and trusts, as they are in their files now.
+// certificates are those that the agent shows and trusts, as they are in their files now. One that the server renews itself, at half of
+// its time, is told of only if it did not.
 func (i Info) certificates() []cluster.Certificate {
 	out := []cluster.Certificate{}
 	t := i.deps.Config.TLS
@@ -41,7 +43,10 @@ func (i Info) certificates() []cluster.Certificate {
 		return out
 	}
 	if pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err == nil { // what cannot be read is told where it is used
-		out = append(out, cluster.Certificate{File: t.CertFile, Ends: pair.Leaf.NotAfter})
+		left := pair.Leaf.NotAfter.Sub(i.deps.Clock.Now())
+		if !optional.Value(t.Auto) || left < pair.Leaf.NotAfter.Sub(pair.Leaf.NotBefore)/3 {
+			out = append(out, cluster.Certificate{File: t.CertFile, Ends: pair.Leaf.NotAfter})
+		}
 	}
 	text, _ := os.ReadFile(t.CAFile) // as above
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -60,6 +60,10 @@ func TestCertificatesOfTheFiles(t *testing.T) {
 	require.Len(t, list, 2)
 	require.Equal(t, []string{cfg.TLS.CertFile, cfg.TLS.CAFile}, []string{list[0].File, list[1].File})
 	require.True(t, list[0].Ends.After(clock.Wall{}.Now()))
+	cfg.TLS.Auto = new(true)
+	list = New(Deps{Config: cfg, Clock: clock.Wall{}}).certificates()
+	require.Len(t, list, 1, "nobody has to renew the server's own")
+	require.Equal(t, cfg.TLS.CAFile, list[0].File)
 	cfg.TLS.KeyFile = filepath.Join(dir, "absent")
 	require.Len(t, New(Deps{Config: cfg, Clock: clock.Wall{}}).certificates(), 1)
 }
