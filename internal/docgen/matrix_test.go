@@ -118,6 +118,8 @@ func (r route) body() string {
 		return `{"Job":{"ID":"marked","Namespace":"team"}}`
 	case "/v1/job/{id}/scale":
 		return `{"Count":1,"Target":{"Namespace":"team","Group":"g"}}`
+	case "/v1/volume/host/create", "/v1/volume/host/register":
+		return `{"Volume":{"Name":"marked","Namespace":"team"}}`
 	case "/v1/node/pools", "/v1/node/pool/{name}":
 		return `{"Name":"gpu"}`
 	case "/v1/search":

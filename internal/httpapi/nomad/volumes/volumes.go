@@ -100,18 +100,18 @@ func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 
 // create answers PUT /v1/volume/host/create.
 func (f *face) create(w http.ResponseWriter, r *http.Request) error {
-	return f.want(w, r, policy.HostVolumeCreate, f.intake.CreateHostVolume)
+	return f.want(w, r, policy.HostVolumeCreate, Intake.CreateHostVolume)
 }
 
 // register answers PUT /v1/volume/host/register.
 func (f *face) register(w http.ResponseWriter, r *http.Request) error {
-	return f.want(w, r, policy.HostVolumeRegister, f.intake.RegisterHostVolume)
+	return f.want(w, r, policy.HostVolumeRegister, Intake.RegisterHostVolume)
 }
 
 // want hands on the volume of the request's body, if the caller has the right in its namespace.
 func (f *face) want(
 	w http.ResponseWriter, r *http.Request, right policy.Capability,
-	do func(context.Context, *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error),
+	do func(Intake, context.Context, *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error),
 ) error {
 	var b struct{ Volume *drover.HostVolume }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
@@ -124,7 +124,7 @@ func (f *face) want(
 	if err := httpapi.Allow(r.Context(), b.Volume.Namespace, right); err != nil {
 		return err
 	}
-	v, o, err := do(r.Context(), b.Volume)
+	v, o, err := do(f.intake, r.Context(), b.Volume)
 	if err != nil {
 		return err
 	}
