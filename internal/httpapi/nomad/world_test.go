@@ -203,15 +203,24 @@ func (e *fakeEvents) Subscribe(topics map[string][]string, namespace string, ind
 }
 func (e *fakeEvents) Close() {}
 func (e *fakeEvents) Next(ctx context.Context) (drover.Events, error) {
+	select { // what is there comes before the end of the context, as in an eventstream.Subscription
+	case l := <-e.lines:
+		return told(l)
+	default:
+	}
 	select {
 	case l := <-e.lines:
-		if err, ok := l.(error); ok {
-			return drover.Events{}, err
-		}
-		return l.(drover.Events), nil
+		return told(l)
 	case <-ctx.Done():
-		return drover.Events{}, ctx.Err()
+		return drover.Events{}, drover.Errorf(drover.Canceled, "waiting for events: %w", context.Cause(ctx))
 	}
+}
+
+func told(line any) (drover.Events, error) {
+	if err, ok := line.(error); ok {
+		return drover.Events{}, err
+	}
+	return line.(drover.Events), nil
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -58,11 +58,13 @@ func (f *face) streamBrief(w http.ResponseWriter, r *http.Request, topics map[st
 		}
 		for line, silent = (brief{}), 0; len(line.Topics) == 0 && silent < beats; silent++ {
 			if !clock.Sleep(r.Context(), f.Clock, briefEvery) {
+				if err := context.Cause(r.Context()); drover.CodeOf(err) == drover.Forbidden {
+					sayClosed(s, err)
+				}
 				return nil
 			}
 			if line, err = happened(r.Context(), sub); err != nil {
-				_ = s.Line(struct{ Error string }{"subscription closed by server: " + err.Error()})
-				_ = s.Flush() // the client may be gone too
+				sayClosed(s, err)
 				return nil
 			}
 		}

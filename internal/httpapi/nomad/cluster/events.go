@@ -75,11 +75,15 @@ func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		denied = context.Cause(ctx)
 	}
 	if denied != nil || err != nil && ctx.Err() == nil {
-		err = cmp.Or(denied, err)
-		_ = s.Line(struct{ Error string }{"subscription closed by server: " + err.Error()})
-		_ = s.Flush() // the client may be gone too
+		sayClosed(s, cmp.Or(denied, err))
 	}
 	return nil
+}
+
+// sayClosed writes the last line of a stream that the server ends.
+func sayClosed(s *answer.Stream, why error) {
+	_ = s.Line(struct{ Error string }{"subscription closed by server: " + why.Error()})
+	_ = s.Flush() // the client may be gone too
 }
 
 // parseTopics reads topic=Topic, topic=Topic:key (repeatable); none means all.
