@@ -103,11 +103,13 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	a.openArchives(c, machine)
+	judged := a.metrics.Counter("drover.admission.verdicts", "jobs that an admission rule was against, by rule and level", "rule", "level")
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount:        cfg.JobMaxCount,
 		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
+		Judged: func(rule, level string) { judged.WithLabelValues(rule, level).Inc() },
 	})
 	if err := a.openKeyring(c); err != nil {
 		return nil, err

@@ -80,10 +80,16 @@ func (in *Intake) judge(ctx context.Context, j *drover.Job) []drover.AdmissionVe
 	return rules.Judge(j, by)
 }
 
-// admitted says why the admission rules refuse the job, and of what they warn. A plan warns of what a dry run finds, too. Errors: Invalid.
+// admitted says why the admission rules refuse the job, and of what they warn. Where it is only planned nothing is counted, and there is a
+// warning of what a dry run finds, too. Errors: Invalid.
 func (in *Intake) admitted(ctx context.Context, j *drover.Job, planned bool) (warnings []string, err error) {
 	var errs []error
+	told := map[string]bool{}
 	for _, v := range in.judge(ctx, j) {
+		if !planned && in.deps.Judged != nil && !told[v.Rule] {
+			told[v.Rule] = true
+			in.deps.Judged(v.Rule, v.Level)
+		}
 		text := fmt.Sprintf("job.group[%s].task[%s]: admission rule %q", v.Group, v.Task, v.Rule)
 		if v.Message != "" {
 			text += ": " + v.Message

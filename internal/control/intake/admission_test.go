@@ -80,6 +80,8 @@ func TestAdmissionRulesAreEnforced(t *testing.T) {
 func TestAdmissionLevels(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
+	counted := map[string]int{}
+	b.deps.Judged = func(rule, level string) { counted[rule+" "+level]++ }
 	j := job("j", drover.JobTypeService)
 	b.rule(drover.AdmissionRule{Name: "a", Level: drover.AdmissionWarn, When: `Driver == "fake"`})
 	b.rule(drover.AdmissionRule{Name: "b", Level: drover.AdmissionDryRun, Max: map[string]int64{"Count": 2}})
@@ -108,6 +110,8 @@ func TestAdmissionLevels(t *testing.T) {
 	}
 	_, err = b.RegisterJob(ctx, drover.RegisterRequest{Job: three})
 	code(t, drover.Invalid, err, "and 5 more")
+	require.NoError(t, b.ValidateJob(ctx, j))
+	require.Equal(t, map[string]int{"a warn": 4, "b dry-run": 1, "b enforce": 2}, counted, "once a job, and not of plans and tests")
 }
 
 // TestAdmissionKnowsWhoAsks: by the policies and roles of the request's token. A launch at its time was judged at the registration.

@@ -29,7 +29,7 @@ func (in *Intake) ValidateJob(ctx context.Context, job *drover.Job) error {
 	if err := in.faults(j, in.deps.Store.Snapshot()); err != nil {
 		return err
 	}
-	_, err := in.admitted(ctx, j, false)
+	_, err := in.admitted(ctx, j, true)
 	return err
 }
 

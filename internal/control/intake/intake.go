@@ -36,6 +36,8 @@ type Deps struct {
 	Region string
 	// ServiceProvider is that of services which name none; "" = drover's own.
 	ServiceProvider string
+	// Judged, if set, is told of each admission rule, with its level, that is against a job of which something would begin.
+	Judged func(rule, level string)
 }
 
 // Intake is safe for use by several goroutines.
