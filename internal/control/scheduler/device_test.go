@@ -95,6 +95,34 @@ func TestDeviceAffinities(t *testing.T) {
 	require.Equal(t, "b", placed(w.eval("j"))[0].AllocatedResources.Tasks["t"].Devices[0].Name, "a is disliked")
 }
 
+// Nothing is evicted for a job whose device is in use.
+func TestNothingIsEvictedForADeviceInUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.config.PreemptionConfig.ServiceSchedulerEnabled = true
+	w.addNode("n1", func(n *drover.Node) {
+		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("t4", drover.DeviceInt(16, "GiB"), "a")}
+	})
+	job := func(id string, priority, memory int, devices ...*drover.RequestedDevice) {
+		j := newJob(id, drover.JobTypeService, 1)
+		j.Priority = priority
+		j.TaskGroups[0].Tasks[0].Resources = &drover.Resources{CPU: 1, MemoryMB: memory, Devices: devices}
+		w.putJob(j)
+	}
+	gpu := &drover.RequestedDevice{Name: "gpu", Count: 1}
+	job("owner", 90, 100, gpu)
+	job("cheap", 10, 8000)
+	require.Len(t, placed(w.eval("owner")), 1)
+	require.Len(t, placed(w.eval("cheap")), 1)
+	w.settle()
+	job("wants", 70, 1000, gpu)
+	w.eval("wants")
+	require.Len(t, w.live("cheap"), 1)
+	job("plain", 70, 1000)
+	w.eval("plain")
+	require.Empty(t, w.live("cheap"), "without a device it goes as always")
+}
+
 // TestNoDeviceIsGivenTwice runs random jobs on random nodes beside a model that knows only who has what: no instance belongs to two
 // live allocations, each is healthy and of the kind when it is given, and nobody waits while a node has enough.
 func TestNoDeviceIsGivenTwice(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 type Ask struct {
 	// Exact says that ports, cores or devices are wanted: what is given differs from node to node.
 	Exact bool
-	// Liking says that some devices are liked more than others.
-	Liking bool
+	// Device says that devices are wanted, and Liking that some are liked more than others.
+	Device, Liking bool
 
 	group *drover.TaskGroup
 	// capacity is what the group asks for without the MHz of reserved cores, which differ between nodes.
@@ -29,6 +29,7 @@ func NewAsk(g *drover.TaskGroup, oversubscribed bool) *Ask {
 		if r := t.Resources; r != nil {
 			a.cores += r.Cores
 			a.Exact = a.Exact || wantsPorts(r.Networks) || r.Cores > 0 || len(r.Devices) > 0
+			a.Device = a.Device || len(r.Devices) > 0
 			a.Liking = a.Liking || slices.ContainsFunc(r.Devices, func(d *drover.RequestedDevice) bool { return len(d.Affinities) > 0 })
 		}
 	}
@@ -93,9 +94,9 @@ func (a *Ask) resources(oversubscribed bool) *drover.AllocatedResources {
 // Bounded reports whether a grant on the node depends on what its allocations hold.
 func (a *Ask) Bounded(n *drover.Node) bool { return a.Exact || n.NodeMaxAllocs > 0 }
 
-// Liked returns how much the devices are liked that the node would give, from -1 to 1: the mean of the requests that have affinities.
-// It is 0 where it has too few.
-func (a *Ask) Liked(n *drover.Node, h *Hold, m *feasible.Matcher) float64 {
+// Devices reports whether the node has free what is asked for of its devices, and how much those are liked that it would give, from -1
+// to 1: the mean of the requests that have affinities.
+func (a *Ask) Devices(n *drover.Node, h *Hold, m *feasible.Matcher) (free bool, liked float64) {
 	g := &granting{matcher: m, node: n, hold: h, devices: map[string]bool{}}
 	sum, requests := 0.0, 0
 	for _, t := range a.group.Tasks {
@@ -105,14 +106,14 @@ func (a *Ask) Liked(n *drover.Node, h *Hold, m *feasible.Matcher) float64 {
 		for _, d := range t.Resources.Devices {
 			got, liked := g.device(d)
 			if got == nil {
-				return 0
+				return false, 0
 			}
 			if len(d.Affinities) > 0 {
 				sum, requests = sum+liked, requests+1
 			}
 		}
 	}
-	return sum / float64(max(requests, 1))
+	return true, sum / float64(max(requests, 1))
 }
 
 // Grant gives the exact things out of what is free on the node; what it holds may be nil unless the ask is bounded there.

@@ -36,13 +36,13 @@ func (b *Board) PreemptAt(i int, p Preemptor) (nodeID string, victims []*drover.
 }
 
 // preempt takes the cheapest set of victims among all the given entries. Nodes whose ports, cores or devices were
-// refused are passed over: only divisible resources are counted here.
+// refused, or whose devices are in use, are passed over: only divisible resources become free here.
 func (b *Board) preempt(p Preemptor, entries []entry) (nodeID string, victims []*drover.Allocation) {
 	var best *candidate
 	for i := range entries {
 		e := &entries[i]
 		c := &b.stage.nodes[e.cand]
-		if e.gone || b.distinct(e) {
+		if e.gone || b.distinct(e) || !b.hasDevices(c) {
 			continue
 		}
 		v, ok := b.victims(p, c)
@@ -60,6 +60,15 @@ func (b *Board) preempt(p Preemptor, entries []entry) (nodeID string, victims []
 		ev.victims = slices.DeleteFunc(ev.victims, func(a *drover.Allocation) bool { return a.ID == v.ID })
 	}
 	return best.node.ID, victims
+}
+
+// hasDevices reports whether the devices that the group asks for are free on the node, so that nothing is evicted there in vain.
+func (b *Board) hasDevices(c *candidate) bool {
+	if !b.ask.Device {
+		return true
+	}
+	free, _ := b.ask.Devices(c.node, b.holdOf(c), b.Matcher)
+	return free
 }
 
 // Awaited reports whether an earlier placement of the plan waits for room on the node.

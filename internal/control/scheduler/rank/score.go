@@ -74,7 +74,7 @@ func (b *Board) score(e *entry) score {
 		s.penalty = -1
 	}
 	if b.ask.Liking {
-		s.devices = b.ask.Liked(c.node, b.holdOf(c), b.Matcher)
+		_, s.devices = b.ask.Devices(c.node, b.holdOf(c), b.Matcher)
 	}
 	return s
 }
