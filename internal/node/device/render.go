@@ -172,8 +172,9 @@ func (r *render) stats(context.Context) ([]*drover.DeviceGroupStats, error) {
 		used, ok := n.number("mem_info_vram_used")
 		total, also := n.number("mem_info_vram_total")
 		if ok && also {
+			used, total = used>>20, total>>20
 			values["Memory state"] = &drover.StatValue{
-				IntNumeratorVal: new(used >> 20), IntDenominatorVal: new(total >> 20), Unit: "MiB", Desc: "used of all memory",
+				IntNumeratorVal: &used, IntDenominatorVal: &total, Unit: "MiB", Desc: "used of all memory",
 			}
 		}
 		if len(values) == 0 {

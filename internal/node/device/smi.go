@@ -146,7 +146,7 @@ func (g smiGPU) sample(now time.Time) *drover.DeviceStats {
 		"Decoder utilization": {g.DecoderUse}, "Temperature": {g.Heat},
 	} {
 		if v, unit, ok := firstFigure(texts...); ok {
-			values[name] = &drover.StatValue{IntNumeratorVal: new(int64(v)), Unit: unit}
+			values[name] = &drover.StatValue{IntNumeratorVal: whole(v), Unit: unit}
 		}
 	}
 	state := part(g.Memory, "used of all memory")
@@ -160,6 +160,12 @@ func (g smiGPU) sample(now time.Time) *drover.DeviceStats {
 	return &drover.DeviceStats{Summary: state, Stats: &drover.StatObject{Attributes: maps.Clone(values)}, Timestamp: now}
 }
 
+// whole is a figure as samples have it.
+func whole(v float64) *int64 {
+	n := int64(v)
+	return &n
+}
+
 // part is a used part of a whole, nil where one of them is not known.
 func part(p smiPart, description string) *drover.StatValue {
 	used, unit, ok := figure(p.Used)
@@ -167,7 +173,7 @@ func part(p smiPart, description string) *drover.StatValue {
 	if !ok || !also {
 		return nil
 	}
-	return &drover.StatValue{IntNumeratorVal: new(int64(used)), IntDenominatorVal: new(int64(total)), Unit: unit, Desc: description}
+	return &drover.StatValue{IntNumeratorVal: whole(used), IntDenominatorVal: whole(total), Unit: unit, Desc: description}
 }
 
 // powerUse is what the GPU draws of what it may; nil where that is not known.
@@ -178,6 +184,6 @@ func (g smiGPU) powerUse() *drover.StatValue {
 		return nil
 	}
 	return &drover.StatValue{
-		IntNumeratorVal: new(int64(draw)), IntDenominatorVal: new(int64(limit)), Unit: unit, Desc: "drawn of what it may draw",
+		IntNumeratorVal: whole(draw), IntDenominatorVal: whole(limit), Unit: unit, Desc: "drawn of what it may draw",
 	}
 }

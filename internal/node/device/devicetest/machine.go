@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,7 +112,7 @@ func (m *Machine) Device(name string) {
 	path := filepath.Join(m.Root, name)
 	m.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	err := unix.Mknod(path, unix.S_IFCHR|0o660, int(unix.Mkdev(1, 5)))
-	if err == unix.EPERM {
+	if errors.Is(err, unix.EPERM) {
 		err = os.WriteFile(path, nil, 0o600)
 	}
 	if err != nil && !os.IsExist(err) {
