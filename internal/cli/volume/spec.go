@@ -59,8 +59,12 @@ type constraintFile struct {
 func (c constraintFile) constraint() *drover.Constraint {
 	out := &drover.Constraint{LTarget: c.Attribute, Operand: c.Operator, RTarget: c.Value}
 	for _, short := range []struct{ operand, value string }{
-		{"version", c.Version}, {"semver", c.Semver}, {"regexp", c.Regexp}, {"set_contains", c.SetContains},
-		{"set_contains_all", c.SetContainsAll}, {"set_contains_any", c.SetContainsAny},
+		{"version", c.Version},
+		{"semver", c.Semver},
+		{"regexp", c.Regexp},
+		{"set_contains", c.SetContains},
+		{"set_contains_all", c.SetContainsAll},
+		{"set_contains_any", c.SetContainsAny},
 	} {
 		if short.value != "" {
 			out.Operand, out.RTarget = short.operand, short.value
@@ -124,7 +128,8 @@ func (f *file) volume(parameters map[string]string) (*drover.HostVolume, error) 
 		key, text string
 		to        *int64
 	}{
-		{"capacity", f.Capacity, &v.CapacityBytes}, {"capacity_min", f.CapacityMin, &v.RequestedCapacityMinBytes},
+		{"capacity", f.Capacity, &v.CapacityBytes},
+		{"capacity_min", f.CapacityMin, &v.RequestedCapacityMinBytes},
 		{"capacity_max", f.CapacityMax, &v.RequestedCapacityMaxBytes},
 	} {
 		if c.text == "" {

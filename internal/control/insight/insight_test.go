@@ -35,9 +35,11 @@ func (s *state) Nodes(string) iter.Seq[*drover.Node] { return slices.Values(s.no
 func (s *state) Evaluations(_, _ string) iter.Seq[*drover.Evaluation] {
 	return slices.Values(s.evaluations)
 }
+
 func (s *state) Deployments(_, _ string) iter.Seq[*drover.Deployment] {
 	return slices.Values(s.deployments)
 }
+
 func (s *state) Job(namespace, id string) *drover.Job {
 	for _, j := range s.jobs {
 		if j.Namespace == namespace && j.ID == id {
@@ -138,11 +140,15 @@ func TestNodes(t *testing.T) {
 // TestAnEvaluationThatWaits: the reasons stand in the one that the blocked one follows, and what the fleet does about it is told.
 func TestAnEvaluationThatWaits(t *testing.T) {
 	t.Parallel()
-	metric := &drover.AllocationMetric{NodesEvaluated: 2, NodesExhausted: 2, CoalescedFailures: 3,
-		DimensionExhausted: map[string]int{"memory": 2}}
+	metric := &drover.AllocationMetric{
+		NodesEvaluated: 2, NodesExhausted: 2, CoalescedFailures: 3,
+		DimensionExhausted: map[string]int{"memory": 2},
+	}
 	s := &state{evaluations: []*drover.Evaluation{
-		{ID: "1", JobID: "web", Namespace: "default", Status: "complete", BlockedEval: "2",
-			FailedTGAllocs: map[string]*drover.AllocationMetric{"api": metric}},
+		{
+			ID: "1", JobID: "web", Namespace: "default", Status: "complete", BlockedEval: "2",
+			FailedTGAllocs: map[string]*drover.AllocationMetric{"api": metric},
+		},
 		{ID: "2", JobID: "web", Namespace: "default", Status: "blocked", CreateTime: before(time.Hour)},
 		{ID: "3", JobID: "py", Namespace: "team", Status: "blocked", QuotaLimitReached: "small"},
 		{ID: "4", JobID: "environment-py", Namespace: "team", Status: "blocked"},
@@ -169,8 +175,10 @@ func TestDeployments(t *testing.T) {
 	group := func(s drover.DeploymentState) map[string]*drover.DeploymentState {
 		return map[string]*drover.DeploymentState{"g": &s}
 	}
-	moving := drover.DeploymentState{DesiredTotal: 3, HealthyAllocs: 1, ProgressDeadline: 10 * time.Minute,
-		RequireProgressBy: now.Add(9 * time.Minute)}
+	moving := drover.DeploymentState{
+		DesiredTotal: 3, HealthyAllocs: 1, ProgressDeadline: 10 * time.Minute,
+		RequireProgressBy: now.Add(9 * time.Minute),
+	}
 	slow, sick := moving, moving
 	slow.RequireProgressBy, sick.UnhealthyAllocs = now.Add(4*time.Minute), 1
 	canary := drover.DeploymentState{DesiredTotal: 3, DesiredCanaries: 1, HealthyAllocs: 1}
@@ -201,11 +209,15 @@ func TestDeployments(t *testing.T) {
 		},
 		"auto":  {drover.Deployment{Status: "running", TaskGroups: group(auto)}, []string{}, "ok: 1 deployment, 0 without getting further."},
 		"young": {drover.Deployment{Status: "running", TaskGroups: group(young)}, []string{}, "ok: 1 deployment, 0 without getting further."},
-		"paused": {drover.Deployment{Status: "paused"}, []string{"weak deployment.paused j 1: job j: the deployment of version 2 is paused"},
-			"weak: 1 deployment, 1 without getting further."},
+		"paused": {
+			drover.Deployment{Status: "paused"},
+			[]string{"weak deployment.paused j 1: job j: the deployment of version 2 is paused"},
+			"weak: 1 deployment, 1 without getting further.",
+		},
 		"failed": {
 			drover.Deployment{Status: "failed", StatusDescription: "too slow"},
-			[]string{"broken deployment.failed j 1: job j: the deployment of version 2 failed: too slow"}, "broken: Nothing is rolled out.",
+			[]string{"broken deployment.failed j 1: job j: the deployment of version 2 failed: too slow"},
+			"broken: Nothing is rolled out.",
 		},
 		"done": {drover.Deployment{Status: "successful"}, []string{}, "ok: Nothing is rolled out."},
 	} {

@@ -50,7 +50,9 @@ func changeable(old, next *drover.HostVolume) error {
 		return drover.Errorf(drover.Conflict, "volume %s is being deleted", old.ID)
 	}
 	for _, f := range []struct{ field, old, next string }{
-		{"Name", old.Name, next.Name}, {"NodeID", old.NodeID, next.NodeID}, {"NodePool", old.NodePool, next.NodePool},
+		{"Name", old.Name, next.Name},
+		{"NodeID", old.NodeID, next.NodeID},
+		{"NodePool", old.NodePool, next.NodePool},
 		{"PluginID", old.PluginID, next.PluginID},
 	} {
 		if f.old != f.next {

@@ -290,7 +290,8 @@ func TestABriefStreamHidesAndEnds(t *testing.T) {
 	w.events.lines <- drover.Events{Index: 11, Events: []drover.Event{{Topic: drover.TopicNode, Key: "n"}}}
 	w.events.lines <- drover.Events{Index: 12, Events: []drover.Event{
 		{Topic: drover.TopicEvaluation, Key: "e", Namespace: "default"},
-		{Topic: drover.TopicJob, Key: "db", Namespace: "other"}, {Topic: drover.TopicACLToken, Key: "t"},
+		{Topic: drover.TopicJob, Key: "db", Namespace: "other"},
+		{Topic: drover.TopicACLToken, Key: "t"},
 	}}
 	require.JSONEq(t, `{"Index": 12, "Topics": ["Job"]}`, next())
 	h.revoke("db")

@@ -13,8 +13,10 @@ func TestTheEventsPageKeepsItsFilters(t *testing.T) {
 	w := ask(t, page(&api{}), "GET", "/ui/events?topic=Node&key=%3Cb%3E&namespace=n%22", "good", nil)
 	require.Equal(t, http.StatusOK, w.Code)
 	inert(t, w.Body.String())
-	for _, s := range []string{`<option value="Node" selected="">`, `value="&lt;b&gt;"`, `value="n&#34;"`, `data-source="/ui/events/stream"`,
-		"events.js"} {
+	for _, s := range []string{
+		`<option value="Node" selected="">`, `value="&lt;b&gt;"`, `value="n&#34;"`, `data-source="/ui/events/stream"`,
+		"events.js",
+	} {
 		require.Contains(t, w.Body.String(), s)
 	}
 }

@@ -25,8 +25,10 @@ func aHerd(t *testing.T) fixed {
 	}
 	warm := execution.Runner{AllocID: "b1234567890", Environment: "py", Namespace: "team", NodeID: "n1", State: execution.RunnerWarm}
 	runs := execution.Execution{ID: "x1", RunnerID: claimed.ID, Running: true, Spec: execution.Spec{Argv: []string{"sh", hostile}}}
-	ended := execution.Execution{ID: "x2", RunnerID: claimed.ID, Receipt: &execution.Receipt{ExitCode: 137, Cause: execution.CauseOOM,
-		Error: hostile}}
+	ended := execution.Execution{ID: "x2", RunnerID: claimed.ID, Receipt: &execution.Receipt{
+		ExitCode: 137, Cause: execution.CauseOOM,
+		Error: hostile,
+	}}
 	api := fixed{}
 	for path, v := range map[string]any{
 		"/v1/environment/team~py":      execution.Environment{ID: "py", Namespace: "team", Image: hostile},
@@ -54,8 +56,10 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	for path, holds := range map[string][]string{
 		"/ui/environments/team~py": {text, "1 / 3", `<a href="/ui/runners/team~py-a1">`, "b1234567", `data-live="Environment Runner"`},
 		"/ui/runners":              {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
-		"/ui/runners/team~py-a1": {`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`,
-			`<a href="/ui/clients/n1234567890">`},
+		"/ui/runners/team~py-a1": {
+			`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`,
+			`<a href="/ui/clients/n1234567890">`,
+		},
 		"/ui/executions":    {`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`},
 		"/ui/executions/x1": {`id="follow"`, `data-output="/ui/executions/x1/output?stream=stderr"`, `data-every="1"`, "execution.js"},
 		"/ui/executions/x2": {text, "The first 256.0 KiB are shown", `<dd class="bad">137</dd>`},

@@ -44,8 +44,10 @@ func TestTheFleet(t *testing.T) {
 
 	body = ask(t, h, "GET", "/ui/fleet/machines/m1", "good", nil).Body.String()
 	inert(t, body)
-	for _, s := range []string{"It was &lt;b&gt; bought.", `<a href="/ui/jobs/web@ns">`, "2026-01-02 03:04:05",
-		`<span class="status warn">draining</span>`} {
+	for _, s := range []string{
+		"It was &lt;b&gt; bought.", `<a href="/ui/jobs/web@ns">`, "2026-01-02 03:04:05",
+		`<span class="status warn">draining</span>`,
+	} {
 		require.Contains(t, body, s)
 	}
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/fleet", "", nil).Code)

@@ -49,12 +49,16 @@ func TestTheOverviewSaysThatAllIsWellOrWhyNot(t *testing.T) {
 		status int
 		holds  string
 	}{
-		"well": {fixed{attentionPath: {http.StatusOK, `{"areas": [{"name": "nodes", "state": "ok", "says": "3"}]}`}}, http.StatusOK,
-			"Nothing wants attention."},
+		"well": {
+			fixed{attentionPath: {http.StatusOK, `{"areas": [{"name": "nodes", "state": "ok", "says": "3"}]}`}},
+			http.StatusOK,
+			"Nothing wants attention.",
+		},
 		"nothing to see": {fixed{attentionPath: {http.StatusOK, `{}`}}, http.StatusOK, "It needs a right to read"},
 		"no right":       {fixed{}, http.StatusForbidden, text.Forbidden},
 		"no leader": {
-			fixed{attentionPath: {http.StatusServiceUnavailable, `{"message": "nobody leads"}`}}, http.StatusServiceUnavailable,
+			fixed{attentionPath: {http.StatusServiceUnavailable, `{"message": "nobody leads"}`}},
+			http.StatusServiceUnavailable,
 			`<section id="failed" data-live="" data-every="2">`,
 		},
 	} {

@@ -125,7 +125,9 @@ func (d Dir) Task(task string) driver.Dirs {
 	}
 }
 
-func (d Dir) secrets(task string) string { return filepath.Join(d.root.Path(), d.allocID, task, "secrets") }
+func (d Dir) secrets(task string) string {
+	return filepath.Join(d.root.Path(), d.allocID, task, "secrets")
+}
 
 // state is where a task's supervisor has its files. Whoever starts one makes it.
 func (d Dir) state(task string) string {

@@ -95,8 +95,15 @@ func Standard(s Settings) []Prestart {
 	// Validation comes first because it is cheap. Folders come before all that writes into them, and templates last, so
 	// that they may read artifacts and tokens.
 	return []Prestart{
-		validate{}, taskDir{}, identities{s.Signer}, taskAPI{s.TaskAPI}, dispatchPayload{}, volumes{},
-		devices{s.Devices}, artifacts{s}, templates{s},
+		validate{},
+		taskDir{},
+		identities{s.Signer},
+		taskAPI{s.TaskAPI},
+		dispatchPayload{},
+		volumes{},
+		devices{s.Devices},
+		artifacts{s},
+		templates{s},
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *Socket) Close() {
 		s.mu.Unlock()
 		s.cancel()
 		_ = s.server.Close()
-		s.listener.cut() // also what was hijacked
+		s.listener.cut()                                          // also what was hijacked
 		if folder, err := openFolder(s.task.Folder); err == nil { // else the socket went with it
 			removeSocket(folder)
 			_ = folder.Close()
