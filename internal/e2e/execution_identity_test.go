@@ -32,7 +32,8 @@ func TestIdentityOfAnExecution(t *testing.T) {
 	a := dev(t)
 	c := a.native()
 	for id, grant := range map[string]*execution.IdentityGrant{"open": {Audience: []string{"vault"}, TTL: time.Hour}, "closed": nil} {
-		_, full, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: id, Image: "host", PoolSize: 1, Identity: grant}, time.Minute)
+		env := execution.Environment{ID: id, Image: "host", PoolSize: 1, Identity: grant}
+		_, full, err := c.PutEnvironmentAndWait(t.Context(), env, time.Minute)
 		require.NoError(t, err)
 		require.True(t, full)
 	}

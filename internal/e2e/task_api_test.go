@@ -51,7 +51,9 @@ own "http://localhost/v1/allocation/$NOMAD_ALLOC_ID" | grep -o "\"ID\":\"$NOMAD_
 own "http://localhost/v1/var/nomad/jobs/$NOMAD_JOB_ID" | grep -o '"password":"[^"]*"'
 own "http://localhost/v1/var/other"; ask http://localhost/v1/jobs; ask -H "X-Nomad-Token: $NOMAD_ALLOC_ID" http://localhost/v1/jobs
 `
-	for i, who := range [][2]string{{"raw_exec", "root"}, {"raw_exec", "nobody"}, {"sandbox", "root"}, {"sandbox", "nobody"}, {"sandbox", ""}} {
+	for i, who := range [][2]string{
+		{"raw_exec", "root"}, {"raw_exec", "nobody"}, {"sandbox", "root"}, {"sandbox", "nobody"}, {"sandbox", ""},
+	} {
 		id := fmt.Sprintf("asks-%d", i)
 		_, err := c.ACLPolicies().Upsert(&api.ACLPolicy{
 			Name: id, Rules: `namespace "default" { capabilities = ["read-job"] }`, JobACL: &api.JobACL{Namespace: "default", JobID: id},
@@ -70,8 +72,8 @@ own "http://localhost/v1/var/other"; ask http://localhost/v1/jobs; ask -H "X-Nom
 	over(t, c)
 }
 
-// TestTheTaskAPIWithoutAccessControl: a token is needed all the same, and one of a task is enough. The socket is there again after the agent
-// was killed, and gone with its task.
+// TestTheTaskAPIWithoutAccessControl: a token is needed all the same, and one of a task is enough. The socket is there again after the
+// agent was killed, and gone with its task.
 func TestTheTaskAPIWithoutAccessControl(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

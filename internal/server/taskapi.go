@@ -29,8 +29,8 @@ func (a *Agent) answerTask(w http.ResponseWriter, r *http.Request) {
 	faces.ServeHTTP(w, r)
 }
 
-// admitTask says why a task's token is nobody's. That is asked also where access control is off, and a token counts for nothing else: a task
-// has not what everybody has who comes to the agent's port, as its sandbox may keep it from coming there.
+// admitTask says why a task's token is nobody's. That is asked also where access control is off: then the agent's port is open to who comes
+// to it, and a task's sandbox may be there to keep it from that.
 func (a *Agent) admitTask(r *http.Request) error {
 	secret := acl.Secret(httpapi.Token(r))
 	if secret == "" {

@@ -31,7 +31,7 @@ type Target struct {
 
 // Bind adds the flags that all commands have which ask an agent.
 func (t *Target) Bind(f *pflag.FlagSet) {
-	f.StringVar(&t.Address, "address", "", "the agent's address, or unix://PATH of a socket (DROVER_ADDR, NOMAD_ADDR; default "+DefaultAddress+")")
+	f.StringVar(&t.Address, "address", "", "the agent's address, or unix://PATH (DROVER_ADDR, NOMAD_ADDR; default "+DefaultAddress+")")
 	f.StringVar(&t.Token, "token", "", "the token (DROVER_TOKEN, NOMAD_TOKEN); others on this machine see it in the list of processes")
 	f.StringVar(&t.TokenFile, "token-file", "", "file that holds the token (DROVER_TOKEN_FILE)")
 	f.StringVar(&t.Namespace, "namespace", "", `the namespace, "*" for all where lists are read (DROVER_NAMESPACE, NOMAD_NAMESPACE)`)

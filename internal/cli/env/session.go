@@ -49,7 +49,8 @@ func (f *execFlags) bind(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.env, "env", nil, "environment variable, KEY=value; can be repeated")
 	fl.StringArrayVar(&f.secrets, "secret", nil, "environment variable from an item of a variable, NAME=PATH[@NAMESPACE]#KEY; can be repeated")
 	fl.StringArrayVar(&f.secretFiles, "secret-file", nil, "file in $DROVER_SECRETS_DIR from one, NAME=PATH#KEY; can be repeated")
-	fl.StringArrayVar(&f.identities, "identity", nil, "environment variable with a token that says who the command is, NAME=AUDIENCE; can be repeated")
+	fl.StringArrayVar(&f.identities, "identity", nil, "environment variable with a token that says what the command is, "+
+		"NAME=AUDIENCE; can be repeated")
 	fl.StringArrayVar(&f.identityFiles, "identity-file", nil, "file in $DROVER_SECRETS_DIR with one, NAME=AUDIENCE; can be repeated")
 	fl.BoolVar(&f.mask, "mask", false, "have *** printed in place of the secrets' values")
 	fl.DurationVar(&f.limits.Wall, "limit-wall", 0, "end it after this time")

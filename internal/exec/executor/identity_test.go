@@ -27,8 +27,8 @@ func (s *signs) SignExecution(_ context.Context, of claims.ExecutionIdentity) (s
 	return "signed-token", s.err
 }
 
-// TestIdentities: an execution gets the tokens that its environment allows, for no longer than it may run, and nothing that is told of it has
-// them. What is not allowed starts nothing.
+// TestIdentities: an execution gets the tokens that its environment allows, for no longer than it may run, and nothing that is told of it
+// has them. What is not allowed starts nothing.
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	control := exectest.NewControl()
@@ -87,7 +87,8 @@ func TestIdentities(t *testing.T) {
 	}
 	n := len(signer.asked)
 	_, err := b.Start(t.Context(), closed.ID, spec("vault", 0))
-	require.EqualError(t, err, `secrets[0].identity: environment "closed" does not let its executions have identities: its identity.audience can`)
+	require.EqualError(t, err,
+		`secrets[0].identity: environment "closed" does not let its executions have identities: its identity.audience can`)
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 	_, err = b.Start(t.Context(), allowed.ID, spec("gcp", 0))
 	require.EqualError(t, err,

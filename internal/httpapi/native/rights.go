@@ -14,7 +14,9 @@ func (f *Face) rightsOperations() []operation {
 	return []operation{{
 		Route:   httpapi.Route{Pattern: "GET /v1/rights", Where: httpapi.Any, Need: httpapi.Anybody, Handle: f.rights},
 		summary: "What the caller may do with the parts of the cluster",
-		query:   []param{{Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off"}},
+		query: []param{{
+			Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off",
+		}},
 		out:     acl.Levels{},
 	}}
 }

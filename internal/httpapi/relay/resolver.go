@@ -50,7 +50,9 @@ type resolved struct {
 
 // Resolver returns one that asks through the relay, and of each token again when what it knows is not fresh any more.
 func (l *Relay) Resolver(fresh time.Duration) *Resolver {
-	return &Resolver{relay: l, path: "/v1/rights", fresh: fresh, asking: make(chan struct{}, maxAsked), known: map[[sha256.Size]byte]*resolved{}}
+	return &Resolver{
+		relay: l, path: "/v1/rights", fresh: fresh, asking: make(chan struct{}, maxAsked), known: map[[sha256.Size]byte]*resolved{},
+	}
 }
 
 // Known is a Resolver that refuses tokens which are nobody's also where servers let in everybody.

@@ -18,8 +18,8 @@ func (taskAPI) Name() string { return "api" }
 func (taskAPI) Once() bool { return false }
 
 // Prestart opens the socket and has the task know its address.
-func (h taskAPI) Prestart(_ context.Context, r *Request) error {
-	if r.OpenAPI(h.api); r.API != nil {
+func (h taskAPI) Prestart(ctx context.Context, r *Request) error {
+	if r.OpenAPI(ctx, h.api); r.API != nil {
 		r.Env = r.Env.With(map[string]string{"NOMAD_UNIX_ADDR": "unix://" + filepath.Join(r.Dirs.Secrets, taskapi.Name)})
 	}
 	return nil
@@ -27,7 +27,7 @@ func (h taskAPI) Prestart(_ context.Context, r *Request) error {
 
 // OpenAPI opens the task's socket; Close closes it. Warm runners have none, as what runs in them has no identity of a task, nor have tasks
 // without folders. A socket that cannot be made keeps no task from running: its history says why.
-func (r *Request) OpenAPI(api *taskapi.API) {
+func (r *Request) OpenAPI(ctx context.Context, api *taskapi.API) {
 	if api == nil || r.Group.Pool != nil || !r.Dir.TaskBuilt(r.Task.Name) {
 		return
 	}
@@ -36,7 +36,7 @@ func (r *Request) OpenAPI(api *taskapi.API) {
 		user = taskapi.Anybody
 	}
 	var err error
-	r.API, err = api.Open(taskapi.Task{AllocID: r.Alloc.ID, Name: r.Task.Name, Folder: r.Dirs.Secrets, User: user})
+	r.API, err = api.Open(ctx, taskapi.Task{AllocID: r.Alloc.ID, Name: r.Task.Name, Folder: r.Dirs.Secrets, User: user})
 	if err != nil {
 		r.Emit(taskmachine.NewEvent(drover.TaskSetup, "The task has no socket of the task API: "+err.Error()))
 	}

@@ -22,7 +22,7 @@ func BenchmarkIdle(b *testing.B) {
 	b.ResetTimer()
 	for i := range sockets {
 		var err error
-		sockets[i], err = f.Open(Task{Folder: folders[i], User: os.Getuid()})
+		sockets[i], err = f.Open(b.Context(), Task{Folder: folders[i], User: os.Getuid()})
 		require.NoError(b, err)
 	}
 	b.StopTimer()

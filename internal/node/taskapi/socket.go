@@ -80,8 +80,9 @@ type Socket struct {
 	closing bool // guarded by mu
 }
 
-// Open makes the socket in the task's folder, in place of one that was left there. Errors: of the folder, which the task may have changed.
-func (a *API) Open(t Task) (*Socket, error) {
+// Open makes the socket in the task's folder, in place of one that was left there; it outlives ctx. Errors: of the folder, which the task
+// may have changed.
+func (a *API) Open(ctx context.Context, t Task) (*Socket, error) {
 	folder, err := openFolder(t.Folder)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (a *API) Open(t Task) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Close
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ended by Close
 	s := &Socket{
 		api: a, task: t, cancel: cancel, served: make(chan struct{}), done: make(chan struct{}),
 		listener: newListener(ctx, ln, a.deps.Clock),

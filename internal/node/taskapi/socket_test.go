@@ -61,7 +61,7 @@ func newFixture(handle http.HandlerFunc) *fixture {
 func (f *fixture) open(t *testing.T, user int) (s *Socket, path string) {
 	t.Helper()
 	folder := t.TempDir()
-	s, err := f.Open(Task{AllocID: "a", Name: "web", Folder: folder, User: user})
+	s, err := f.Open(t.Context(), Task{AllocID: "a", Name: "web", Folder: folder, User: user})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close(); s.Wait(t.Context()) })
 	return s, filepath.Join(folder, Name)
@@ -115,7 +115,9 @@ func TestTheTaskMayConnect(t *testing.T) {
 	t.Parallel()
 	f := newFixture(nil)
 	self := os.Getuid()
-	for user, want := range map[int]string{Anybody: fmt.Sprint(self, " Srw-rw-rw-"), self: fmt.Sprint(self, " Srw-------"), 1234: "1234 Srw-------"} {
+	for user, want := range map[int]string{
+		Anybody: fmt.Sprint(self, " Srw-rw-rw-"), self: fmt.Sprint(self, " Srw-------"), 1234: "1234 Srw-------",
+	} {
 		if user == 1234 && self != 0 {
 			want = fmt.Sprint(self, " Srw-rw-rw-") // nobody but root gives a file away
 		}
@@ -139,7 +141,7 @@ func TestWhatATaskLeftInTheWay(t *testing.T) {
 		return path
 	}
 	open := func(path string) error {
-		s, err := f.Open(Task{Folder: path, User: Anybody})
+		s, err := f.Open(t.Context(), Task{Folder: path, User: Anybody})
 		s.Close()
 		s.Wait(t.Context())
 		return err
@@ -177,8 +179,8 @@ func TestWhatATaskLeftInTheWay(t *testing.T) {
 	}
 }
 
-// TestTheSocketGoesWithItsTask: nothing is left of it, and what was connected is cut: requests, idle connections, and streams that were taken
-// over.
+// TestTheSocketGoesWithItsTask: nothing is left of it, and what was connected is cut: requests, idle connections, and streams that were
+// taken over.
 func TestTheSocketGoesWithItsTask(t *testing.T) {
 	t.Parallel()
 	hijacked, waits := make(chan struct{}), make(chan struct{})

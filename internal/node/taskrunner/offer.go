@@ -9,13 +9,13 @@ import (
 
 // offer returns the socket at which the running task reaches the agent's API: that of the hooks, or a new one in its place if an earlier
 // agent started the task. nil: the task has none.
-func (r *Runner) offer(w work) *taskapi.Socket {
+func (r *Runner) offer(ctx context.Context, w work) *taskapi.Socket {
 	r.mu.Lock()
 	prepared := r.prepared
 	r.mu.Unlock()
 	if prepared == nil && r.shared.Settings.TaskAPI != nil {
 		prepared = r.request(w)
-		prepared.OpenAPI(r.shared.Settings.TaskAPI)
+		prepared.OpenAPI(ctx, r.shared.Settings.TaskAPI)
 	}
 	if prepared == nil {
 		return nil

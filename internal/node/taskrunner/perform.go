@@ -230,7 +230,7 @@ func (r *Runner) forgetStart() {
 // await waits for the end. The exit is stored before the driver frees the task: it can be asked for only once.
 func (r *Runner) await(w work, h driver.Handle) {
 	ctx, alloc := r.life, w.alloc
-	stats, renewal, following, api := r.publish(ctx, alloc, h), r.renew(ctx, w, h), r.follow(ctx, w, h), r.offer(w)
+	stats, renewal, following, api := r.publish(ctx, alloc, h), r.renew(ctx, w, h), r.follow(ctx, w, h), r.offer(ctx, w)
 	if n, ok := h.(driver.Noticer); ok {
 		n.OnNotice(func(text string) {
 			e := taskmachine.NewEvent(drover.TaskDriverMessage, text, "driver_message", text)
