@@ -40,7 +40,7 @@ func (a *Agent) AutoTLS() bool {
 	}
 	http, _ := a.listens("http")
 	rpc, _ := a.listens("rpc")
-	return !(loopback(http) && loopback(rpc)) && !optional.Value(a.Insecure)
+	return (!loopback(http) || !loopback(rpc)) && !optional.Value(a.Insecure)
 }
 
 // OwnTLS is the block as it counts where AutoTLS says so, without files.
@@ -52,7 +52,8 @@ func (a *Agent) OwnTLS() *TLS {
 	out.Auto, out.RPC = new(true), new(true)
 	if out.HTTP == nil {
 		host, _ := a.listens("http")
-		out.HTTP = new(!loopback(host))
+		beyond := !loopback(host)
+		out.HTTP = &beyond
 	}
 	return out
 }

@@ -115,52 +115,22 @@ type enrolling struct {
 // enroll gets this node a certificate from the server, if it is told which authority the server is known by: a join token names it,
 // and the fleet's machines come with it. Errors: Unauthorized, Invalid; Unavailable when no server answered.
 func (a *Agent) enroll(ctx context.Context) error {
-	c := a.cfg.Client
-	if !optional.Value(c.Enabled) || a.control != nil || a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC) {
+	if !optional.Value(a.cfg.Client.Enabled) || a.control != nil || a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC) {
 		return nil
 	}
-	list, m := c.ServerList(), cmp.Or(c.Machine, &config.Machine{})
-	token, err := joinTokenFor(ctx, c, list[0])
-	if err != nil {
+	e, err := a.enrolment(ctx)
+	if e == nil {
 		return err
 	}
-	secret, pin, err := tlspin.Split(token)
-	if err != nil {
-		return drover.Errorf(drover.Invalid, "client.join_token: %w", err)
-	}
-	if m.Authority == "" && pin == "" || m.Authority != "" && a.cfg.TLS != nil {
-		return nil
-	}
-	e := &enrolling{Enrollment: &machine.Enrollment{
-		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority, Pin: pin, Name: peer.ServerNames(a.cfg.Region)[0],
-		Servers:   list,
-		DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff, Clock: a.deps.Clock, Log: a.deps.Log,
-	}}
-	e.files = &config.TLS{RPC: new(true), CAFile: e.CAFile(), CertFile: e.CertFile(), KeyFile: e.CertFile()}
 	needed, err := e.Prepare()
+	if err == nil && needed {
+		err = e.Run(ctx, e.ask)
+	}
+	if e.Pin != "" && drover.CodeOf(err) == drover.Unauthorized {
+		err = drover.Errorf(drover.Invalid, "client.join_token: %w", err)
+	}
 	if err != nil {
 		return err
-	}
-	who, err := agent.ReadIdentity(agent.Config{DataDir: a.dataDir}, a.deps.IDs)
-	if err != nil {
-		return err
-	}
-	e.ask = func(ctx context.Context, server string, secure *tls.Config, csr []byte) ([]byte, error) {
-		tokens, err := nodeTokens(ctx, c, a.dataDir, server)
-		if err != nil {
-			return nil, err
-		}
-		tokens.Join = cmp.Or(tokens.Join, secret) // of a machine
-		hc := link.NewHTTPClient(secure)
-		defer hc.CloseIdleConnections()
-		return link.Enroll(ctx, hc, "https://"+server, link.Applicant{NodeID: who.ID, Secret: who.Secret, Tokens: tokens}, csr)
-	}
-	if needed {
-		if err := e.Run(ctx, e.ask); err != nil && pin != "" && drover.CodeOf(err) == drover.Unauthorized {
-			return drover.Errorf(drover.Invalid, "client.join_token: %w", err)
-		} else if err != nil {
-			return err
-		}
 	}
 	if e.secure, err = live.Open(e.files, "rpc"); err != nil {
 		return err
@@ -170,6 +140,43 @@ func (a *Agent) enroll(ctx context.Context) error {
 	}
 	a.enrolls = e
 	return nil
+}
+
+// enrolment is how this node can get a certificate; nil if it is told of no authority. Errors: Invalid; those of the node's identity.
+func (a *Agent) enrolment(ctx context.Context) (*enrolling, error) {
+	c := a.cfg.Client
+	list, m := c.ServerList(), cmp.Or(c.Machine, &config.Machine{})
+	token, err := joinTokenFor(ctx, c, list[0])
+	if err != nil {
+		return nil, err
+	}
+	secret, pin, err := tlspin.Split(token)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "client.join_token: %w", err)
+	}
+	if m.Authority == "" && pin == "" || m.Authority != "" && a.cfg.TLS != nil {
+		return nil, nil
+	}
+	who, err := agent.ReadIdentity(agent.Config{DataDir: a.dataDir}, a.deps.IDs)
+	if err != nil {
+		return nil, err
+	}
+	e := &enrolling{Enrollment: &machine.Enrollment{
+		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority, Pin: pin, Name: peer.ServerNames(a.cfg.Region)[0],
+		Servers: list, DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff, Clock: a.deps.Clock, Log: a.deps.Log,
+	}}
+	e.files = &config.TLS{RPC: new(true), CAFile: e.CAFile(), CertFile: e.CertFile(), KeyFile: e.CertFile()}
+	e.ask = func(ctx context.Context, server string, secure *tls.Config, csr []byte) ([]byte, error) {
+		tokens, err := nodeTokens(ctx, c, a.dataDir, server)
+		if err != nil {
+			return nil, err
+		}
+		tokens.Join = cmp.Or(tokens.Join, secret) // the server that left it may have gone
+		hc := link.NewHTTPClient(secure)
+		defer hc.CloseIdleConnections()
+		return link.Enroll(ctx, hc, "https://"+server, link.Applicant{NodeID: who.ID, Secret: who.Secret, Tokens: tokens}, csr)
+	}
+	return e, nil
 }
 
 // renewCertificate renews what the agent got or made itself, until ctx ends.

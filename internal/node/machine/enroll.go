@@ -63,7 +63,8 @@ func (e *Enrollment) Prepare() (needed bool, err error) {
 		}
 	}
 	leaf, err := e.leaf()
-	return err != nil || tlspin.InTime(leaf, e.Clock.Now()) != nil || e.Authority == "" && !e.pinned(leaf), nil
+	good := err == nil && tlspin.InTime(leaf, e.Clock.Now()) == nil && (e.Authority != "" || e.pinned(leaf))
+	return !good, nil
 }
 
 // pinned reports whether the kept authority has the pin, and the certificate is of it.
