@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,8 @@ func aHerd(t *testing.T) fixed {
 	}
 	claimed := execution.Runner{
 		ID: "team~py-a1", AllocID: "a1234567890", Environment: "py", Namespace: "team", NodeID: "n1234567890", State: execution.RunnerClaimed,
-		Labels: map[string]string{"student": hostile},
+		ClaimedAt: time.Unix(1, 0),
+		Labels:    map[string]string{"student": hostile},
 	}
 	warm := execution.Runner{AllocID: "b1234567890", Environment: "py", Namespace: "team", NodeID: "n1", State: execution.RunnerWarm}
 	runs := execution.Execution{ID: "x1", RunnerID: claimed.ID, Running: true, Spec: execution.Spec{Argv: []string{"sh", hostile}}}
@@ -54,8 +56,10 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	h := of(aHerd(t))
 	const text = "&lt;img src=x onerror=alert(1)&gt;"
 	for path, holds := range map[string][]string{
-		"/ui/environments/team~py": {text, "1 / 3", `<a href="/ui/runners/team~py-a1">`, "b1234567", `data-live="Environment Runner"`},
-		"/ui/runners":              {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
+		"/ui/environments/team~py": {
+			text, "1 / 3", `<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`,
+		},
+		"/ui/runners": {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
 		"/ui/runners/team~py-a1": {
 			`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`,
 			`<a href="/ui/clients/n1234567890">`,

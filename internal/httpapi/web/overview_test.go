@@ -103,6 +103,9 @@ func TestLivePagesAreBounded(t *testing.T) {
 	t.Parallel()
 	opened := make(chan struct{}, mostPages)
 	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != streamPath { // what the page of a refusal asks
+			return
+		}
 		_, _ = w.Write([]byte("{}\n"))
 		opened <- struct{}{}
 		<-r.Context().Done()

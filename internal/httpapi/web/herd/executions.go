@@ -72,8 +72,8 @@ func (h *Pages) allRunners(r *http.Request) ([]execution.Runner, error) {
 func runnerTable(all []execution.Runner) html.Part {
 	rows := make([]html.Part, 0, len(all))
 	for _, one := range all {
-		name := html.Text(parts.ShortID(one.AllocID))
-		if one.ID != "" {
+		name := parts.Link(html.Path("ui", "allocations", one.AllocID), cmp.Or(one.ID, one.AllocID))
+		if !one.ClaimedAt.IsZero() {
 			name = parts.Link(html.Path("ui", "runners", one.ID), one.ID)
 		}
 		rows = append(rows, parts.Row(name, parts.Status(string(one.State)), parts.Link(html.Path("ui", "environments", environmentKey(&one)),
@@ -129,7 +129,7 @@ const mostAsked = 25
 // executions lists what runs, and what ended lately, in the runners that were claimed last.
 func (h *Pages) executions(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.allRunners(r)
-	all = slices.DeleteFunc(all, func(one execution.Runner) bool { return one.ID == "" })
+	all = slices.DeleteFunc(all, func(one execution.Runner) bool { return one.ClaimedAt.IsZero() })
 	var list []execution.Execution
 	for _, one := range all[:min(len(all), mostAsked)] {
 		var of []execution.Execution
