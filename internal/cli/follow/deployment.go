@@ -35,3 +35,19 @@ func Deployment(ctx context.Context, app *term.App, c *api.Client, d *drover.Dep
 		return nil
 	}
 }
+
+// ChangeDeployment sends an action ("promote", "fail" or "pause") to a deployment; body is completed with its id. It tells
+// if the job goes back to an older version: a failed deployment with auto_revert registers the last stable one again.
+// Errors: the API's.
+func ChangeDeployment(
+	ctx context.Context, app *term.App, c *api.Client, d *drover.Deployment, action string, body map[string]any,
+) (o drover.Outcome, err error) {
+	body["DeploymentID"] = d.ID
+	if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &o); err != nil {
+		return o, err
+	}
+	if o.RevertedJobVersion != nil {
+		_, err = fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *o.RevertedJobVersion)
+	}
+	return o, err
+}

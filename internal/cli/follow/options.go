@@ -10,8 +10,13 @@ type Options struct {
 	Wait            bool // until all allocations, or the deployment, ended
 }
 
-// Bind adds the flags -detach and -verbose; Wait is for commands that have it.
+// Bind adds the flags -detach and -verbose.
 func (f *Options) Bind(c *cobra.Command) {
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow; print the evaluation's id")
 	c.Flags().BoolVar(&f.Verbose, "verbose", false, "whole ids")
+}
+
+// BindWait adds the flag -wait to a command that may lead to a deployment.
+func (f *Options) BindWait(c *cobra.Command) {
+	c.Flags().BoolVar(&f.Wait, "wait", false, "follow the deployment that comes of it to its end; exit with 1 if it fails")
 }

@@ -65,6 +65,7 @@ func revertCommand(app *term.App) *cobra.Command {
 	}
 	c := term.Command(app, "revert JOB VERSION", "Register an older version again", 2, 2, run)
 	f.Bind(c)
+	f.BindWait(c)
 	return c
 }
 
@@ -94,6 +95,7 @@ func scaleCommand(app *term.App) *cobra.Command {
 	c := term.Command(app, "scale JOB [GROUP] COUNT", "Set the count of a group", 2, 3, run)
 	term.Describe(c, "", "drover job scale web 3\ndrover job scale shop frontend 5")
 	f.Bind(c)
+	f.BindWait(c)
 	return c
 }
 

@@ -2,8 +2,6 @@ package ops
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -26,14 +24,7 @@ func DeploymentCommand(app *term.App) *cobra.Command {
 func deploymentListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List deployments", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		return term.List(ctx, app, o, term.Listing[*drover.Deployment]{
-			Path:    "/v1/deployments",
-			Compare: func(x, y *drover.Deployment) int { return int(y.CreateIndex) - int(x.CreateIndex) },
-			None:    "There are none.", Heading: "ID|Job|Version|Status|Description",
-			Row: func(d *drover.Deployment) []string {
-				return []string{o.ID(d.ID), d.JobID, strconv.FormatUint(d.JobVersion, 10), d.Status, d.StatusDescription}
-			},
-		})
+		return term.List(ctx, app, o, view.DeploymentListing(o))
 	})
 	o.Bind(c.Flags())
 	return c
@@ -57,19 +48,11 @@ drover deployment status -monitor 4c1d`)
 	return c
 }
 
-// changeDeployment sends an action ("promote", "fail" or "pause") and follows the evaluation that comes of it. body
-// is completed with the deployment's id. Errors: the API's, NotFound; those of follow.Evaluation.
+// changeDeployment finds a deployment, sends an action, and follows the evaluation that comes of it. Errors: those of
+// follow.ChangeDeployment and follow.Evaluation; NotFound.
 func changeDeployment(ctx context.Context, app *term.App, prefix, action string, f follow.Options, body map[string]any) error {
-	do := func(c *api.Client, d *drover.Deployment) (o drover.Outcome, err error) {
-		body["DeploymentID"] = d.ID
-		if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &o); err != nil {
-			return o, err
-		}
-		// A failed deployment with auto_revert registers the last stable version again.
-		if o.RevertedJobVersion != nil {
-			_, err = fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *o.RevertedJobVersion)
-		}
-		return o, err
+	do := func(c *api.Client, d *drover.Deployment) (drover.Outcome, error) {
+		return follow.ChangeDeployment(ctx, app, c, d, action, body)
 	}
 	return follow.Change(ctx, app, f, (*api.Client).Deployment, prefix, do)
 }
@@ -85,6 +68,7 @@ func deploymentPromoteCommand(app *term.App) *cobra.Command {
 	c := term.Command(app, "promote DEPLOYMENT", "Let the canaries' version replace the old one", 1, 1, run)
 	c.Flags().StringArrayVar(&groups, "group", nil, "only this group; can be repeated")
 	f.Bind(c)
+	f.BindWait(c)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -8,6 +9,18 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/term"
 )
+
+// DeploymentListing is how deployments are listed, the newest first.
+func DeploymentListing(o *term.Output) term.Listing[*drover.Deployment] {
+	return term.Listing[*drover.Deployment]{
+		Path:    "/v1/deployments",
+		Compare: func(x, y *drover.Deployment) int { return cmp.Compare(y.CreateIndex, x.CreateIndex) },
+		None:    "There are none.", Heading: "ID|Job|Version|Status|Description",
+		Row: func(d *drover.Deployment) []string {
+			return []string{o.ID(d.ID), d.JobID, strconv.FormatUint(d.JobVersion, 10), d.Status, d.StatusDescription}
+		},
+	}
+}
 
 // Deployment prints a deployment and a row for each group. Promoted is "-" for groups without canaries. Errors: those
 // of writing.
