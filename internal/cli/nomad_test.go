@@ -41,7 +41,7 @@ var otherCodes = map[string]struct {
 
 // notYet are commands and flags of Nomad's that ours has not: of later issues. The list shrinks.
 var notYet = []string{
-	"job status -evals", "job scaling-events", "job tag", "job restart", "alloc checks",
+	"job status -evals", "job restart", "alloc checks",
 	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
 	"operator metrics", "operator api",
 	"service", "plugin", "system reconcile", "ui", "license", "setup",
@@ -106,7 +106,7 @@ func cluster(t *testing.T) *clitest.API {
 		answers[path] = "[]"
 	}
 	for _, path := range []string{
-		"GET /v1/job/web/summary", "PUT /v1/deployment/promote/" + deployment, "GET /v1/client/allocation/" + alloc + "/stats", "GET /v1/client/stats",
+		"GET /v1/job/web/scale", "PUT /v1/job/web/versions/good/tag", "DELETE /v1/job/web/versions/good/tag", "GET /v1/job/web/summary", "PUT /v1/deployment/promote/" + deployment, "GET /v1/client/allocation/" + alloc + "/stats", "GET /v1/client/stats",
 		"PUT /v1/client/allocation/" + alloc + "/signal", "PUT /v1/client/allocation/" + alloc + "/restart", "PUT /v1/job/web/scale",
 		"PUT /v1/deployment/pause/" + deployment, "PUT /v1/job/web/revert", "PUT /v1/job/web/evaluate", "PUT /v1/job/par/dispatch",
 		"PUT /v1/job/per/periodic/force", "PUT /v1/node/" + node + "/eligibility", "PUT /v1/node/" + node + "/drain",

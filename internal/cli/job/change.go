@@ -53,17 +53,17 @@ drover job stop -purge web`)
 func revertCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
-		version, err := strconv.ParseUint(args[1], 10, 64)
-		if err != nil {
-			return drover.Errorf(drover.Invalid, "version %q: want a number; 'drover job history %s' lists them", args[1], args[0])
-		}
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
-			body := map[string]any{"JobID": j.ID, "JobVersion": version}
-			err = c.Put(ctx, api.JobPath(j.ID, "/revert"), api.InNamespace(j.Namespace), body, &r)
-			return r, err
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (o drover.Outcome, err error) {
+			version, err := versionOf(ctx, c, j, args[1])
+			if err != nil {
+				return o, err
+			}
+			return revert(ctx, c, j, map[string]any{"JobVersion": version})
 		})
 	}
-	c := term.Command(app, "revert JOB VERSION", "Register an older version again", 2, 2, run)
+	c := term.Command(app, "revert JOB VERSION|TAG", "Register an older version again", 2, 2, run)
+	term.Describe(c, "The older version is its number, or the name that 'job tag apply' gave it.", `drover job revert web 3
+drover job revert -wait web golden`)
 	f.Bind(c)
 	f.BindWait(c)
 	return c

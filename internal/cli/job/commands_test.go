@@ -169,7 +169,9 @@ func TestAJobIsChanged(t *testing.T) {
 			Args: "job revert -detach web 1", Out: []string{"e9"},
 			Asks: []string{`/revert?namespace=default {"JobID":"web","JobVersion":1}`},
 		},
-		clitest.Case{Args: "job revert web one", Code: 2, Err: []string{`version "one": want a number; 'drover job history web' lists them`}},
+		clitest.Case{Args: "job revert web one", Code: 3, Err: []string{
+			`job "web" has no version "one": it is a number or a tag; 'drover job history web' lists them`,
+		}},
 		clitest.Case{Args: "job scale -detach web g 5", Asks: []string{`"Count":5`}, Out: []string{"e9"}},
 		clitest.Case{Args: "job scale -detach web 5", Code: 2, Err: []string{`job "web" has 2 groups: name one`}},
 		clitest.Case{Args: "job scale web g -- -1", Code: 2, Err: []string{`count "-1": want a number, 0 or more`}},

@@ -2,8 +2,9 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -60,22 +61,24 @@ func printSource(ctx context.Context, app *term.App, c *api.Client, j *drover.Jo
 	return err
 }
 
-// versions lists the versions of a job that the server keeps, newest first. Diffs[i] is what Versions[i] changed, so
-// there is one less: the oldest has nothing to be compared with.
-func versions(ctx context.Context, c *api.Client, j *drover.Job) (out struct {
+// kept are the versions of a job that the server keeps, newest first. Diffs[i] is what Versions[i] changed against the one
+// before it, so there is one less: the oldest has nothing to be compared with. Against a chosen one, all are compared.
+type kept struct {
 	Versions []*drover.Job
 	Diffs    []*drover.JobDiff
-}, err error,
-) {
+}
+
+// versions lists the versions of a job. diff is the query that says what they are compared with; nil: they are not.
+func versions(ctx context.Context, c *api.Client, j *drover.Job, diff url.Values) (out kept, err error) {
 	q := api.InNamespace(j.Namespace)
-	q.Set("diffs", "true")
+	maps.Copy(q, diff)
 	_, err = c.Get(ctx, api.JobPath(j.ID, "/versions"), q, &out)
 	return out, err
 }
 
 // jobVersion returns one version of a job. Errors: the API's; NotFound if the server no longer keeps that version.
 func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint64) (*drover.Job, error) {
-	all, err := versions(ctx, c, j)
+	all, err := versions(ctx, c, j, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -84,40 +87,4 @@ func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint6
 		return nil, drover.Errorf(drover.NotFound, "job %q has no version %d; 'drover job history %[1]s' lists them", j.ID, version)
 	}
 	return all.Versions[i], nil
-}
-
-// historyCommand is "drover job history". For programs it prints the jobs themselves, without the differences.
-func historyCommand(app *term.App) *cobra.Command {
-	var diff bool
-	o := &term.Output{}
-	run := func(ctx context.Context, c *api.Client, args []string) error {
-		j, err := c.Job(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		all, err := versions(ctx, c, j)
-		if err != nil {
-			return err
-		}
-		if done, err := o.Data(app.Out, all.Versions); done {
-			return err
-		}
-		for i, v := range all.Versions {
-			if i > 0 {
-				fmt.Fprintln(app.Out)
-			}
-			if err := term.Facts(app.Out, "Version", fmt.Sprint(v.Version), "Stable", term.YesNo(v.Stable), "Submitted",
-				term.StampNanos(v.SubmitTime)); err != nil {
-				return err
-			}
-			if diff && i < len(all.Diffs) && all.Diffs[i] != nil {
-				(&differ{w: app.Out}).job(all.Diffs[i])
-			}
-		}
-		return nil
-	}
-	c := term.NomadCommand(app, "history JOB", "List the versions of a job", 1, 1, run)
-	c.Flags().BoolVarP(&diff, "diff", "p", false, "show what each version changed")
-	o.Bind(c.Flags())
-	return c
 }

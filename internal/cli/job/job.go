@@ -13,5 +13,6 @@ func Command(app *term.App) *cobra.Command {
 		runCommand(app), planCommand(app), validateCommand(app), statusCommand(app), inspectCommand(app),
 		stopCommand(app), historyCommand(app), revertCommand(app), scaleCommand(app), evalCommand(app),
 		dispatchCommand(app), allocsCommand(app), periodicCommand(app), alloc.ActionCommand(app), alloc.ActionsCommand(app),
-		initCommand(app), deploymentsCommand(app), promoteCommand(app))
+		initCommand(app), deploymentsCommand(app), promoteCommand(app),
+		startCommand(app), tagCommand(app), scalingEventsCommand(app))
 }
