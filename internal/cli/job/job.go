@@ -14,5 +14,5 @@ func Command(app *term.App) *cobra.Command {
 		stopCommand(app), historyCommand(app), revertCommand(app), scaleCommand(app), evalCommand(app),
 		dispatchCommand(app), allocsCommand(app), periodicCommand(app), alloc.ActionCommand(app), alloc.ActionsCommand(app),
 		initCommand(app), deploymentsCommand(app), promoteCommand(app),
-		startCommand(app), tagCommand(app), scalingEventsCommand(app))
+		startCommand(app), tagCommand(app), scalingEventsCommand(app), restartCommand(app))
 }
