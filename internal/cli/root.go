@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/job"
 	"github.com/drover-project/drover/internal/cli/node"
 	"github.com/drover-project/drover/internal/cli/ops"
+	"github.com/drover-project/drover/internal/cli/services"
 	"github.com/drover-project/drover/internal/cli/tenants"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/cli/vars"
@@ -101,7 +102,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		root.AddCommand(parts.Bench(app)...)
 	}
 	for _, c := range []*cobra.Command{
-		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
+		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), services.Command(app),
 		tenants.NamespaceCommand(app), tenants.QuotaCommand(app), tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),

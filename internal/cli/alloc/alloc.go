@@ -9,6 +9,6 @@ import (
 // Command is "drover alloc".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("alloc", "Look into allocations, and run things in them",
-		statusCommand(app), logsCommand(app), execCommand(app), fsCommand(app),
+		statusCommand(app), checksCommand(app), logsCommand(app), execCommand(app), fsCommand(app),
 		stopCommand(app), restartCommand(app), signalCommand(app))
 }
