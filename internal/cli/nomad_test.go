@@ -42,10 +42,9 @@ var otherCodes = map[string]struct {
 // notYet are commands and flags of Nomad's that ours has not: of later issues. The list shrinks.
 var notYet = []string{
 	"job status -evals",
-	"node config", "node meta", "node pool info", "node pool nodes", "node pool jobs", "scaling",
+	"scaling",
 	"operator metrics", "operator api",
 	"plugin", "system reconcile", "ui", "license", "setup",
-	"node pool apply pool.hcl", // a file: refused
 }
 
 type recorded struct {
@@ -79,6 +78,7 @@ func cluster(t *testing.T) *clitest.API {
 			"Job": {"TaskGroups": [{"Name": "g", "Tasks": [{"Name": "t"}]}]}}`,
 		"GET /v1/node/" + node: `{"ID": "` + node + `"}`, "GET /v1/agent/self": `{"stats": {"client": {"node_id": "` + node + `"}}}`,
 		"GET /v1/deployments": `[{"ID": "` + deployment + `"}]`, "GET /v1/evaluations": `[{"ID": "` + evaluation + `"}]`,
+		"GET /v1/node/pools":     `[{"Name": "gpu"}, {"Name": "default"}]`,
 		"GET /v1/namespace/team": `{"Name": "team"}`, "PUT /v1/namespace": `{}`,
 		"GET /v1/jobs":               `[{"ID": "web"}, {"ID": "par"}, {"ID": "per"}]`,
 		"GET /v1/job/web":            `{"ID": "web", "TaskGroups": [{"Name": "g"}]}`,
@@ -98,7 +98,8 @@ func cluster(t *testing.T) *clitest.API {
 		"GET /v1/status/leader":      `""`, "GET /v1/agent/monitor": "", "GET /v1/client/fs/logs/" + alloc: "hi",
 	}
 	for _, path := range []string{ // that answer with nothing
-		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pools",
+		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pool/default/nodes",
+		"GET /v1/node/pool/default/jobs", "GET /v1/agent/servers",
 		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/volumes", "GET /v1/client/fs/ls/" + alloc,
 		"GET /v1/evaluation/" + evaluation + "/allocations", "GET /v1/services",
 	} {
@@ -110,7 +111,7 @@ func cluster(t *testing.T) *clitest.API {
 		"PUT /v1/client/allocation/" + alloc + "/signal", "PUT /v1/client/allocation/" + alloc + "/restart", "PUT /v1/job/web/scale",
 		"PUT /v1/deployment/pause/" + deployment, "PUT /v1/job/web/revert", "PUT /v1/job/web/evaluate", "PUT /v1/job/par/dispatch",
 		"PUT /v1/job/per/periodic/force", "PUT /v1/node/" + node + "/eligibility", "PUT /v1/node/" + node + "/drain",
-		"DELETE /v1/node/pool/gpu", "DELETE /v1/namespace/team", "DELETE /v1/job/web", "DELETE /v1/job/par", "DELETE /v1/job/per",
+		"DELETE /v1/node/pool/gpu", "PUT /v1/node/pools", "GET /v1/client/metadata", "PUT /v1/client/metadata", "DELETE /v1/namespace/team", "DELETE /v1/job/web", "DELETE /v1/job/par", "DELETE /v1/job/per",
 		"PUT /v1/validate/job", "DELETE /v1/var/a/b", "GET /v1/agent/members", "GET /v1/operator/raft/configuration", "PUT /v1/system/gc",
 	} {
 		answers[path] = "{}"
@@ -145,6 +146,7 @@ func TestNomadsCommandsEndAsThere(t *testing.T) {
 	for _, name := range []string{"web", "par", "per"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".nomad.hcl"), fmt.Appendf(nil, jobFile, name), 0o600))
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pool.hcl"), []byte(`node_pool "gpu" { description = "x" }`), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ns.hcl"), []byte(`name = "team"`), 0o600))
 	api := cluster(t)
 	refused := 0
@@ -159,7 +161,7 @@ func TestNomadsCommandsEndAsThere(t *testing.T) {
 		}
 		args := strings.Fields(c.args)
 		for i, a := range args {
-			if strings.HasSuffix(a, ".nomad.hcl") || a == "ns.hcl" {
+			if strings.HasSuffix(a, ".nomad.hcl") || a == "ns.hcl" || a == "pool.hcl" {
 				args[i] = filepath.Join(dir, a)
 			}
 		}

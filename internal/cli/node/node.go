@@ -8,7 +8,6 @@ import (
 
 // Command is "drover node".
 func Command(app *term.App) *cobra.Command {
-	pool := term.Group("pool", "Group nodes", poolListCommand(app), poolApplyCommand(app), poolDeleteCommand(app))
 	return term.Group("node", "Look at nodes, and take them out of use", statusCommand(app), eligibilityCommand(app), drainCommand(app),
-		purgeCommand(app), identityCommand(app), introCommand(app), pool)
+		purgeCommand(app), identityCommand(app), introCommand(app), poolCommand(app), metaCommand(app), configCommand(app))
 }

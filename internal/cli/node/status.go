@@ -50,12 +50,17 @@ drover node status 91c3`)
 
 // list prints all nodes in one table. Errors: the API's.
 func list(ctx context.Context, app *term.App, f *StatusFlags) error {
-	return term.List(ctx, app, &f.Output, term.Listing[*drover.NodeListStub]{
+	return term.List(ctx, app, &f.Output, f.listing())
+}
+
+// listing is how nodes are listed.
+func (f *StatusFlags) listing() term.Listing[*drover.NodeListStub] {
+	return term.Listing[*drover.NodeListStub]{
 		Path: "/v1/nodes", None: "There are no nodes.", Heading: "ID|Name|Datacenter|Pool|Class|Draining|Eligibility|Status",
 		Row: func(n *drover.NodeListStub) []string {
 			return []string{f.ID(n.ID), n.Name, n.Datacenter, n.NodePool, n.NodeClass, term.YesNo(n.Drain), n.SchedulingEligibility, n.Status}
 		},
-	})
+	}
 }
 
 // Show prints the node whose id begins with prefix. Errors: the API's; NotFound; Invalid when several begin so.

@@ -65,68 +65,49 @@ func listCommand(app *term.App) *cobra.Command {
 
 // infoCommand is "drover service info". That a service is served nowhere at the moment is no error, as in Nomad.
 func infoCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	filter, choose, token := "", "", ""
-	perPage := 0
-	run := func(ctx context.Context, c *api.Client, args []string) error {
-		q := api.Query("filter", filter, "choose", choose, "next_token", token)
-		if perPage > 0 {
-			q.Set("per_page", strconv.Itoa(perPage))
-		}
-		list := []*drover.ServiceRegistration{}
-		h, err := c.Call(ctx, "GET", "/v1/service/"+url.PathEscape(args[0]), q, nil, &list)
-		if err != nil {
-			return err
-		}
-		if err := show(app, o, c.Namespace, args[0], list); err != nil {
-			return err
-		}
-		if next := h.Get("X-Nomad-Nexttoken"); next != "" {
-			fmt.Fprintf(app.Err, "There are more: -page-token %s\n", next)
-		}
-		return nil
+	o, page, choose := &term.Output{}, &term.Page{}, ""
+	run := func(ctx context.Context, app *term.App, args []string) error {
+		l := listing(o, app.Resolved().Namespace == "*", args[0])
+		l.Query, l.Page = api.Query("choose", choose), page
+		return term.List(ctx, app, o, l)
 	}
-	c := term.NomadCommand(app, "info SERVICE", "Show where a service is found", 1, 1, run)
+	c := term.Command(app, "info SERVICE", "Show where a service is found", 1, 1, run)
 	term.Describe(c, "", `drover service info web
 drover service info -t '{{range .}}{{.Address}}:{{.Port}} {{end}}' web
 drover service info -choose '1|here' web`)
 	fl := c.Flags()
-	fl.StringVar(&filter, "filter", "", `only those that match this expression, such as 'Tags contains "blue"'`)
 	fl.StringVar(&choose, "choose", "", "only N of them, the same ones for the same key: N|KEY")
-	fl.StringVar(&token, "page-token", "", "go on after a page")
-	fl.IntVar(&perPage, "per-page", 0, "so many a page; default: all")
+	page.Bind(fl, `Tags contains "blue"`)
 	o.Bind(fl)
 	return c
 }
 
-// show prints where a service is found. The namespace is shown if all were asked for.
-func show(app *term.App, o *term.Output, namespace, name string, list []*drover.ServiceRegistration) error {
+// listing is how it is shown where a service is found: with its namespace, if all were asked for.
+func listing(o *term.Output, all bool, name string) term.Listing[*drover.ServiceRegistration] {
 	heading := "Job|Address|Tags|Checks|Node|Allocation"
 	if o.Verbose {
 		heading = "ID|" + heading
 	}
-	if namespace == "*" {
+	if all {
 		heading = "Namespace|" + heading
 	}
-	return term.Show(app, o, list, term.Listing[*drover.ServiceRegistration]{
-		None: fmt.Sprintf("Nothing serves %q here.", name), Heading: heading,
-		Row: func(r *drover.ServiceRegistration) []string {
+	return term.Listing[*drover.ServiceRegistration]{
+		Path: "/v1/service/" + url.PathEscape(name), None: fmt.Sprintf("Nothing serves %q here.", name), Heading: heading,
+		Row: func(r *drover.ServiceRegistration) (row []string) {
 			checks := "pass"
 			if r.Unhealthy {
 				checks = "fail"
 			}
-			row := []string{
-				r.JobID, net.JoinHostPort(r.Address, strconv.Itoa(r.Port)), strings.Join(r.Tags, ", "), checks, o.ID(r.NodeID), o.ID(r.AllocID),
+			if all {
+				row = append(row, r.Namespace)
 			}
 			if o.Verbose {
-				row = append([]string{r.ID}, row...)
+				row = append(row, r.ID)
 			}
-			if namespace == "*" {
-				row = append([]string{r.Namespace}, row...)
-			}
-			return row
+			return append(row, r.JobID, net.JoinHostPort(r.Address, strconv.Itoa(r.Port)), strings.Join(r.Tags, ", "), checks,
+				o.ID(r.NodeID), o.ID(r.AllocID))
 		},
-	})
+	}
 }
 
 // deleteCommand is "drover service delete". A registration is there while its allocation serves it: the server says so.

@@ -42,12 +42,12 @@ type rulesFile struct {
 
 // readRules reads rules, or what 'admission get' prints. Errors: Invalid.
 func readRules(text []byte, file string) (list []*drover.AdmissionRule, err error) {
-	if ofAPI(text) {
+	if term.OfAPI(text) {
 		r := &drover.AdmissionRule{}
-		return []*drover.AdmissionRule{r}, decodeAPI(text, file, r)
+		return []*drover.AdmissionRule{r}, term.DecodeAPI(text, file, r)
 	}
 	var f rulesFile
-	if err := decode(text, file, &f); err != nil {
+	if err := term.DecodeSpec(text, file, &f); err != nil {
 		return nil, err
 	}
 	for _, r := range f.Rules {

@@ -70,11 +70,11 @@ type nodePools struct {
 // readNamespace reads a specification, or what 'namespace inspect' prints. Errors: Invalid.
 func readNamespace(text []byte, file string) (*drover.Namespace, error) {
 	n := &drover.Namespace{}
-	if ofAPI(text) {
-		return n, decodeAPI(text, file, n)
+	if term.OfAPI(text) {
+		return n, term.DecodeAPI(text, file, n)
 	}
 	var f namespaceFile
-	if err := decode(text, file, &f); err != nil {
+	if err := term.DecodeSpec(text, file, &f); err != nil {
 		return nil, err
 	}
 	n.Name, n.Description, n.Quota = f.Name, f.Description, f.Quota
@@ -89,7 +89,7 @@ func readNamespace(text []byte, file string) (*drover.Namespace, error) {
 	}
 	var err error
 	meta, diags := f.Meta.Values()
-	n.Meta, err = meta, diagnosed(diags)
+	n.Meta, err = meta, term.Diagnosed(diags)
 	return n, err
 }
 
@@ -145,7 +145,7 @@ drover namespace inspect web | drover namespace apply -`)
 
 // toApply is the namespace of a file, or the one that has the name, as it is stored. Errors: Invalid; the API's.
 func toApply(ctx context.Context, app *term.App, c *api.Client, arg string) (*drover.Namespace, error) {
-	if isFile(arg) {
+	if term.IsFile(arg) {
 		text, err := app.ReadInput(ctx, arg)
 		if err != nil {
 			return nil, err

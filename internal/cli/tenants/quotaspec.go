@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/term"
 )
 
 //go:embed example.quota.hcl
@@ -62,11 +63,11 @@ type storageLimit struct {
 // readQuota reads a specification, or what 'quota inspect' prints. Errors: Invalid.
 func readQuota(text []byte, file string) (*drover.QuotaSpec, error) {
 	q := &drover.QuotaSpec{}
-	if ofAPI(text) {
-		return q, decodeAPI(text, file, q)
+	if term.OfAPI(text) {
+		return q, term.DecodeAPI(text, file, q)
 	}
 	var f quotaFile
-	if err := decode(text, file, &f); err != nil {
+	if err := term.DecodeSpec(text, file, &f); err != nil {
 		return nil, err
 	}
 	q.Name, q.Description = f.Name, f.Description

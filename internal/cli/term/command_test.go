@@ -125,24 +125,16 @@ func TestListsAndNamedThings(t *testing.T) {
 	t.Parallel()
 	a, out, last := app(t)
 	list := Listing[string]{
-		Path: "/v1/x", Query: api.Query("a", "b"), None: "There are none.", Heading: "X",
+		Path: "/v1/x", Query: api.Query("a", "b"), Page: &Page{filter: "f", token: "t", perPage: 3}, None: "There are none.", Heading: "X",
 		Row: func(s string) []string { return []string{s} },
 	}
 	require.NoError(t, List(t.Context(), a, &Output{}, list))
 	require.Equal(t, "There are none.\n", out.String())
-	require.Equal(t, "GET /v1/x?a=b ", *last)
-	n := Named{Kind: "Node pool", WritePath: "/v1/pools", ItemPath: "/v1/pool/"}
-	var about string
-	c := n.ApplyCommand(a, &about, func(name string, meta map[string]string) any { return []any{name, about, meta} })
-	require.Equal(t, "Make or change a node pool", c.Short)
-	require.NoError(t, execute(t, c, "--description", "d", "--meta", "a=b", "gpu"))
-	require.Equal(t, `PUT /v1/pools ["gpu","d",{"a":"b"}]`, *last)
-	for _, file := range []string{"-", "pool.hcl", "pool.json"} {
-		require.ErrorContains(t, execute(t, c, file), "is a file: give the name", "as Nomad's users would")
-	}
+	require.Equal(t, "GET /v1/x?a=b&filter=f&next_token=t&per_page=3 ", *last)
+	n := Named{Kind: "Node pool", ItemPath: "/v1/pool/"}
 	require.NoError(t, execute(t, n.DeleteCommand(a, ""), "a/b c"))
 	require.Equal(t, "DELETE /v1/pool/a%2Fb%20c ", *last)
-	require.Contains(t, out.String(), "Node pool \"gpu\" was applied.\nNode pool \"a/b c\" was deleted.\n")
+	require.Contains(t, out.String(), "Node pool \"a/b c\" was deleted.\n")
 }
 
 func TestInputIsAFileOrStdin(t *testing.T) {

@@ -2,14 +2,23 @@ package term
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover/internal/cli/api"
 )
 
 // Listing is how a list of the API is shown to people.
 type Listing[T any] struct {
 	Path    string             // that the list is read from
 	Query   url.Values         // may be nil
+	Page    *Page              // nil: the whole list
 	Compare func(x, y T) int   // its order; nil: as the API gives it
 	None    string             // what is said of an empty list
 	Heading string             // of the table, columns parted by |
@@ -23,14 +32,47 @@ func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
 	if err != nil {
 		return err
 	}
-	var list []T
-	if _, err := c.Get(ctx, l.Path, l.Query, &list); err != nil {
+	list := []T{} // which is [] for programs
+	h, err := c.Call(ctx, http.MethodGet, l.Path, l.Page.query(l.Query), nil, &list)
+	if err != nil {
 		return err
 	}
-	return Show(app, o, list, l)
+	if err := Show(app, o, list, l); err != nil {
+		return err
+	}
+	if next := h.Get("X-Nomad-NextToken"); next != "" {
+		fmt.Fprintf(app.Err, "There are more: -page-token %s\n", next)
+	}
+	return nil
 }
 
-// Show shows a list as List does that was read already: Path and Query of l do not count. Errors: Invalid for a wrong template.
+// Page says which of a list's things are wanted. The server chooses them.
+type Page struct {
+	filter, token string
+	perPage       int
+}
+
+// Bind adds Nomad's flags; example is a filter for this list.
+func (p *Page) Bind(f *pflag.FlagSet, example string) {
+	f.StringVar(&p.filter, "filter", "", "only those that match this expression, such as '"+example+"'")
+	f.StringVar(&p.token, "page-token", "", "go on after a page")
+	f.IntVar(&p.perPage, "per-page", 0, "so many a page; default: all")
+}
+
+// query adds to q what the flags say.
+func (p *Page) query(q url.Values) url.Values {
+	if p == nil {
+		return q
+	}
+	out := api.Query("filter", p.filter, "next_token", p.token)
+	maps.Copy(out, q)
+	if p.perPage > 0 {
+		out.Set("per_page", strconv.Itoa(p.perPage))
+	}
+	return out
+}
+
+// Show shows a list as List does that was read already: Path, Query and Page of l do not count. Errors: Invalid for a wrong template.
 func Show[T any](app *App, o *Output, list []T, l Listing[T]) error {
 	if l.Compare != nil {
 		slices.SortStableFunc(list, l.Compare)

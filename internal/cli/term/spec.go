@@ -1,4 +1,4 @@
-package tenants
+package term
 
 import (
 	"bytes"
@@ -12,14 +12,14 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// isFile tells a file from a name: names have neither dots nor slashes.
-func isFile(arg string) bool { return arg == "-" || strings.ContainsAny(arg, "./\\") }
+// IsFile tells a file from a name: names have neither dots nor slashes.
+func IsFile(arg string) bool { return arg == "-" || strings.ContainsAny(arg, "./\\") }
 
 // isJSON tells JSON from HCL, which never begins with a brace.
 func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// decode reads a specification in HCL, or in HCL's JSON, into tagged fields. Errors: Invalid, with line and column.
-func decode(text []byte, file string, into any) error {
+// DecodeSpec reads a specification in HCL, or in HCL's JSON, into tagged fields. Errors: Invalid, with line and column.
+func DecodeSpec(text []byte, file string, into any) error {
 	parse := hclparse.NewParser().ParseHCL
 	if isJSON(text) {
 		parse = hclparse.NewParser().ParseJSON
@@ -28,11 +28,11 @@ func decode(text []byte, file string, into any) error {
 	if !diags.HasErrors() {
 		diags = gohcl.DecodeBody(f.Body, nil, into)
 	}
-	return diagnosed(diags)
+	return Diagnosed(diags)
 }
 
-// diagnosed makes an error of all that is wrong.
-func diagnosed(diags hcl.Diagnostics) error {
+// Diagnosed makes an error of all that is wrong.
+func Diagnosed(diags hcl.Diagnostics) error {
 	var lines []string
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {
@@ -45,14 +45,14 @@ func diagnosed(diags hcl.Diagnostics) error {
 	return drover.Errorf(drover.Invalid, "%s", strings.Join(lines, "; "))
 }
 
-// ofAPI reports whether JSON is what the API answers, whose keys begin with capitals, rather than a specification's.
-func ofAPI(text []byte) bool {
+// OfAPI reports whether JSON is what the API answers, whose keys begin with capitals, rather than a specification's.
+func OfAPI(text []byte) bool {
 	var keys map[string]json.RawMessage
 	return isJSON(text) && json.Unmarshal(text, &keys) == nil && keys["Name"] != nil
 }
 
-// decodeAPI reads what the API answers. Errors: Invalid, also for keys that are unknown.
-func decodeAPI(text []byte, file string, into any) error {
+// DecodeAPI reads what the API answers. Errors: Invalid, also for keys that are unknown.
+func DecodeAPI(text []byte, file string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
