@@ -102,8 +102,9 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		root.AddCommand(parts.Bench(app)...)
 	}
 	for _, c := range []*cobra.Command{
-		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), services.Command(app),
-		tenants.NamespaceCommand(app), tenants.QuotaCommand(app), tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
+		job.Command(app), job.ScalingCommand(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
+		services.Command(app), tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
+		tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), volume.Command(app), ops.AgentInfoCommand(app),

@@ -292,3 +292,23 @@ func TestStreamsEndWithTheirContext(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsPipedIntoAnAPICallIsItsBody: by POST, unless a method is given; one that has no body leaves it.
+func TestWhatIsPipedIntoAnAPICallIsItsBody(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, map[string]string{
+		"POST /v1/jobs": "posted", "PUT /v1/jobs": "put", "DELETE /v1/jobs": "deleted", "GET /v1/jobs": "got",
+	})
+	api.Stdin = `{"Job": {}}`
+	api.Check(
+		clitest.Case{Args: "operator api jobs", Out: []string{"posted"}, Asks: []string{`POST /v1/jobs {"Job": {}}`}},
+		clitest.Case{Args: "operator api -X put jobs", Out: []string{"put"}, Asks: []string{`PUT /v1/jobs {"Job": {}}`}},
+		clitest.Case{Args: "operator api -X DELETE jobs", Out: []string{"deleted"}},
+		clitest.Case{Args: "operator api -dryrun jobs", Out: []string{"curl -X POST --data-binary @- '"}},
+	)
+	api.Stdin = ""
+	api.Check(clitest.Case{Args: "operator api jobs", Out: []string{"got"}})
+	api.Check(clitest.Case{
+		Args: "operator api -verbose -H X-Nomad-Token:secret jobs", Err: []string{"> X-Nomad-Token: …"}, Not: []string{"secret"},
+	})
+}
