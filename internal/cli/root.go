@@ -33,7 +33,8 @@ type Parts struct {
 	Doctor   doctor.Probes
 	Fleet    fleet.Local
 	Archives ops.Archives
-	Bench    func(app *term.App) []*cobra.Command // "drover bench" and what it runs; nil: there is none
+	Bench    func(app *term.App) []*cobra.Command            // "drover bench" and what it runs; nil: there is none
+	Browse   func(ctx context.Context, address string) error // shows a page; nil: the system's way
 }
 
 // Main runs one command and returns the exit code. It prints the error, if it has a text, with what helps against it.
@@ -97,7 +98,8 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app))
+	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
+		job.FormatCommand(app))
 	if parts.Bench != nil {
 		root.AddCommand(parts.Bench(app)...)
 	}
@@ -106,6 +108,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		services.Command(app), tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
 		tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
+		uiCommand(app, parts.Browse),
 		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), volume.Command(app), ops.AgentInfoCommand(app),
 		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), env.ExecutionCommand(app), fleet.Command(app, parts.Fleet),

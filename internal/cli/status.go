@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,16 +37,11 @@ drover status 3f2a`)
 	return c
 }
 
-// showFound searches for a prefix and shows the one thing that it finds. An exact id is shown even if others begin
-// so; what the API finds but has no page here, such as a node pool, is passed over. Errors: NotFound; Invalid; the
-// API's.
+// showFound searches for a prefix and shows the one thing that it finds. What the API finds but has no page here, such as a node
+// pool, is passed over. Errors: NotFound; Invalid; the API's.
 func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
-	var r struct{ Matches map[string][]string }
-	if err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": prefix, "Context": "all"}, &r); err != nil {
-		return err
-	}
 	shows := map[string]func(id string) error{
-		"jobs": func(id string) error { return job.Show(ctx, app, c, o, id) },
+		"jobs": func(id string) error { return job.Show(ctx, app, c, &job.StatusFlags{Output: *o}, id) },
 		// Statistics would ask the node, which may be down.
 		"allocs": func(id string) error { return alloc.Show(ctx, app, c, o, id, false) },
 		"nodes":  func(id string) error { return node.Show(ctx, app, c, &node.StatusFlags{Output: *o}, id) },
@@ -66,13 +60,26 @@ func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output
 			return view.Deployment(app, o, d)
 		},
 	}
-	var found []string
-	kind, id := "", ""
 	// In a fixed order, so that the same id always leads to the same page.
-	for _, k := range slices.Sorted(maps.Keys(shows)) {
+	kind, id, err := find(ctx, c, prefix, slices.Sorted(maps.Keys(shows)))
+	if err != nil {
+		return err
+	}
+	return shows[kind](id)
+}
+
+// find searches for the one thing of these kinds whose id begins with prefix. An exact id is found even if others begin so; of
+// several kinds it is the first. Errors: NotFound; Invalid; the API's.
+func find(ctx context.Context, c *api.Client, prefix string, kinds []string) (kind, id string, err error) {
+	var r struct{ Matches map[string][]string }
+	if err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": prefix, "Context": "all"}, &r); err != nil {
+		return "", "", err
+	}
+	var found []string
+	for _, k := range kinds {
 		ids := r.Matches[k]
 		if slices.Contains(ids, prefix) {
-			return shows[k](prefix)
+			return k, prefix, nil
 		}
 		for _, match := range ids {
 			kind, id = k, match
@@ -81,9 +88,9 @@ func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output
 	}
 	switch len(found) {
 	case 0:
-		return drover.Errorf(drover.NotFound, "nothing begins with %q", prefix)
+		return "", "", drover.Errorf(drover.NotFound, "nothing begins with %q", prefix)
 	case 1:
-		return shows[kind](id)
+		return kind, id, nil
 	}
-	return drover.Errorf(drover.Invalid, "%s", fmt.Sprintf("%d things begin with %q:\n  %s", len(found), prefix, strings.Join(found, "\n  ")))
+	return "", "", drover.Errorf(drover.Invalid, "%d things begin with %q:\n  %s", len(found), prefix, strings.Join(found, "\n  "))
 }

@@ -1,7 +1,11 @@
 package cli_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/cli/clitest"
 )
@@ -64,4 +68,36 @@ func TestTheProgramItself(t *testing.T) {
 		clitest.Case{Args: "job status -help", Out: []string{"-namespace"[1:], "Examples:"}},
 		clitest.Case{Args: "-nope", Code: 2, Err: []string{"unknown flag: --nope"}},
 	)
+}
+
+// TestPagesAreOpenedInABrowser also says the address, for machines without one.
+func TestPagesAreOpenedInABrowser(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, map[string]string{
+		"PUT /v1/search":    `{"Matches": {"jobs": ["a/b"], "evals": ["a1"]}}`,
+		"GET /v1/jobs":      `[{"ID": "a/b", "Namespace": "dev"}]`,
+		"GET /v1/job/a%2Fb": `{"ID": "a/b", "Namespace": "dev"}`, "GET /v1/job/a/b": `{"ID": "a/b", "Namespace": "dev"}`,
+	})
+	var opened []string
+	api.Parts.Browse = func(_ context.Context, address string) error {
+		opened = append(opened, address)
+		return nil
+	}
+	at := api.Address() + "/ui/"
+	api.Check(
+		clitest.Case{Args: "ui", Out: []string{at + "\n"}},
+		clitest.Case{Args: "ui a", Out: []string{at + "jobs/a%2Fb?namespace=dev\n"}},
+		clitest.Case{Args: "ui -show-url -namespace dev", Out: []string{at + "?namespace=dev\n"}},
+	)
+	require.Equal(t, []string{at, at + "jobs/a%2Fb?namespace=dev"}, opened)
+	for matches, want := range map[string]clitest.Case{
+		`{"allocs": ["a1"]}`: {Args: "ui -show-url a", Out: []string{at + "allocations/a1\n"}},
+		`{"nodes": ["n1"]}`:  {Args: "ui -show-url n", Out: []string{at + "clients/n1\n"}},
+		`{"evals": ["e1"]}`:  {Args: "ui e", Code: 3, Err: []string{`nothing begins with "e"`}},
+	} {
+		api.Set("PUT /v1/search", `{"Matches": `+matches+`}`)
+		api.Check(want)
+	}
+	api.Parts.Browse = func(context.Context, string) error { return errors.New("no display") }
+	api.Check(clitest.Case{Args: "ui", Code: 1, Out: []string{at}, Err: []string{"no browser could be opened (no display)"}})
 }

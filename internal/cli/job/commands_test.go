@@ -87,6 +87,11 @@ func TestAJobIsShown(t *testing.T) {
 			Args: "job status nightly", Out: []string{"batch/periodic", "Launches", "nightly/periodic-1  dead"},
 			Not: []string{"Allocations"},
 		},
+		clitest.Case{Args: "job status -short web", Out: []string{"Version     = 2\n"}, Not: []string{"Summary", "Allocations"}},
+		clitest.Case{
+			Args: "job status -evals -all-allocs web", Out: []string{"Evaluations\n", "e2  0         -             pending", "Not placed"},
+			Asks: []string{"all=true&namespace=default"},
+		},
 		clitest.Case{Args: "job status -t {{.Job.Name}} web", Out: []string{"the web\n"}},
 		clitest.Case{Args: "job status -json web", Out: []string{`"Deployment": {`, `"Allocations": [`}},
 		clitest.Case{Args: "job allocs -all web", Out: []string{"a1"}, Asks: []string{"/allocations?all=true&namespace=default"}},

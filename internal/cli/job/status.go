@@ -17,14 +17,20 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// StatusFlags say what of a job is shown, and how. "drover status" makes one from its own Output.
+type StatusFlags struct {
+	term.Output
+	short, evals, allAllocs bool
+}
+
 // statusCommand is "drover job status". Without a job it lists those of the namespace.
 func statusCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
+	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
-			return List(ctx, app, c, o)
+			return List(ctx, app, c, &f.Output)
 		}
-		return Show(ctx, app, c, o, args[0])
+		return Show(ctx, app, c, f, args[0])
 	}
 	c := term.NomadCommand(app, "status [JOB]", "List jobs, or show one with its allocations", 0, 1, run)
 	term.Describe(c, `Lists the jobs of the namespace (-namespace '*': of all), or shows one: its counts, why something of it is not
@@ -33,7 +39,10 @@ placed, its deployment and its allocations.`,
 drover job status -namespace '*'
 drover job status web
 drover job status -t '{{.Job.Status}}' web`)
-	o.Bind(c.Flags())
+	f.Bind(c.Flags())
+	c.Flags().BoolVar(&f.short, "short", false, "only what the job is, without counts and allocations")
+	c.Flags().BoolVar(&f.evals, "evals", false, "its evaluations too, newest first")
+	c.Flags().BoolVar(&f.allAllocs, "all-allocs", false, "allocations of an earlier job of this name too")
 	return c
 }
 
@@ -94,7 +103,7 @@ type status struct {
 
 // readStatus reads the job and what belongs to it, in one request for each part. The parts can therefore be of
 // different moments. Errors: the API's, with the name of the part; NotFound; Invalid when several jobs begin so.
-func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, error) {
+func readStatus(ctx context.Context, c *api.Client, f *StatusFlags, prefix string) (*status, error) {
 	j, err := c.Job(ctx, prefix)
 	if err != nil {
 		return nil, err
@@ -103,7 +112,11 @@ func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, err
 	for suffix, out := range map[string]any{
 		"/summary": &v.Summary, "/evaluations": &v.Evaluations, "/deployment": &v.Deployment, "/allocations": &v.Allocations,
 	} {
-		if _, err := c.Get(ctx, api.JobPath(j.ID, suffix), api.InNamespace(j.Namespace), out); err != nil {
+		q := api.InNamespace(j.Namespace)
+		if f.allAllocs {
+			q.Set("all", "true")
+		}
+		if _, err := c.Get(ctx, api.JobPath(j.ID, suffix), q, out); err != nil {
 			return nil, fmt.Errorf("reading the job's %s: %w", strings.TrimPrefix(suffix, "/"), err)
 		}
 	}
@@ -114,23 +127,28 @@ func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, err
 
 // Show prints the job whose id begins with prefix. A job that only starts others is shown with its launches instead
 // of a deployment and allocations. Errors: the API's; NotFound; Invalid when several begin so.
-func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
-	v, err := readStatus(ctx, c, prefix)
+func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, prefix string) error {
+	v, err := readStatus(ctx, c, f, prefix)
 	if err != nil {
 		return err
 	}
-	if done, err := o.Data(app.Out, v); done {
+	if done, err := f.Data(app.Out, v); done {
 		return err
 	}
 	j := v.Job
 	if err := term.Facts(app.Out, "ID", j.ID, "Name", j.Name, "Submitted", term.StampNanos(j.SubmitTime),
 		"Type", kind(j.Type, j.Periodic != nil, j.ParameterizedJob != nil), "Priority", strconv.Itoa(j.Priority),
 		"Datacenters", strings.Join(j.Datacenters, ", "), "Namespace", j.Namespace, "Node pool", j.NodePool,
-		"Status", state(j.Status, j.Stop), "Version", strconv.FormatUint(j.Version, 10), "Parent", j.ParentID); err != nil {
+		"Status", state(j.Status, j.Stop), "Version", strconv.FormatUint(j.Version, 10), "Parent", j.ParentID); err != nil || f.short {
 		return err
 	}
 	if err := showSummary(app, v); err != nil {
 		return err
+	}
+	if f.evals {
+		if err := showEvaluations(app, &f.Output, v.Evaluations); err != nil {
+			return err
+		}
 	}
 	if len(v.Evaluations) > 0 {
 		showUnplaced(app, v.Evaluations)
@@ -140,12 +158,12 @@ func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, pre
 	}
 	if v.Deployment != nil {
 		term.Section(app.Out, "Latest deployment")
-		if err := view.Deployment(app, o, v.Deployment); err != nil {
+		if err := view.Deployment(app, &f.Output, v.Deployment); err != nil {
 			return err
 		}
 	}
 	term.Section(app.Out, "Allocations")
-	return view.Allocations(app, o, v.Allocations)
+	return view.Allocations(app, &f.Output, v.Allocations)
 }
 
 // showSummary prints one row for each group, with the number of its allocations in each state; nothing if there is
@@ -165,6 +183,18 @@ func showSummary(app *term.App, v *status) error {
 		rows = append(rows, row)
 	}
 	return term.Table(app.Out, "", "Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown", rows)
+}
+
+// showEvaluations prints a row for each evaluation.
+func showEvaluations(app *term.App, o *term.Output, list []*drover.Evaluation) error {
+	term.Section(app.Out, "Evaluations")
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, []string{
+			o.ID(e.ID), strconv.Itoa(e.Priority), e.TriggeredBy, e.Status, term.YesNo(len(e.FailedTGAllocs) > 0), term.Ago(e.CreateTime),
+		})
+	}
+	return term.Table(app.Out, "There are none.", "ID|Priority|Triggered by|Status|Unplaced|Created", rows)
 }
 
 // showUnplaced explains what the newest evaluation could not place. evals is sorted, newest first. A complete one
