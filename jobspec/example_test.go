@@ -40,7 +40,7 @@ job "web" {
 func ExampleParse_errors() {
 	_, err := jobspec.Parse([]byte("job \"web\" {\n  tipe = \"batch\"\n}"), jobspec.Options{Name: "web.nomad.hcl"})
 	fmt.Println(err)
-	// Output: job file: web.nomad.hcl:2,3-7: Unsupported argument; An argument named "tipe" is not expected here.
+	// Output: job file: web.nomad.hcl:2,3-7: Unsupported argument; An argument named "tipe" is not expected here. Did you mean "type"?
 }
 
 // List what a job file may say about a group's warm pool.

@@ -2,12 +2,16 @@ package jobspec
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/gocty"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // attrs says where each argument of a block goes; blocks says what to do with each nested block.
@@ -27,7 +31,7 @@ func (d *decoder) fill(body *hclsyntax.Body, a attrs, b blocks) {
 	for name, attr := range body.Attributes {
 		target, ok := a[name]
 		if !ok {
-			d.errorf(attr.NameRange, "Unsupported argument", fmt.Sprintf("An argument named %q is not expected here.", name))
+			d.errorf(attr.NameRange, "Unsupported argument", fmt.Sprintf("An argument named %q is not expected here.", name)+meant(name, a, b))
 			continue
 		}
 		v := d.value(attr.Expr)
@@ -49,8 +53,21 @@ func (d *decoder) fill(body *hclsyntax.Body, a attrs, b blocks) {
 			}
 			continue
 		}
-		d.errorf(block.TypeRange, "Unsupported block type", fmt.Sprintf("Blocks of type %q are not expected here.", block.Type))
+		d.errorf(block.TypeRange, "Unsupported block type", fmt.Sprintf("Blocks of type %q are not expected here.", block.Type)+
+			meant(block.Type, a, b))
 	}
+}
+
+// meant names the argument or block that was perhaps meant by another name; "" if none is near.
+func meant(name string, a attrs, b blocks) string {
+	near := validation.Nearest(name, slices.Sorted(maps.Keys(a)))
+	if near == "" {
+		near = validation.Nearest(name, slices.Sorted(maps.Keys(b)))
+	}
+	if near == "" || near == name { // a block of a name that is an argument's, or the other way round
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %q?", near)
 }
 
 // list appends a decoded element for each block.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/acl"
@@ -24,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/cli/vars"
 	"github.com/drover-project/drover/internal/cli/volume"
+	"github.com/drover-project/drover/internal/validation"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -96,7 +98,7 @@ drover job init && drover job run example.nomad.hcl
 drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
+		return drover.Errorf(drover.Invalid, "%w%s; '%s -help' lists the flags", err, meant(c, err), c.CommandPath())
 	})
 	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
 		job.FormatCommand(app))
@@ -115,7 +117,26 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	} {
 		root.AddCommand(term.Remote(app, c))
 	}
+	root.AddCommand(shortcuts(app)...)
 	return root
+}
+
+// meant names the flag that was perhaps meant by one that does not exist; "" if none is near.
+func meant(c *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return ""
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := validation.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+		return "; perhaps: -" + near
+	}
+	return ""
 }
 
 // versionCommand is "drover version".

@@ -48,3 +48,19 @@ func TestEveryCommandSaysWhatItIs(t *testing.T) {
 		require.NotNil(t, c.RunE, c.CommandPath())
 	}
 }
+
+// TestShortNamesAreThoseOfFamilies: each is the command of a family with the same flags, and help does not list it.
+func TestShortNamesAreThoseOfFamilies(t *testing.T) {
+	t.Parallel()
+	root := NewRoot(&term.App{Getenv: os.Getenv}, Parts{})
+	require.Len(t, shortcuts(&term.App{}), len(short))
+	for name, long := range short {
+		family, of, _ := strings.Cut(long, " ")
+		is, want := child(root, name), child(child(root, family), of)
+		require.NotNil(t, want, long)
+		require.True(t, is.Hidden, name)
+		require.Equal(t, want.Short, is.Short, name)
+		require.Equal(t, want.LocalFlags().FlagUsages(), is.LocalNonPersistentFlags().FlagUsages(), name)
+		require.Equal(t, strings.Replace(want.UseLine(), "drover "+long, "drover "+name, 1), is.UseLine(), name)
+	}
+}

@@ -61,6 +61,15 @@ func TestTheProgramItself(t *testing.T) {
 	api := clitest.Serve(t, nil)
 	api.Check(
 		clitest.Case{Args: "version", Out: []string{"Drover ", "(Nomad API "}},
+		clitest.Case{Args: "job status -namespaec x", Code: 2, Err: []string{
+			"unknown flag: --namespaec; perhaps: -namespace; 'drover job status -help' lists the flags",
+		}},
+		clitest.Case{Args: "jbo", Code: 2, Err: []string{`drover has no command "jbo"; perhaps: job;`}},
+		clitest.Case{Args: "run web.nomad.hcl", Code: 2, Err: []string{
+			`"web.nomad.hcl" is no environment with a command: a job file is run with 'drover job run web.nomad.hcl'`,
+		}},
+		clitest.Case{Args: "run python3.13", Code: 2, Err: []string{"1 argument given; it is: drover run ENV"}},
+		clitest.Case{Args: "validate -nope", Code: 2, Err: []string{"'drover validate -help' lists the flags"}},
 		clitest.Case{Args: "version now", Code: 1, Err: []string{"unknown command"}},
 		clitest.Case{Args: "", Out: []string{"Exit codes: 0 done"}},
 		clitest.Case{Args: "-help", Out: []string{"Exit codes: 0 done"}},

@@ -3,10 +3,13 @@ package config
 import (
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // accepted are Nomad's keys that are read and have no effect here, so that a configuration written for Nomad is taken;
@@ -98,7 +101,7 @@ func settleStruct(v reflect.Value, path string, found map[string]bool) (diags hc
 		switch {
 		case field.Type == reflect.TypeFor[hcl.Body]():
 			if body, ok := value.Interface().(hcl.Body); ok && field.Name == "Rest" {
-				diags = append(diags, settleBody(body, path, found)...)
+				diags = append(diags, meant(settleBody(body, path, found), v.Type(), path)...)
 			}
 			value.SetZero()
 		case value.Kind() == reflect.Pointer && value.Type().Elem().Kind() == reflect.Struct && !value.IsNil():
@@ -107,6 +110,29 @@ func settleStruct(v reflect.Value, path string, found map[string]bool) (diags hc
 			for i := range value.Len() {
 				diags = append(diags, settleStruct(value.Index(i).Elem(), dotted(path, name), found)...)
 			}
+		}
+	}
+	return diags
+}
+
+// unexpected is how HCL says that a key is unknown.
+var unexpected = regexp.MustCompile(`^(?:An argument named|Blocks of type) "([^"]+)" (?:is|are) not expected here\.$`)
+
+// meant names the key that was perhaps meant by an unknown one: of the block's struct, or of those that are accepted beside it.
+func meant(diags hcl.Diagnostics, block reflect.Type, path string) hcl.Diagnostics {
+	var known []string
+	for i := range block.NumField() {
+		if name, _, _ := strings.Cut(block.Field(i).Tag.Get("hcl"), ","); name != "" {
+			known = append(known, name)
+		}
+	}
+	for _, d := range diags {
+		said := unexpected.FindStringSubmatch(d.Detail)
+		if said == nil {
+			continue
+		}
+		if near := validation.Nearest(said[1], append(known, accepted[path]...)); near != "" {
+			d.Detail += " Did you mean \"" + near + "\"?"
 		}
 	}
 	return diags

@@ -58,6 +58,18 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.Equal(t, &Agent{}, empty)
 }
 
+func TestMistypedKeysAreGuessed(t *testing.T) {
+	t.Parallel()
+	_, err := Parse([]byte("data_dri = 1\nserver {\n  enabld = true\n  encryt = 1\n}\nclinet {}\ncolour = 1\n"), "a.hcl")
+	for _, want := range []string{
+		`"data_dri" is not expected here. Did you mean "data_dir"?`, `"enabld" is not expected here. Did you mean "enabled"?`,
+		`"encryt" is not expected here. Did you mean "encrypt"?`, `"clinet" are not expected here. Did you mean "client"?`,
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), `"colour" is not expected here. Did`)
+}
+
 // JSON is known by its brace where the name does not say so, and means the same.
 func TestBothSyntaxesMeanTheSame(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,14 @@ func RunCommand(app *term.App) *cobra.Command {
 		return run(ctx, app, f, args[0], args[1:])
 	}
 	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, run)
+	given := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		// Nomad's users run job files so. A single word is too few for us.
+		if len(args) == 1 && (strings.HasSuffix(args[0], ".hcl") || strings.HasSuffix(args[0], ".nomad")) {
+			return drover.Errorf(drover.Invalid, "%q is no environment with a command: a job file is run with 'drover job run %[1]s'", args[0])
+		}
+		return given(c, args)
+	}
 	term.Describe(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
 (and your terminal, if there is one), exits with its code, and ends the runner. Flags of this command stand before COMMAND;
 what follows it is the command's own.

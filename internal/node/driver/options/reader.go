@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // Reader reads one map. Keys that were not asked for are problems, see Done.
@@ -221,11 +222,15 @@ func (r *Reader) blocks(key string) []map[string]any {
 	}
 }
 
-// unknown complains about keys that were not asked for so far. It comes last, and names those that were.
+// unknown complains about keys that were not asked for so far. It comes last, and names the one that was perhaps meant, or all.
 func (r *Reader) unknown() {
 	for _, key := range slices.Sorted(maps.Keys(r.config)) {
 		if !slices.Contains(r.seen, key) {
 			known := distinct(r.seen)
+			if near := validation.Nearest(key, known); near != "" {
+				r.Problem("unknown key %q; did you mean %q?", key, near)
+				continue
+			}
 			r.Problem("unknown key %q; known are %s", key, strings.Join(known, ", "))
 		}
 	}

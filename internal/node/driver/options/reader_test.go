@@ -32,7 +32,7 @@ func TestAllProblems(t *testing.T) {
 	t.Parallel()
 	r := options.New(map[string]any{
 		"s": []any{}, "f": 1, "n": 1.5, "many": 10, "word": "x", "l": "x", "mixed": []any{map[string]any{}}, "d": map[string]any{"k": []any{}},
-		"b": []any{map[string]any{"odd": 1}, map[string]any{}}, "e": []any{map[string]any{"odd": 1}}, "other": 1,
+		"b": []any{map[string]any{"odd": 1}, map[string]any{}}, "e": []any{map[string]any{"odd": 1}}, "other": 1, "maany": 1,
 	})
 	r.Str("s")
 	r.Flag("f")
@@ -48,7 +48,8 @@ func TestAllProblems(t *testing.T) {
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, want := range []string{
 		"s: must be a string", "f: must be true or false", "n: must be a whole", "many: 10 is not between", `word: must be a number, not "x"`,
-		"l: must be a list", "mixed: all elements", `d: the value of "k"`, "b: must be one block", `e: unknown key "odd"`, `unknown key "other"`,
+		"l: must be a list", "mixed: all elements", `d: the value of "k"`, "b: must be one block", `e: unknown key "odd"`, `unknown key "other"; known are b, d, e, `,
+		`unknown key "maany"; did you mean "many"?`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
