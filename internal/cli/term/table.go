@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/drover-project/drover/internal/clock"
 )
@@ -34,33 +34,38 @@ func Plural(n int, what string) string {
 }
 
 // Table prints rows under a heading, whose columns are parted by "|". Without rows it prints none alone. Empty cells
-// become "-". It changes rows. Errors: those of writing.
+// become "-". At a terminal long cells are cut so that lines fit, and words for states have colours. It changes rows. Errors: those of
+// writing.
 func Table(w io.Writer, none, heading string, rows [][]string) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, none)
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, strings.ReplaceAll(heading, "|", "\t")) // errors come from Flush
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = OneLine(cmp.Or(cell, "-"))
 		}
-		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	return t.Flush()
+	return screenOf(w).lay(w, append([][]string{strings.Split(heading, "|")}, rows...), 2)
 }
 
 // Facts prints names and values, given in turn, one pair a line. Pairs with an empty value are left out, so callers
-// pass "" for what is unknown. Errors: those of writing.
+// pass "" for what is unknown. At a terminal words for states have colours; nothing is cut. Errors: those of writing.
 func Facts(w io.Writer, pairs ...string) error {
-	t := tabwriter.NewWriter(w, 0, 8, 1, ' ', 0)
+	s, width := screenOf(w), 0
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			fmt.Fprintf(t, "%s\t= %s\n", pairs[i], OneLine(pairs[i+1]))
+			width = max(width, utf8.RuneCountInString(pairs[i]))
 		}
 	}
-	return t.Flush()
+	var b strings.Builder
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			b.WriteString(pairs[i] + strings.Repeat(" ", width-utf8.RuneCountInString(pairs[i])) + " = " + s.paint(OneLine(pairs[i+1])) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // OneLine makes one line of a cell, without control characters (C0, DEL and C1): what a guest wrote must not move our cursor.
