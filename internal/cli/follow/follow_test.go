@@ -1,6 +1,7 @@
 package follow_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/drover-project/drover/internal/cli/clitest"
@@ -139,4 +140,29 @@ func TestWaitingForADeployment(t *testing.T) {
 	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"Evaluation e1 is complete"}})
 	api.Set("GET /v1/job/web/deployment", "! 500 broken")
 	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"broken"}})
+}
+
+// TestADeploymentThatWaitsForSomebodySaysSo: who follows it would else wait for ever. Nothing is told twice.
+func TestADeploymentThatWaitsForSomebodySaysSo(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Stdin = `{"ID": "web"}`
+	api.Set("GET /v1/job/web/deployment", `{"ID": "d1", "Status": "running", "Namespace": "default"}`)
+	step := func(status, group string) string {
+		return `{"ID": "d1", "JobID": "web", "Status": "` + status + `", "StatusDescription": "done",
+			"TaskGroups": {"g": {"DesiredTotal": 2, "DesiredCanaries": 1, "PlacedCanaries": ["a"], "PlacedAllocs": 1, ` + group + `}}}`
+	}
+	api.Set("GET /v1/deployment/d1", strings.Join([]string{
+		step("running", `"HealthyAllocs": 0`), step("running", `"HealthyAllocs": 1`), step("running", `"HealthyAllocs": 1`),
+		step("paused", `"HealthyAllocs": 1`), step("running", `"HealthyAllocs": 1, "Promoted": true`),
+		step("successful", `"HealthyAllocs": 2, "Promoted": true`),
+	}, "\n---\n"))
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{
+		"    g: 1 of 2 placed, 0 healthy, 0 unhealthy, 1 of 1 canary placed\n" +
+			"    g: 1 of 2 placed, 1 healthy, 0 unhealthy, 1 of 1 canary placed\n" +
+			"==> Deployment d1 has healthy canaries: 'drover job promote web' lets them replace the old version\n" +
+			"==> Deployment d1 is paused: 'drover deployment resume d1' lets it go on\n" +
+			"    g: 1 of 2 placed, 1 healthy, 0 unhealthy, promoted\n==> Deployment d1 goes on\n" +
+			"    g: 1 of 2 placed, 2 healthy, 0 unhealthy, promoted\n==> Deployment d1 is successful: done\n",
+	}})
 }

@@ -74,7 +74,7 @@ func TestDeployments(t *testing.T) {
 		clitest.Case{Args: "deployment status -t {{.Status}} d1", Out: []string{"running\n"}},
 		clitest.Case{
 			Args: "deployment status -monitor d1", Code: 1, Asks: []string{"/v1/deployment/d1?index=0&namespace=dev&wait=60s"},
-			Out: []string{" g: 2 of 3 placed, 1 healthy, 1 unhealthy\n h: 0 of 1 placed", "==> Deployment d1 is failed"},
+			Out: []string{" g: 2 of 3 placed, 1 healthy, 1 unhealthy, promoted\n h: 0 of 1 placed", "==> Deployment d1 is failed"},
 		},
 		clitest.Case{Args: "deployment status d", Code: 2, Err: []string{`2 deployments begin with "d":`, "d1 web running"}},
 		clitest.Case{Args: "deployment status x", Code: 3, Err: []string{`there is no deployment "x"`}},
