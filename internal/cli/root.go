@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/agent"
 	"github.com/drover-project/drover/internal/cli/alloc"
 	"github.com/drover-project/drover/internal/cli/certs"
+	"github.com/drover-project/drover/internal/cli/completion"
 	"github.com/drover-project/drover/internal/cli/doctor"
 	"github.com/drover-project/drover/internal/cli/env"
 	"github.com/drover-project/drover/internal/cli/fleet"
@@ -47,6 +48,10 @@ func Main(ctx context.Context, app *term.App, parts Parts, args []string) int {
 	root.SetIn(app.In)
 	root.SetOut(app.Out)
 	root.SetErr(app.Err)
+	completion.Command(app, root, args)
+	if completion.Asked(args) {
+		completion.Complete(app, root)
+	}
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
