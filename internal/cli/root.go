@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/env"
 	"github.com/drover-project/drover/internal/cli/fleet"
 	"github.com/drover-project/drover/internal/cli/job"
+	"github.com/drover-project/drover/internal/cli/manual"
 	"github.com/drover-project/drover/internal/cli/node"
 	"github.com/drover-project/drover/internal/cli/ops"
 	"github.com/drover-project/drover/internal/cli/services"
@@ -106,7 +107,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		return drover.Errorf(drover.Invalid, "%w%s; '%s -help' lists the flags", err, meant(c, err), c.CommandPath())
 	})
 	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
-		job.FormatCommand(app))
+		job.FormatCommand(app), manual.Command(app))
 	if parts.Bench != nil {
 		root.AddCommand(parts.Bench(app)...)
 	}
