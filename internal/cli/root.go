@@ -106,7 +106,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w%s; '%s -help' lists the flags", err, meant(c, err), c.CommandPath())
 	})
-	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
+	root.AddCommand(agent.Command(app, parts.RunAgent), agent.ConfigCommand(app), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
 		job.FormatCommand(app), manual.Command(app))
 	if parts.Bench != nil {
 		root.AddCommand(parts.Bench(app)...)

@@ -75,3 +75,34 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	_, err = LoadConfig([]string{filepath.Join(t.TempDir(), "none.hcl")})
 	require.Error(t, err)
 }
+
+// TestConfigurationsAreCheckedWithoutAnAgent: all that is wrong is told, and what of Nomad's has no effect.
+func TestConfigurationsAreCheckedWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"good.hcl": "data_dir = \"/data\"\nserver {\n  enabled = true\n}\ndisable_update_check = true\n",
+		"bad.hcl":  "data_dri = \"/data\"\nports {\n  http = \"many\"\n}\n",
+		"none.hcl": "data_dir = \"/data\"\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for file, want := range map[string][]string{
+		"good.hcl": {"The configuration is valid.\n", "Warning: disable_update_check is Nomad's and has no effect here\n", ""},
+		"bad.hcl":  {"", "", `Did you mean "data_dir"?`},
+		"none.hcl": {"", "", "neither server nor client is enabled"},
+	} {
+		var out, says bytes.Buffer
+		app := &term.App{Out: &out, Err: &says, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
+		c := ConfigCommand(app)
+		c.SetArgs([]string{"validate", filepath.Join(dir, file)})
+		c.SilenceErrors, c.SilenceUsage = true, true
+		err := c.ExecuteContext(t.Context())
+		require.Equal(t, want[:2], []string{out.String(), says.String()}, file)
+		if want[2] == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want[2])
+		}
+	}
+}

@@ -21,6 +21,7 @@ type StatusFlags struct {
 	term.Output
 	// stats asks the node itself, so it fails for one that is down; self is the node of the agent asked.
 	stats, self bool
+	page        term.Page
 }
 
 // statusCommand is "drover node status". Without a node it lists all of them, as the API orders them.
@@ -45,12 +46,15 @@ drover node status 91c3`)
 	f.Bind(c.Flags())
 	c.Flags().BoolVar(&f.stats, "stats", false, "show what the machine uses now")
 	c.Flags().BoolVar(&f.self, "self", false, "the agent's own node")
+	f.page.Bind(c.Flags(), `NodeClass == "large"`)
 	return c
 }
 
 // list prints all nodes in one table. Errors: the API's.
 func list(ctx context.Context, app *term.App, f *StatusFlags) error {
-	return term.List(ctx, app, &f.Output, f.listing())
+	l := f.listing()
+	l.Page = &f.page
+	return term.List(ctx, app, &f.Output, l)
 }
 
 // listing is how nodes are listed.

@@ -22,10 +22,13 @@ func DeploymentCommand(app *term.App) *cobra.Command {
 
 // deploymentListCommand is "drover deployment list", newest first.
 func deploymentListCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
+	o, page := &term.Output{}, &term.Page{}
 	c := term.Command(app, "list", "List deployments", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		return term.List(ctx, app, o, view.DeploymentListing(o))
+		l := view.DeploymentListing(o)
+		l.Page = page
+		return term.List(ctx, app, o, l)
 	})
+	page.Bind(c.Flags(), `Status == "running"`)
 	o.Bind(c.Flags())
 	return c
 }

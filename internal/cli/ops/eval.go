@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -18,16 +19,17 @@ import (
 
 // EvalCommand is "drover eval".
 func EvalCommand(app *term.App) *cobra.Command {
-	return term.Group("eval", "Look at evaluations: the scheduler's decisions", evalListCommand(app), evalStatusCommand(app))
+	return term.Group("eval", "Look at evaluations: the scheduler's decisions", evalListCommand(app), evalStatusCommand(app),
+		evalDeleteCommand(app))
 }
 
 // evalListCommand is "drover eval list", newest first. Filters are applied by the server.
 func evalListCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
+	o, page := &term.Output{}, &term.Page{}
 	var job, status string
 	c := term.Command(app, "list", "List evaluations", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
 		return term.List(ctx, app, o, term.Listing[*drover.Evaluation]{
-			Path: "/v1/evaluations", Query: api.Query("job", job, "status", status),
+			Path: "/v1/evaluations", Query: api.Query("job", job, "status", status), Page: page,
 			Compare: func(x, y *drover.Evaluation) int { return int(y.CreateIndex) - int(x.CreateIndex) },
 			None:    "There are none.", Heading: "ID|Priority|Triggered by|Job|Status|Unplaced|Created",
 			Row: func(e *drover.Evaluation) []string {
@@ -38,6 +40,7 @@ func evalListCommand(app *term.App) *cobra.Command {
 	})
 	c.Flags().StringVar(&job, "job", "", "only of this job")
 	c.Flags().StringVar(&status, "status", "", "only with this status")
+	page.Bind(c.Flags(), `TriggeredBy == "node-update"`)
 	o.Bind(c.Flags())
 	return c
 }
@@ -79,4 +82,45 @@ func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.O
 	}
 	term.Section(app.Out, "Allocations")
 	return view.Allocations(app, o, allocs)
+}
+
+// evalDeleteCommand is "drover eval delete". The server refuses it unless its broker is paused, as it may be deciding about them.
+func evalDeleteCommand(app *term.App) *cobra.Command {
+	filter, yes := "", false
+	run := func(ctx context.Context, c *api.Client, args []string) error {
+		if (filter != "") == (len(args) > 0) {
+			return drover.Errorf(drover.Invalid, "name evaluations, or give -filter")
+		}
+		var ids []string
+		for _, prefix := range args {
+			e, err := c.Evaluation(ctx, prefix)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, e.ID)
+		}
+		if filter != "" && !yes {
+			var matching struct{ Count int }
+			if _, err := c.Get(ctx, "/v1/evaluations/count", api.Query("filter", filter), &matching); err != nil {
+				return err
+			}
+			if err := app.Confirm(ctx, "Delete "+term.Plural(matching.Count, "evaluation")+"?"); err != nil {
+				return err
+			}
+		}
+		var deleted struct{ Count int }
+		_, err := c.Call(ctx, http.MethodDelete, "/v1/evaluations", nil, map[string]any{"EvalIDs": ids, "Filter": filter}, &deleted)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Out, "Deleted %s.\n", term.Plural(deleted.Count, "evaluation"))
+		return err
+	}
+	c := term.NomadCommand(app, "delete [EVAL]…", "Delete evaluations, when too many wait for the scheduler", 0, -1, run)
+	term.Describe(c, `Evaluations go by themselves some time after they ended: this is for a cluster that has too many of them. The scheduler must be paused
+before, by 'drover operator scheduler set-config -pause-eval-broker=true'.`, `drover eval delete 3f2a
+drover eval delete -filter 'Status == "canceled"'`)
+	c.Flags().StringVar(&filter, "filter", "", "delete those that match this expression and have ended")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
 }
