@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/cgroup"
 	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/server"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/texts"
@@ -26,7 +27,7 @@ func evaluate() { evaluator.Child(texts.Funcs()) }
 func parts() cli.Parts {
 	sysmon.Relax()
 	return cli.Parts{
-		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State},
+		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State, Node: localstate.Print},
 		RunAgent: server.Run,
 		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
 		Fleet:    fleet.Local{Check: fleetplane.Check, Simulate: whatif.Simulate},

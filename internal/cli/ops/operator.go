@@ -16,7 +16,7 @@ func OperatorCommand(app *term.App, archives Archives) *cobra.Command {
 	return term.Group("operator", "Look after the servers",
 		term.Group("scheduler", "Configure the scheduler", schedulerGetCommand(app), schedulerSetCommand(app)),
 		auditCommand(app), raftCommand(app), autopilotCommand(app), gossipCommand(app), rootCommand(app), snapshotCommand(app, archives),
-		debugCommand(app), apiCommand(app), metricsCommand(app))
+		debugCommand(app), apiCommand(app), metricsCommand(app), clientStateCommand(app, archives))
 }
 
 // schedulerAnswer is the part of the API's answer that is used; the index stands in the configuration too.

@@ -23,12 +23,14 @@ import (
 	"github.com/drover-project/drover/internal/rotation"
 )
 
-// Archives reads archives of the state that are on this machine, without an agent.
+// Archives reads what servers and nodes keep on this machine, without an agent.
 type Archives struct {
 	// Inspect verifies an archive and says what it has.
 	Inspect func(r io.Reader) (cluster.ArchiveContent, error)
 	// State verifies an archive and writes what it has as JSON, without secrets.
 	State func(r io.Reader, w io.Writer) error
+	// Node writes what a node's file remembers of its allocations as JSON; nil where no node runs.
+	Node func(path string, w io.Writer) error
 }
 
 const snapshotPath = "/v1/operator/snapshot"

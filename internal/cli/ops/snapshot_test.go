@@ -3,10 +3,12 @@ package ops_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,5 +76,29 @@ func TestSnapshots(t *testing.T) {
 		clitest.Case{Args: "operator snapshot inspect -json " + file, Out: []string{`"Records": 3`}},
 		clitest.Case{Args: "operator snapshot inspect " + torn, Code: 2, Err: []string{"the archive is torn"}},
 		clitest.Case{Args: "operator snapshot state " + file, Out: []string{"the state"}},
+	)
+}
+
+func TestWhatANodeRemembersIsPrinted(t *testing.T) {
+	t.Parallel()
+	api, dir := clitest.Serve(t, nil), t.TempDir()
+	api.Check(clitest.Case{Args: "operator client-state " + dir, Code: 1, Err: []string{"nodes run on Linux only"}})
+	api.Parts.Archives.Node = func(path string, w io.Writer) error {
+		if strings.HasSuffix(path, "torn") {
+			return errors.New("it is torn")
+		}
+		_, err := io.WriteString(w, path)
+		return err
+	}
+	api.Check(clitest.Case{Args: "operator client-state " + dir, Code: 2, Err: []string{"there is no client/state.db in " + dir}})
+	file := filepath.Join(dir, "client", "state.db")
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	torn := filepath.Join(dir, "torn")
+	require.NoError(t, os.WriteFile(torn, nil, 0o600))
+	api.Check(
+		clitest.Case{Args: "operator client-state " + dir, Out: []string{file}},
+		clitest.Case{Args: "operator client-state " + filepath.Dir(file), Out: []string{file}},
+		clitest.Case{Args: "operator client-state " + torn, Code: 2, Err: []string{"it is torn"}},
 	)
 }

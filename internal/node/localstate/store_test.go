@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -40,6 +41,35 @@ func sampleTask() Task {
 		},
 		Handle: json.RawMessage(`{"pid":12}`), Intent: "x/y/z", Done: map[string]bool{"artifacts": true},
 	}
+}
+
+// TestAFileIsPrintedWithoutAnAgent, which must not use it; nothing is changed, and nothing made.
+func TestAFileIsPrintedWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	var out strings.Builder
+	require.ErrorContains(t, Print(path, &out), "no such file")
+	require.NoFileExists(t, path)
+	b, err := OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
+	require.NoError(t, err)
+	require.NoError(t, b.Commit(t.Context(), PutAlloc(sampleAlloc("a1")), PutTask("a1", "t", sampleTask())))
+	require.ErrorContains(t, Print(path, &out), "an agent uses it")
+	require.NoError(t, b.Close())
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, Print(path, &out))
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	var printed struct{ Allocations map[string]Record }
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &printed))
+	require.Equal(t, "j", printed.Allocations["a1"].Alloc.Job.ID)
+	require.JSONEq(t, `{"pid":12}`, string(printed.Allocations["a1"].Tasks["t"].Handle))
+	other := filepath.Join(t.TempDir(), "other.db")
+	db, err := bbolt.Open(other, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.ErrorContains(t, Print(other, &out), "it is none of ours")
 }
 
 func TestBoltKeepsRecordsOverReopening(t *testing.T) {
