@@ -55,7 +55,7 @@ func TestJobsAreListed(t *testing.T) {
 			Args: "job status", Out: []string{"ID ", "web ", "dead (stopped)", "batch/periodic"}, Not: []string{"Namespace"},
 			Asks: []string{"GET /v1/jobs"},
 		},
-		clitest.Case{Args: "job status -namespace *", Out: []string{"Namespace", "dev"}, Asks: []string{"GET /v1/jobs?namespace=%2A"}},
+		clitest.Case{Args: "job status -namespace *", Out: []string{"Namespace", "dev"}, Asks: []string{"GET /v1/jobs?meta=true&namespace=%2A"}},
 		clitest.Case{Args: "job status -json", Out: []string{`"ID": "web-2"`}},
 		clitest.Case{Args: "job status -t {{(index.0).ID}}", Code: 2, Err: []string{"the template:"}},
 		clitest.Case{Args: "job status -t {{range.}}{{.ID}},{{end}}", Out: []string{"web,web-2,nightly,nightly/periodic-1,\n"}},
@@ -65,7 +65,15 @@ func TestJobsAreListed(t *testing.T) {
 		clitest.Case{Args: "job nope", Code: 2, Err: []string{`drover job has no command "nope"`}},
 	)
 	api.Set("GET /v1/jobs", "[]")
-	api.Check(clitest.Case{Args: "job status", Out: []string{"There are no jobs."}})
+	api.Check(clitest.Case{Args: "job status", Out: []string{"There are no jobs."}, Not: []string{"left out"}})
+	api.Set("GET /v1/jobs", `[{"ID": "environment-python", "Meta": {"drover.environment": "{}"}}]`)
+	api.Check(
+		clitest.Case{
+			Args: "job status", Out: []string{"There are no jobs."}, Not: []string{"environment-python"},
+			Err: []string{"The jobs of 1 environment are left out: 'drover env list' shows them.\n"},
+		},
+		clitest.Case{Args: "job status -t {{range.}}{{.ID}}{{end}}", Out: []string{"environment-python\n"}, Not: []string{"left out"}},
+	)
 	api.Set("GET /v1/jobs", "! 500 the log is full")
 	api.Check(clitest.Case{Args: "job status", Code: 1, Err: []string{"Error: the log is full\n"}})
 	api.Set("GET /v1/jobs", "[{")

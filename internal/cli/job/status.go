@@ -46,10 +46,18 @@ drover job status -t '{{.Job.Status}}' web`)
 	return c
 }
 
-// List prints the jobs of the chosen namespace. Errors: the API's.
+// environmentMeta is the key of the metadata that jobs of environments have, which 'drover env' looks after.
+const environmentMeta = "drover.environment"
+
+// List prints the jobs of the chosen namespace. People are not shown those that environments are made of; programs are, as in
+// Nomad. Errors: the API's.
 func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
+	q := url.Values{}
+	if !o.JSON && o.Template == "" {
+		q.Set("meta", "true")
+	}
 	var list []*drover.JobListStub
-	if _, err := c.Get(ctx, "/v1/jobs", nil, &list); err != nil {
+	if _, err := c.Get(ctx, "/v1/jobs", q, &list); err != nil {
 		return err
 	}
 	if done, err := o.Data(app.Out, list); done {
@@ -60,7 +68,12 @@ func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 		heading = "ID|Namespace|Type|Priority|Status|Submitted"
 	}
 	var rows [][]string
+	environments := 0
 	for _, j := range list {
+		if _, is := j.Meta[environmentMeta]; is {
+			environments++
+			continue
+		}
 		row := []string{j.ID}
 		if all {
 			row = append(row, j.Namespace)
@@ -68,7 +81,11 @@ func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 		rows = append(rows, append(row, kind(j.Type, j.Periodic, j.ParameterizedJob), strconv.Itoa(j.Priority), state(j.Status, j.Stop),
 			term.Ago(j.SubmitTime)))
 	}
-	return term.Table(app.Out, "There are no jobs.", heading, rows)
+	if err := term.Table(app.Out, "There are no jobs.", heading, rows); err != nil || environments == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(app.Err, "The jobs of %s are left out: 'drover env list' shows them.\n", term.Plural(environments, "environment"))
+	return err
 }
 
 // kind returns a job's type as lists show it, such as "batch/periodic".
