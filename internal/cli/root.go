@@ -25,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/services"
 	"github.com/drover-project/drover/internal/cli/tenants"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/top"
 	"github.com/drover-project/drover/internal/cli/vars"
 	"github.com/drover-project/drover/internal/cli/volume"
 	"github.com/drover-project/drover/internal/validation"
@@ -116,7 +117,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		services.Command(app), tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
 		tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
-		uiCommand(app, parts.Browse),
+		uiCommand(app, parts.Browse), top.Command(app),
 		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), volume.Command(app), ops.AgentInfoCommand(app),
 		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), env.ExecutionCommand(app), fleet.Command(app, parts.Fleet),

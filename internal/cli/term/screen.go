@@ -19,6 +19,9 @@ type screen struct {
 
 // screenOf returns what w shows. A terminal is of this process, and so is its environment.
 func screenOf(w io.Writer) screen {
+	if s, ok := w.(*sheet); ok {
+		return s.screen
+	}
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return screen{}
