@@ -43,7 +43,7 @@ func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output
 	shows := map[string]func(id string) error{
 		"jobs": func(id string) error { return job.Show(ctx, app, c, &job.StatusFlags{Output: *o}, id) },
 		// Statistics would ask the node, which may be down.
-		"allocs": func(id string) error { return alloc.Show(ctx, app, c, o, id, false) },
+		"allocs": func(id string) error { return alloc.Show(ctx, app, c, &alloc.StatusFlags{Output: *o}, id) },
 		"nodes":  func(id string) error { return node.Show(ctx, app, c, &node.StatusFlags{Output: *o}, id) },
 		"evals": func(id string) error {
 			e, err := c.Evaluation(ctx, id)

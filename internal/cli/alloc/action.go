@@ -16,10 +16,10 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// actionFlags are the flags of "drover job action": chosen's task and job, and what else narrows the choice.
+// actionFlags are the flags of "drover job action": chosen's task, job and group, and what else narrows the choice.
 type actionFlags struct {
 	execFlags
-	group, allocation string
+	allocation string
 }
 
 // place is an action and where it is.

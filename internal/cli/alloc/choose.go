@@ -12,11 +12,12 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// chosen is an allocation and a task of it, as flags choose them: -task for the task, -job in place of an
-// allocation's id.
+// chosen is an allocation and a task of it, as flags choose them: -task for the task, -job, and perhaps -group, in
+// place of an allocation's id.
 type chosen struct {
-	task string
-	job  string
+	task  string
+	job   string
+	group string // with job
 }
 
 // bind adds both flags.
@@ -25,17 +26,20 @@ func (f *chosen) bind(fl *pflag.FlagSet) {
 	f.bindJob(fl)
 }
 
-// bindJob adds only -job, for commands that need no task.
+// bindJob adds only -job and -group, for commands that need no task.
 func (f *chosen) bindJob(fl *pflag.FlagSet) {
 	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
+	fl.StringVar(&f.group, "group", "", "with -job: of this group")
 }
 
 // allocation returns the allocation, and the words that follow its id. Errors: Invalid, NotFound.
 func (f *chosen) allocation(ctx context.Context, c *api.Client, args []string) (v *drover.Allocation, rest []string, err error) {
 	switch {
 	case f.job != "":
-		v, err = newestOf(ctx, c, f.job)
+		v, err = newestOf(ctx, c, f.job, f.group)
 		return v, args, err
+	case f.group != "":
+		return nil, nil, drover.Errorf(drover.Invalid, "-group goes with -job")
 	case len(args) == 0:
 		return nil, nil, drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
 	}
@@ -52,9 +56,9 @@ func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (v *dro
 	return v, task, rest, err
 }
 
-// newestOf returns the newest running allocation of the job whose id begins with prefix. If none runs it is the
+// newestOf returns the newest running allocation of the job whose id begins with prefix, of a group unless that is "". If none runs it is the
 // newest of all, since the logs of a failed one are what people look for. Errors: the API's; NotFound.
-func newestOf(ctx context.Context, c *api.Client, prefix string) (*drover.Allocation, error) {
+func newestOf(ctx context.Context, c *api.Client, prefix, group string) (*drover.Allocation, error) {
 	j, err := c.Job(ctx, prefix)
 	if err != nil {
 		return nil, err
@@ -63,6 +67,10 @@ func newestOf(ctx context.Context, c *api.Client, prefix string) (*drover.Alloca
 	if _, err := c.Get(ctx, api.JobPath(j.ID, "/allocations"), api.InNamespace(j.Namespace), &list); err != nil {
 		return nil, err
 	}
+	if group != "" && j.Group(group) == nil {
+		return nil, drover.Errorf(drover.NotFound, "job %q has no group %q", j.ID, group)
+	}
+	list = slices.DeleteFunc(list, func(a *drover.AllocationListStub) bool { return group != "" && a.TaskGroup != group })
 	if len(list) == 0 {
 		return nil, drover.Errorf(drover.NotFound, "job %q has no allocations", j.ID)
 	}

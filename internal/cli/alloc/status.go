@@ -16,21 +16,28 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// StatusFlags say what of an allocation is shown, and how. "drover status" makes one from its own Output.
+type StatusFlags struct {
+	term.Output
+	// stats asks the node what the tasks use now, so it fails for one that is down; short shows the last event of tasks only.
+	stats, short bool
+}
+
 // statusCommand is "drover alloc status". Without an allocation it lists all of the namespace.
 func statusCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	var stats bool
+	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
-			return list(ctx, app, c, o)
+			return list(ctx, app, c, &f.Output)
 		}
-		return Show(ctx, app, c, o, args[0], stats)
+		return Show(ctx, app, c, f, args[0])
 	}
 	c := term.NomadCommand(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, run)
 	term.Describe(c, "Shows an allocation: its resources and ports, its tasks with what happened to them, and why it was placed where it is.",
 		"drover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
-	c.Flags().BoolVar(&stats, "stats", false, "show what the tasks use now")
-	o.Bind(c.Flags())
+	c.Flags().BoolVar(&f.stats, "stats", false, "show what the tasks use now")
+	c.Flags().BoolVar(&f.short, "short", false, "of each task only its state and what happened last")
+	f.Bind(c.Flags())
 	return c
 }
 
@@ -50,22 +57,24 @@ func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 // Show prints the allocation whose id begins with prefix. With stats it asks the node what the tasks use now, unless
 // the allocation has ended. Placement scores need -verbose. Errors: the API's; NotFound; Invalid when several begin
 // so.
-func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string, stats bool) error {
+func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, prefix string) error {
 	v, err := c.Allocation(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	if done, err := o.Data(app.Out, v); done {
+	if done, err := f.Data(app.Out, v); done {
 		return err
 	}
-	if err := showFacts(app, o, v); err != nil {
+	if err := showFacts(app, &f.Output, v); err != nil {
 		return err
 	}
-	if err := showPorts(app, v); err != nil {
-		return err
+	if !f.short {
+		if err := showPorts(app, v); err != nil {
+			return err
+		}
 	}
 	var usage *drover.AllocResourceUsage
-	if stats && !v.ClientTerminal() {
+	if f.stats && !v.ClientTerminal() {
 		if _, err := c.Get(ctx, "/v1/client/allocation/"+v.ID+"/stats", nil, &usage); err != nil {
 			return fmt.Errorf("reading what it uses: %w", err)
 		}
@@ -77,11 +86,11 @@ func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, pre
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.TaskStates)) {
-		if err := showTask(app, v, name, usage); err != nil {
+		if err := showTask(app, v, name, usage, f.short); err != nil {
 			return err
 		}
 	}
-	if o.Verbose && v.Metrics != nil {
+	if f.Verbose && v.Metrics != nil {
 		return showPlacement(app, v.Metrics)
 	}
 	return nil
@@ -125,14 +134,21 @@ func showPorts(app *term.App, v *drover.Allocation) error {
 }
 
 // showTask prints one task: state, what it may use and uses now, and its events, newest first. usage is nil if it was
-// not asked for.
-func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.AllocResourceUsage) error {
+// not asked for. If it is to be short, it has the state and the last event only.
+func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.AllocResourceUsage, short bool) error {
 	s := v.TaskStates[name]
 	state := s.State
 	if s.Failed {
 		state += " (failed)"
 	}
 	term.Section(app.Out, fmt.Sprintf("Task %q is %s", name, state))
+	if short {
+		if len(s.Events) == 0 {
+			return nil
+		}
+		e := s.Events[len(s.Events)-1]
+		return term.Facts(app.Out, e.Type, strings.TrimSpace(term.StampNanos(e.Time)+" "+e.DisplayMessage))
+	}
 	cpu, memory := "", ""
 	if r := v.AllocatedResources; r != nil && r.Tasks[name] != nil {
 		cpu = fmt.Sprintf("%d MHz", r.Tasks[name].Cpu.CpuShares)

@@ -27,8 +27,8 @@ func stopCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var purge, noDelay, yes bool
 	var priority int
-	c := term.Command(app, "stop JOB", "Stop a job", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
+	stop := func(ctx context.Context, app *term.App, prefix string) error {
+		return change(ctx, app, prefix, *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
 			q := api.InNamespace(j.Namespace)
 			q.Set("purge", strconv.FormatBool(purge))
 			q.Set("no_shutdown_delay", strconv.FormatBool(noDelay))
@@ -37,9 +37,18 @@ func stopCommand(app *term.App) *cobra.Command {
 			err = c.Delete(ctx, api.JobPath(j.ID, ""), q, &r)
 			return r, err
 		})
+	}
+	c := term.Command(app, "stop JOB…", "Stop jobs", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+		for _, prefix := range args {
+			if err := stop(ctx, app, prefix); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	term.Describe(c, "Stops all allocations of the job. Without -purge the job stays known, with its versions.", `drover job stop web
-drover job stop -purge web`)
+	term.Describe(c, `Stops all allocations of the jobs, one job after the other. Without -purge a job stays known, with its versions, and
+'drover job start' starts it again.`, `drover job stop web
+drover job stop -purge web worker`)
 	c.Flags().BoolVar(&purge, "purge", false, "forget the job too")
 	c.Flags().BoolVar(&noDelay, "no-shutdown-delay", false, "do not wait for shutdown_delay")
 	c.Flags().BoolVar(&yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
@@ -71,7 +80,7 @@ drover job revert -wait web golden`)
 
 // scaleCommand is "drover job scale". The last word is the count; the one between, if there is one, is the group.
 func scaleCommand(app *term.App) *cobra.Command {
-	f := &follow.Options{}
+	f, index := &follow.Options{}, int64(-1)
 	run := func(ctx context.Context, app *term.App, args []string) error {
 		// The API's count is an int64, but the group's is an int: 32 bits fit every platform.
 		n, err := strconv.ParseInt(args[len(args)-1], 10, 32)
@@ -88,12 +97,16 @@ func scaleCommand(app *term.App) *cobra.Command {
 				"Count": n, "Message": "submitted using the drover command line",
 				"Target": map[string]string{"Job": j.ID, "Group": group, "Namespace": j.Namespace},
 			}
+			if index >= 0 {
+				body["JobModifyIndex"] = index
+			}
 			err = c.Put(ctx, api.JobPath(j.ID, "/scale"), api.InNamespace(j.Namespace), body, &r)
 			return r, err
 		})
 	}
 	c := term.Command(app, "scale JOB [GROUP] COUNT", "Set the count of a group", 2, 3, run)
 	term.Describe(c, "", "drover job scale web 3\ndrover job scale shop frontend 5")
+	c.Flags().Int64Var(&index, "check-index", -1, "scale only if this is the job's modify index")
 	f.Bind(c)
 	f.BindWait(c)
 	return c

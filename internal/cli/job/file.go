@@ -24,6 +24,8 @@ type file struct {
 	vars []string
 	// Paths of -var-file; their texts are read one after the other.
 	varFiles []string
+	// Variables that flags give must be declared.
+	strict bool
 	// Set by -json. Without it a text that begins with a brace is taken for JSON.
 	json bool
 }
@@ -32,6 +34,7 @@ type file struct {
 func (j *file) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&j.vars, "var", nil, "a variable, name=value; can be repeated (also NOMAD_VAR_name)")
 	f.StringArrayVar(&j.varFiles, "var-file", nil, "a file with lines name = value; can be repeated")
+	f.BoolVar(&j.strict, "hcl2-strict", true, "refuse variables of flags that the file does not declare")
 	f.BoolVar(&j.json, "json", false, "the file is JSON (found out by itself otherwise)")
 }
 
@@ -81,7 +84,9 @@ func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*d
 		}
 		o.Vars[name] = value
 		// An undeclared name is an error if a flag gave it, but not if the environment did.
-		o.VarNames = append(o.VarNames, name)
+		if j.strict {
+			o.VarNames = append(o.VarNames, name)
+		}
 	}
 	for _, f := range j.varFiles {
 		more, err := os.ReadFile(f)

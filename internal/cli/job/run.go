@@ -23,6 +23,8 @@ type runFlags struct {
 	priority int
 	// Counts of the registered job stay, as those of groups that an autoscaler steers.
 	preserveCounts bool
+	// So do resources, as those of tasks that an autoscaler sizes.
+	preserveResources bool
 }
 
 // runCommand is "drover job run". It follows the placement unless -detach is given, and with -wait the work itself.
@@ -49,6 +51,7 @@ drover job inspect web | drover job run -`)
 	fl.Int64Var(&f.checkIndex, "check-index", -1, "register only if this is the job's modify index (0: only if it is new)")
 	fl.IntVar(&f.priority, "eval-priority", 0, "priority of the evaluation; default: the job's")
 	fl.BoolVar(&f.preserveCounts, "preserve-counts", false, "keep the counts that the registered job has")
+	fl.BoolVar(&f.preserveResources, "preserve-resources", false, "keep the resources that the tasks of the registered job have")
 	return c
 }
 
@@ -67,6 +70,7 @@ func run(ctx context.Context, app *term.App, f *runFlags, path string) error {
 		return err
 	}
 	body := drover.RegisterRequest{Job: job, EvalPriority: f.priority, PreserveCounts: f.preserveCounts, Submission: source}
+	body.PreserveResources = f.preserveResources
 	// Index 0 is enforced too: it demands that the job is new.
 	if f.checkIndex >= 0 {
 		body.EnforceIndex, body.JobModifyIndex = true, uint64(f.checkIndex)

@@ -60,7 +60,11 @@ func nodeOf(ctx context.Context, c *api.Client, args []string, self bool) (*drov
 
 // drainFlags are the flags of "drover node drain". Names and defaults are Nomad's.
 type drainFlags struct {
-	enable, disable, keepIneligible, detach, self, yes bool
+	enable, disable, keepIneligible, detach, self, yes, monitor bool
+
+	// What is kept of it beside the node.
+	message string
+	meta    []string
 
 	// Of the drain itself.
 	force, noDeadline, ignoreSystem, moveBatch bool
@@ -104,6 +108,9 @@ drover node drain -disable 91c3`)
 	fl.BoolVar(&f.moveBatch, "move-batch", false, "at the deadline begin batch work anew on other nodes")
 	fl.BoolVar(&f.keepIneligible, "keep-ineligible", false, "with -disable: place nothing on it yet")
 	fl.BoolVar(&f.detach, "detach", false, "do not follow")
+	fl.BoolVar(&f.monitor, "monitor", false, "follow a drain that goes on; it is followed anyway if it begins here")
+	fl.StringVarP(&f.message, "message", "m", "", "why; kept with the node as the drain's metadata \"message\"")
+	fl.StringArrayVar(&f.meta, "meta", nil, "metadata of the drain, key=value; can be repeated")
 	fl.BoolVar(&f.self, "self", false, "the agent's own node")
 	fl.BoolVar(&f.yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
 	return c
@@ -112,17 +119,34 @@ drover node drain -disable 91c3`)
 // drain begins or ends the drain of a node, and follows one that it began. Errors: Invalid, NotFound; the API's;
 // those of followDrain.
 func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, args []string) error {
-	if f.enable == f.disable {
-		return drover.Errorf(drover.Invalid, "give either -enable or -disable")
+	if f.enable == f.disable && (f.enable || !f.monitor) {
+		return drover.Errorf(drover.Invalid, "give either -enable or -disable, or -monitor alone")
+	}
+	meta, err := term.KeyValues("-meta", f.meta)
+	if err != nil {
+		return err
+	}
+	if f.message != "" {
+		meta["message"] = f.message
 	}
 	n, err := nodeOf(ctx, c, args, f.self)
 	if err != nil {
 		return err
 	}
+	switch {
+	case f.enable || f.disable:
+	case n.DrainStrategy == nil:
+		return drover.Errorf(drover.Conflict, "node %s (%s) is not draining", term.ShortID(n.ID), n.Name)
+	default:
+		return followDrain(ctx, app, c, n)
+	}
 	// A body without DrainSpec ends the drain, as in Nomad.
 	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
 	if f.enable {
 		body["DrainSpec"] = f.spec()
+	}
+	if len(meta) > 0 {
+		body["Meta"] = meta
 	}
 	if err := c.Put(ctx, "/v1/node/"+n.ID+"/drain", nil, body, nil); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,11 @@ type StatusFlags struct {
 	term.Output
 	// stats asks the node itself, so it fails for one that is down; self is the node of the agent asked.
 	stats, self bool
-	page        term.Page
+	// Of a list: how many allocations run on each, what system each has, or ids alone.
+	allocs, os, quiet bool
+	// Of a node: only what it is, and its allocations.
+	short bool
+	page  term.Page
 }
 
 // statusCommand is "drover node status". Without a node it lists all of them, as the API orders them.
@@ -29,7 +34,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 && !f.self {
-			return list(ctx, app, f)
+			return list(ctx, app, c, f)
 		}
 		n, err := nodeOf(ctx, c, args, f.self)
 		if err != nil {
@@ -46,15 +51,56 @@ drover node status 91c3`)
 	f.Bind(c.Flags())
 	c.Flags().BoolVar(&f.stats, "stats", false, "show what the machine uses now")
 	c.Flags().BoolVar(&f.self, "self", false, "the agent's own node")
+	c.Flags().BoolVar(&f.allocs, "allocs", false, "of a list: how many allocations run on each")
+	c.Flags().BoolVar(&f.os, "os", false, "of a list: the operating system of each")
+	c.Flags().BoolVar(&f.quiet, "quiet", false, "of a list: ids only")
+	c.Flags().BoolVar(&f.short, "short", false, "of a node: only what it is, and its allocations")
 	f.page.Bind(c.Flags(), `NodeClass == "large"`)
 	return c
 }
 
 // list prints all nodes in one table. Errors: the API's.
-func list(ctx context.Context, app *term.App, f *StatusFlags) error {
+func list(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags) error {
 	l := f.listing()
 	l.Page = &f.page
+	if f.quiet {
+		l.None, l.Heading, l.Row = "", "", func(n *drover.NodeListStub) []string { return []string{f.ID(n.ID)} }
+	}
+	if f.os {
+		l.Query = url.Values{"os": {"true"}}
+		l = with(l, "OS", func(n *drover.NodeListStub) string { return n.Attributes["os.name"] })
+	}
+	if f.allocs {
+		counts, err := running(ctx, c)
+		if err != nil {
+			return err
+		}
+		l = with(l, "Running", func(n *drover.NodeListStub) string { return strconv.Itoa(counts[n.ID]) })
+	}
 	return term.List(ctx, app, &f.Output, l)
+}
+
+// with adds a column at the end.
+func with(l term.Listing[*drover.NodeListStub], heading string, cell func(*drover.NodeListStub) string) term.Listing[*drover.NodeListStub] {
+	row := l.Row
+	l.Heading += "|" + heading
+	l.Row = func(n *drover.NodeListStub) []string { return append(row(n), cell(n)) }
+	return l
+}
+
+// running counts the allocations that run on each node.
+func running(ctx context.Context, c *api.Client) (map[string]int, error) {
+	var list []*drover.AllocationListStub
+	q := c.Anywhere()
+	q.Set("filter", `ClientStatus == "running"`)
+	if _, err := c.Get(ctx, "/v1/allocations", q, &list); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, a := range list {
+		counts[a.NodeID]++
+	}
+	return counts, nil
 }
 
 // listing is how nodes are listed.
@@ -88,17 +134,12 @@ func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *
 	}
 	for _, part := range []func() error{
 		func() error { return showFacts(app, n) },
-		func() error { return showDrivers(app, n) },
-		func() error { return showDevices(app, n, allocs) },
-		func() error { return showRoom(app, n, allocs) },
 		func() error {
-			if !f.stats {
+			if f.short {
 				return nil
 			}
-			return showStats(ctx, app, c, n.ID)
+			return f.showMachine(ctx, app, c, n, allocs)
 		},
-		func() error { return showEvents(app, n) },
-		func() error { return showAttributes(app, n, f.Verbose) },
 		func() error {
 			term.Section(app.Out, "Allocations")
 			// This route answers with whole allocations, from which the room was counted; the table takes stubs.
@@ -115,6 +156,28 @@ func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *
 		}
 	}
 	return nil
+}
+
+// showMachine prints what the node's machine has and does.
+func (f *StatusFlags) showMachine(ctx context.Context, app *term.App, c *api.Client, n *drover.Node, allocs []*drover.Allocation) error {
+	if err := showDrivers(app, n); err != nil {
+		return err
+	}
+	if err := showDevices(app, n, allocs); err != nil {
+		return err
+	}
+	if err := showRoom(app, n, allocs); err != nil {
+		return err
+	}
+	if f.stats {
+		if err := showStats(ctx, app, c, n.ID); err != nil {
+			return err
+		}
+	}
+	if err := showEvents(app, n); err != nil {
+		return err
+	}
+	return showAttributes(app, n, f.Verbose)
 }
 
 // showFacts prints what the node is and how the scheduler may use it. A drain is shown with the time at which it

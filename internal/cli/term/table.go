@@ -33,7 +33,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Table prints rows under a heading, whose columns are parted by "|". Without rows it prints none alone. Empty cells
+// Table prints rows under a heading, if there is one, whose columns are parted by "|". Without rows it prints none alone. Empty cells
 // become "-". At a terminal long cells are cut so that lines fit, and words for states have colours. It changes rows. Errors: those of
 // writing.
 func Table(w io.Writer, none, heading string, rows [][]string) error {
@@ -46,7 +46,10 @@ func Table(w io.Writer, none, heading string, rows [][]string) error {
 			row[i] = OneLine(cmp.Or(cell, "-"))
 		}
 	}
-	return screenOf(w).lay(w, append([][]string{strings.Split(heading, "|")}, rows...), 2)
+	if heading != "" {
+		rows = append([][]string{strings.Split(heading, "|")}, rows...)
+	}
+	return screenOf(w).lay(w, rows, 2)
 }
 
 // Facts prints names and values, given in turn, one pair a line. Pairs with an empty value are left out, so callers

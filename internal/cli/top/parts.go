@@ -102,7 +102,7 @@ func (l *look) jobs(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	none := fmt.Sprintf("None: all of %s is as wanted; %s.", term.Plural(len(list), "job"), term.Plural(running, "running allocation"))
+	none := fmt.Sprintf("None of %s; %s.", term.Plural(len(list), "job"), term.Plural(running, "running allocation"))
 	return l.table(none, "Job|Namespace|Queued|Starting|Running|Failed|Lost|Unknown", rows, len(order))
 }
 

@@ -43,7 +43,7 @@ func TestAClusterAtAGlance(t *testing.T) {
 	api.Set("GET /v1/jobs", `[{"ID": "fine", "Status": "running", "JobSummary": {"Summary": {"g": {"Running": 5}}}}]`)
 	api.Set("GET /v1/nodes", "! 403 Permission denied")
 	api.Check(clitest.Case{Args: "top", Out: []string{
-		"Nodes\nPermission denied\n", "None: all of 1 job is as wanted; 5 running allocations.",
+		"Nodes\nPermission denied\n", "None of 1 job; 5 running allocations.",
 	}})
 	api.Set("GET /v1/client/stats", "! 500 away")
 	api.Set("GET /v1/jobs", "! 403 Permission denied")
