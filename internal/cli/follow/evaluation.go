@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/drover-project/drover"
@@ -17,7 +18,7 @@ type follower struct {
 	api *api.Client
 	// Shortens ids, unless -verbose is given.
 	id   func(string) string
-	seen map[string]string // last told of an allocation
+	seen map[string]string // last told of an allocation, and of its tasks by ALLOCATION/TASK
 
 	toEnd bool // until the allocations ended
 }
@@ -160,6 +161,7 @@ func (f *follower) waitsFor(a *drover.AllocationListStub) bool {
 // tell prints an allocation's state when it is new.
 func (f *follower) tell(a *drover.AllocationListStub) {
 	if f.seen[a.ID] == a.ClientStatus {
+		f.tellProgress(a)
 		return
 	}
 	f.seen[a.ID] = a.ClientStatus
@@ -169,6 +171,25 @@ func (f *follower) tell(a *drover.AllocationListStub) {
 		for name, s := range a.TaskStates {
 			if event := lastFault(s); event != "" {
 				fmt.Fprintf(f.app.Out, "      task %s: %s\n", name, term.OneLine(event))
+			}
+		}
+	}
+	f.tellProgress(a)
+}
+
+// tellProgress prints what tasks that have not started do when it is new: how much of an image or an artifact is there, or for what
+// a template waits.
+func (f *follower) tellProgress(a *drover.AllocationListStub) {
+	for _, name := range slices.Sorted(maps.Keys(a.TaskStates)) {
+		s := a.TaskStates[name]
+		if s.State != drover.TaskStatePending || len(s.Events) == 0 {
+			continue
+		}
+		switch e := s.Events[len(s.Events)-1]; e.Type {
+		case drover.TaskDriverMessage, drover.TaskDownloading, drover.TaskTemplate:
+			if task := a.ID + "/" + name; f.seen[task] != e.DisplayMessage {
+				f.seen[task] = e.DisplayMessage
+				fmt.Fprintf(f.app.Out, "      task %s: %s\n", name, term.OneLine(e.DisplayMessage))
 			}
 		}
 	}

@@ -166,3 +166,24 @@ func TestADeploymentThatWaitsForSomebodySaysSo(t *testing.T) {
 			"    g: 1 of 2 placed, 2 healthy, 0 unhealthy, promoted\n==> Deployment d1 is successful: done\n",
 	}})
 }
+
+// TestProgressOfATasksStartIsTold: an image may take minutes, in which nothing else changes.
+func TestProgressOfATasksStartIsTold(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	step := func(status, state, kind, message string) string {
+		return `[{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "ClientStatus": "` + status + `", "DesiredStatus": "run", "TaskStates": {
+			"t": {"State": "` + state + `", "Events": [{"Type": "Received"}, {"Type": "` + kind + `", "DisplayMessage": "` + message + `"}]}}}]`
+	}
+	api.Set("GET /v1/job/web/allocations", strings.Join([]string{
+		step("pending", "pending", "Received", "no news"), step("pending", "pending", "Driver", "Downloading image x: 1 MB of 9 MB"),
+		step("pending", "pending", "Driver", "Downloading image x: 1 MB of 9 MB"),
+		step("pending", "pending", "Driver", "Downloading image x: 8 MB\\nof 9 MB"), step("running", "running", "Driver", "it runs"),
+	}, "\n---\n"))
+	api.Check(clitest.Case{
+		Args: "job eval web", Out: []string{"pending\n" +
+			"      task t: Downloading image x: 1 MB of 9 MB\n      task t: Downloading image x: 8 MB of 9 MB\n" +
+			"    Allocation a1 (web.g[0]) on node : running\n"},
+		Not: []string{"no news", "it runs"},
+	})
+}
