@@ -97,18 +97,21 @@ func cluster(t *testing.T) *clitest.API {
 	for _, path := range []string{ // that answer with nothing
 		"GET /v1/job/web/evaluations", "GET /v1/job/web/allocations", "GET /v1/node/" + node + "/allocations", "GET /v1/node/pool/default/nodes",
 		"GET /v1/node/pool/default/jobs", "GET /v1/agent/servers",
-		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/volumes", "GET /v1/client/fs/ls/" + alloc,
+		"GET /v1/operator/keyring/keys", "GET /v1/vars", "GET /v1/namespaces", "GET /v1/quotas", "GET /v1/volumes",
+		"GET /v1/client/fs/ls/" + alloc,
 		"GET /v1/evaluation/" + evaluation + "/allocations", "GET /v1/services", "GET /v1/scaling/policies",
 	} {
 		answers[path] = "[]"
 	}
 	for _, path := range []string{
-		"GET /v1/job/web/scale", "PUT /v1/job/web/versions/good/tag", "DELETE /v1/job/web/versions/good/tag", "GET /v1/job/web/summary", "PUT /v1/deployment/promote/" + deployment, "GET /v1/client/allocation/" + alloc + "/stats", "GET /v1/client/stats",
+		"GET /v1/job/web/scale", "PUT /v1/job/web/versions/good/tag", "DELETE /v1/job/web/versions/good/tag", "GET /v1/job/web/summary",
+		"PUT /v1/deployment/promote/" + deployment, "GET /v1/client/allocation/" + alloc + "/stats", "GET /v1/client/stats",
 		"GET /v1/client/allocation/" + alloc + "/checks",
 		"PUT /v1/client/allocation/" + alloc + "/signal", "PUT /v1/client/allocation/" + alloc + "/restart", "PUT /v1/job/web/scale",
 		"PUT /v1/deployment/pause/" + deployment, "PUT /v1/job/web/revert", "PUT /v1/job/web/evaluate", "PUT /v1/job/par/dispatch",
 		"PUT /v1/job/per/periodic/force", "PUT /v1/node/" + node + "/eligibility", "PUT /v1/node/" + node + "/drain",
-		"DELETE /v1/node/pool/gpu", "PUT /v1/node/pools", "GET /v1/client/metadata", "PUT /v1/client/metadata", "DELETE /v1/namespace/team", "DELETE /v1/job/web", "DELETE /v1/job/par", "DELETE /v1/job/per",
+		"DELETE /v1/node/pool/gpu", "PUT /v1/node/pools", "GET /v1/client/metadata", "PUT /v1/client/metadata", "DELETE /v1/namespace/team",
+		"DELETE /v1/job/web", "DELETE /v1/job/par", "DELETE /v1/job/per",
 		"PUT /v1/validate/job", "DELETE /v1/var/a/b", "GET /v1/agent/members", "GET /v1/operator/raft/configuration", "PUT /v1/system/gc",
 		"PUT /v1/system/reconcile/summaries", "GET /v1/metrics",
 	} {

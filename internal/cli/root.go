@@ -50,9 +50,9 @@ func Main(ctx context.Context, app *term.App, parts Parts, args []string) int {
 	root.SetIn(app.In)
 	root.SetOut(app.Out)
 	root.SetErr(app.Err)
-	completion.Command(app, root, args)
+	completion.Command(app, root, args) //nolint:contextcheck // cobra hands commands their contexts
 	if completion.Asked(args) {
-		completion.Complete(app, root)
+		completion.Complete(app, root) //nolint:contextcheck // the same
 	}
 	err := root.ExecuteContext(ctx)
 	switch {
@@ -107,8 +107,8 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w%s; '%s -help' lists the flags", err, meant(c, err), c.CommandPath())
 	})
-	root.AddCommand(agent.Command(app, parts.RunAgent), agent.ConfigCommand(app), doctor.Command(app, parts.Doctor), certs.Command(app), versionCommand(app),
-		job.FormatCommand(app), manual.Command(app))
+	root.AddCommand(agent.Command(app, parts.RunAgent), agent.ConfigCommand(app), doctor.Command(app, parts.Doctor), certs.Command(app),
+		versionCommand(app), job.FormatCommand(app), manual.Command(app))
 	if parts.Bench != nil {
 		root.AddCommand(parts.Bench(app)...)
 	}

@@ -42,7 +42,8 @@ func ConfigCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.Command(app, "validate FILE|FOLDER…", "Check an agent's configuration, and list all that is wrong", 1, -1, run)
-	term.Describe(c, `Reads the files as 'drover agent' would, one over the other, with the variables of the environment; no port is opened, and no folder
+	term.Describe(c, `
+Reads the files as 'drover agent' would, one over the other, with the variables of the environment; no port is opened, and no folder
 is made. Exit codes: 0 valid, 2 not.`, "drover config validate /etc/drover\ndrover config validate base.hcl site.hcl")
 	return term.Group("config", "Look at configurations of agents", c)
 }

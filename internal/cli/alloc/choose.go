@@ -56,8 +56,8 @@ func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (v *dro
 	return v, task, rest, err
 }
 
-// newestOf returns the newest running allocation of the job whose id begins with prefix, of a group unless that is "". If none runs it is the
-// newest of all, since the logs of a failed one are what people look for. Errors: the API's; NotFound.
+// newestOf returns the newest running allocation of the job whose id begins with prefix, of a group unless that
+// is "". If none runs it is the newest of all, since the logs of a failed one are what people look for. Errors: the API's; NotFound.
 func newestOf(ctx context.Context, c *api.Client, prefix, group string) (*drover.Allocation, error) {
 	j, err := c.Job(ctx, prefix)
 	if err != nil {

@@ -94,7 +94,9 @@ func TestCompletionIsInstalled(t *testing.T) {
 		require.Contains(t, string(text), "__complete")
 	}
 	api.Env["SHELL"] = "/bin/tcsh"
-	api.Check(clitest.Case{Args: "completion install", Code: 2, Err: []string{`no completion for "tcsh" can be installed: name bash, zsh or fish`}})
+	api.Check(clitest.Case{Args: "completion install", Code: 2, Err: []string{
+		`no completion for "tcsh" can be installed: name bash, zsh or fish`,
+	}})
 	api.Env = nil
 	api.Check(clitest.Case{Args: "completion install bash", Code: 2, Err: []string{"neither HOME nor XDG_DATA_HOME names a folder"}})
 }

@@ -30,7 +30,7 @@ var shells = map[string]struct {
 	"zsh": {
 		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
 		"XDG_DATA_HOME", ".local/share", "zsh/site-functions/_drover",
-		"In ~/.zshrc its folder must stand in fpath before compinit: fpath=(~/.local/share/zsh/site-functions $fpath); autoload -U compinit; compinit",
+		"In ~/.zshrc its folder must stand in fpath: fpath=(~/.local/share/zsh/site-functions $fpath); autoload -U compinit; compinit",
 	},
 	"fish": {
 		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
@@ -50,7 +50,8 @@ func installCommand(app *term.App) *cobra.Command {
 		return install(app, c.Root(), name)
 	}
 	c.ValidArgs = []string{"bash", "zsh", "fish"}
-	term.Describe(c, `Writes the script where the shell looks for it in your home folder; without a name it is for the shell that SHELL names. The script
+	term.Describe(c, `
+Writes the script where the shell looks for it in your home folder; without a name it is for the shell that SHELL names. The script
 asks this program, so that it stays as it is when drover is replaced. Ids of jobs, allocations, nodes and others are completed, too.`,
 		"drover completion install\ndrover completion install zsh")
 	return c
@@ -60,7 +61,8 @@ asks this program, so that it stays as it is when drover is replaced. Ids of job
 func install(app *term.App, root *cobra.Command, name string) error {
 	shell, ok := shells[name]
 	if !ok {
-		return drover.Errorf(drover.Invalid, "no completion for %q can be installed: name bash, zsh or fish; 'drover completion' makes others", name)
+		return drover.Errorf(drover.Invalid,
+			"no completion for %q can be installed: name bash, zsh or fish; 'drover completion' makes others", name)
 	}
 	home := app.Getenv("HOME")
 	folder := cmp.Or(app.Getenv(shell.variable), filepath.Join(home, shell.standard))

@@ -35,7 +35,8 @@ func FormatCommand(app *term.App) *cobra.Command {
 			f.app = app
 			return f.run(ctx, args)
 		})
-	term.Describe(c, `Formats files in place, and prints the names of those that it changed. Of folders (this one if none is named) it takes the files
+	term.Describe(c, `
+Formats files in place, and prints the names of those that it changed. Of folders (this one if none is named) it takes the files
 whose names end with .nomad or .hcl; - is stdin, which is printed. Exit codes: 0 done, 1 -check found some, 2 a file is no HCL.`,
 		`drover fmt
 drover fmt -check -recursive jobs

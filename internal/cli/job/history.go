@@ -27,9 +27,8 @@ type historyFlags struct {
 // historyCommand is "drover job history". For programs it prints the jobs themselves, without the differences.
 func historyCommand(app *term.App) *cobra.Command {
 	f := &historyFlags{}
-	c := term.NomadCommand(app, "history JOB", "List the versions of a job", 1, 1, func(ctx context.Context, c *api.Client, args []string) error {
-		return history(ctx, app, c, f, args[0])
-	})
+	run := func(ctx context.Context, c *api.Client, args []string) error { return history(ctx, app, c, f, args[0]) }
+	c := term.NomadCommand(app, "history JOB", "List the versions of a job", 1, 1, run)
 	term.Describe(c, "", `drover job history -p web
 drover job history -p -diff-tag golden web`)
 	fl := c.Flags()

@@ -45,7 +45,8 @@ func restartCommand(app *term.App) *cobra.Command {
 			}
 			return r.run(ctx, args[0])
 		})
-	term.Describe(c, `Restarts the tasks of the job's running allocations in place, so that they keep their nodes and folders; or, with -reschedule,
+	term.Describe(c, `
+Restarts the tasks of the job's running allocations in place, so that they keep their nodes and folders; or, with -reschedule,
 stops each allocation and waits until the one that replaces it has started. It is refused while a deployment of the job is
 active. Ctrl-C ends it between two allocations.`, `drover job restart web
 drover job restart -batch-size 25% -batch-wait 30s -group frontend web

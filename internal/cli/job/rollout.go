@@ -83,7 +83,8 @@ func promoteCommand(app *term.App) *cobra.Command {
 		})
 	}
 	c := term.Command(app, "promote JOB", "Let the canaries of a job replace its old version", 1, 1, run)
-	term.Describe(c, `Promotes the job's newest deployment: of all groups, or only of those that -group names. It is refused while canaries are not
+	term.Describe(c, `
+Promotes the job's newest deployment: of all groups, or only of those that -group names. It is refused while canaries are not
 healthy.`, "drover job promote web\ndrover job promote -wait -group frontend web")
 	c.Flags().StringArrayVar(&groups, "group", nil, "only this group; can be repeated")
 	f.Bind(c)

@@ -48,7 +48,8 @@ func tagApplyCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.NomadCommand(app, "apply JOB", "Name a version of a job", 1, 1, run)
-	term.Describe(c, `The name stands for the version in 'job revert' and 'job history -diff-tag'. A name that another version has is refused.`,
+	term.Describe(c, `
+The name stands for the version in 'job revert' and 'job history -diff-tag'. A name that another version has is refused.`,
 		`drover job tag apply -name golden web
 drover job tag apply -name golden -version 3 -description 'before the sale' web`)
 	c.Flags().StringVar(&name, "name", "", "the name; 1 to 128 bytes; needed")

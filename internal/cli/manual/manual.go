@@ -23,7 +23,8 @@ func Command(app *term.App) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return write(c.Context(), app, c.Root(), args)
 	}
-	term.Describe(c, `Writes drover.1, drover-job-run.1 and so on into the folder man1 in FOLDER, which is made if it is not there. Without FOLDER it is
+	term.Describe(c, `
+Writes drover.1, drover-job-run.1 and so on into the folder man1 in FOLDER, which is made if it is not there. Without FOLDER it is
 ~/.local/share/man, where man looks for pages of your own.`, "drover man && man drover-job-run\nsudo drover man /usr/local/share/man")
 	return c
 }

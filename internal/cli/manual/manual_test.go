@@ -27,7 +27,8 @@ func TestPagesAreWritten(t *testing.T) {
 	run := read("drover-job-run.1")
 	for _, want := range []string{
 		".SH NAME\ndrover\\-job\\-run \\- Register a job and follow its placement\n", ".SH SYNOPSIS\ndrover job run FILE|\\- [flags]\n",
-		".TP\n\\fB\\-check\\-index\\fR \\fIint\\fR\n", ".SH GLOBAL OPTIONS\n.TP\n\\fB\\-address\\fR", ".SH EXAMPLES\n.nf\ndrover job run web.hcl\n",
+		".TP\n\\fB\\-check\\-index\\fR \\fIint\\fR\n", ".SH GLOBAL OPTIONS\n.TP\n\\fB\\-address\\fR",
+		".SH EXAMPLES\n.nf\ndrover job run web.hcl\n",
 		".SH SEE ALSO\n\\fBdrover\\-job\\fR(1)\n",
 	} {
 		require.Contains(t, run, want)

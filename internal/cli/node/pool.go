@@ -56,7 +56,8 @@ func poolOf(ctx context.Context, c *api.Client, prefix string) (*poolAnswer, err
 	if _, err := c.Get(ctx, "/v1/node/pools", url.Values{"prefix": {prefix}}, &list); err != nil {
 		return nil, err
 	}
-	return api.Pick("node pool", prefix, list, func(p *poolAnswer) string { return p.Name }, func(p *poolAnswer) string { return p.Description })
+	return api.Pick("node pool", prefix, list, func(p *poolAnswer) string { return p.Name },
+		func(p *poolAnswer) string { return p.Description })
 }
 
 // poolInfoCommand is "drover node pool info".
@@ -198,7 +199,8 @@ func poolApplyCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.NomadCommand(app, "apply NAME|FILE|-", "Make or change a node pool", 1, 1, run)
-	term.Describe(c, `The file has the whole pool, as HCL or JSON; 'node pool init' writes an example. With a name, the pool has what -description and
+	term.Describe(c, `
+The file has the whole pool, as HCL or JSON; 'node pool init' writes an example. With a name, the pool has what -description and
 -meta say. What is not given becomes empty.`, `drover node pool apply -description 'with cards' gpu
 drover node pool apply gpu.pool.hcl`)
 	c.Flags().StringVar(&description, "description", "", "what it is for")

@@ -31,7 +31,8 @@ func apiCommand(app *term.App) *cobra.Command {
 	f := &apiFlags{}
 	c := term.NomadCommand(app, "api PATH", "Ask the HTTP API, and print the answer as it is", 1, 1,
 		func(ctx context.Context, c *api.Client, args []string) error { return f.run(ctx, app, c, args[0]) })
-	term.Describe(c, `Asks the agent with the address, token, certificates, namespace and region that other commands use. PATH begins with /v1/, or
+	term.Describe(c, `
+Asks the agent with the address, token, certificates, namespace and region that other commands use. PATH begins with /v1/, or
 stands for what comes after it. What is piped into it is sent as the body, by POST unless -X says otherwise.`,
 		`drover operator api /v1/jobs
 drover operator api -filter 'Status == "running"' jobs
@@ -105,7 +106,8 @@ func apiPath(text string) (path string, query url.Values, err error) {
 		return "", nil, drover.Errorf(drover.Invalid, "the path %q: %w", text, err)
 	}
 	if u.Scheme != "" || u.Host != "" {
-		return "", nil, drover.Errorf(drover.Invalid, "%q is an address: give the path, as %q, and the agent with -address", text, u.EscapedPath())
+		return "", nil, drover.Errorf(drover.Invalid, "%q is an address: give the path, as %q, and the agent with -address",
+			text, u.EscapedPath())
 	}
 	query, err = url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -125,8 +127,11 @@ func (f *apiFlags) body(ctx context.Context, app *term.App) ([]byte, error) {
 		return nil, nil
 	}
 	if file, ok := app.In.(*os.File); ok {
-		if about, err := file.Stat(); err != nil || about.Mode()&os.ModeCharDevice != 0 {
-			return nil, nil // a terminal, /dev/null, or closed
+		// What cannot be looked at is closed.
+		if about, err := file.Stat(); err != nil {
+			return nil, nil //nolint:nilerr // there is no body then
+		} else if about.Mode()&os.ModeCharDevice != 0 {
+			return nil, nil // a terminal, or /dev/null
 		}
 	}
 	return app.ReadInput(ctx, "-")

@@ -27,7 +27,8 @@ func clientStateCommand(app *term.App, archives Archives) *cobra.Command {
 		return nil
 	}
 	c := term.Command(app, "client-state FOLDER", "Print what a node remembers of its allocations as JSON", 1, 1, run)
-	term.Describe(c, `FOLDER is the data_dir of an agent that does not run, or the client folder in it. Nothing is changed. What is printed has all that
+	term.Describe(c, `
+FOLDER is the data_dir of an agent that does not run, or the client folder in it. Nothing is changed. What is printed has all that
 jobs give their tasks: look at it before you hand it on. Warm runners are left out: they have a file of their own, which ends with them.`,
 		"drover operator client-state /var/lib/drover")
 	return c

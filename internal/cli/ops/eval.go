@@ -117,7 +117,8 @@ func evalDeleteCommand(app *term.App) *cobra.Command {
 		return err
 	}
 	c := term.NomadCommand(app, "delete [EVAL]…", "Delete evaluations, when too many wait for the scheduler", 0, -1, run)
-	term.Describe(c, `Evaluations go by themselves some time after they ended: this is for a cluster that has too many of them. The scheduler must be paused
+	term.Describe(c, `
+Evaluations go by themselves some time after they ended: this is for a cluster that has too many of them. The scheduler must be paused
 before, by 'drover operator scheduler set-config -pause-eval-broker=true'.`, `drover eval delete 3f2a
 drover eval delete -filter 'Status == "canceled"'`)
 	c.Flags().StringVar(&filter, "filter", "", "delete those that match this expression and have ended")

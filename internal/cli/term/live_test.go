@@ -36,8 +36,8 @@ func TestALiveScreenFitsItsTerminal(t *testing.T) {
 	}
 	require.NotContains(t, got, "half")
 	got = strings.ReplaceAll(got, "\r\r\n", "\r\n") // the terminal's own
-	require.Equal(t, otherScreen+firstPlace+"ID  About"+clearLine+"\r\na   "+strings.Repeat("x", 15)+"…"+clearLine+"\r\n…"+clearLine+"\r\n"+
-		clearBelow+ownScreen, got)
+	require.Equal(t, otherScreen+firstPlace+"ID  About"+clearLine+"\r\na   "+strings.Repeat("x", 15)+"…"+clearLine+
+		"\r\n…"+clearLine+"\r\n"+clearBelow+ownScreen, got)
 }
 
 func TestWithoutATerminalTextFollowsText(t *testing.T) {

@@ -32,8 +32,10 @@ func Command(app *term.App) *cobra.Command {
 	f := &flags{}
 	c := term.Command(app, "top", "Watch what nodes use, what waits or failed, and environments", 0, 0,
 		func(ctx context.Context, app *term.App, _ []string) error { return f.run(ctx, app) })
-	term.Describe(c, `Shows, at a terminal again and again until Ctrl-C: what the first 20 nodes use; jobs of which something waits, or failed; and the pools
-of environments. What the token may not see says so. Without a terminal it prints once.`, "drover top\ndrover top -interval 10s -namespace web\ndrover top -n 1")
+	term.Describe(c, `
+Shows, at a terminal again and again until Ctrl-C: what the first 20 nodes use; jobs of which something waits, or failed; and the pools
+of environments. What the token may not see says so. Without a terminal it prints once.`,
+		"drover top\ndrover top -interval 10s -namespace web\ndrover top -n 1")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "time between two looks; at least 100ms")
 	c.Flags().IntVarP(&f.times, "times", "n", 0, "how often; default: once, and at a terminal until Ctrl-C")
 	return c

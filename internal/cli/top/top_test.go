@@ -21,7 +21,8 @@ func world() map[string]string {
 			"AllocDirStats": {"Used": 1, "Size": 1048576}}`,
 		"GET /v1/jobs": `[
 			{"ID": "fine", "Status": "running", "JobSummary": {"Summary": {"g": {"Running": 5}}}},
-			{"ID": "web", "Namespace": "dev", "Status": "running", "JobSummary": {"Summary": {"g": {"Queued": 2, "Running": 1}, "h": {"Failed": 1}}}},
+			{"ID": "web", "Namespace": "dev", "Status": "running",
+				"JobSummary": {"Summary": {"g": {"Queued": 2, "Running": 1}, "h": {"Failed": 1}}}},
 			{"ID": "over", "Status": "dead", "JobSummary": {"Summary": {"g": {"Failed": 9}}}}]`,
 		"GET /v1/environments":            `[{"id": "python", "namespace": "default"}]`,
 		"GET /v1/environment/python/pool": `{"size": 3, "warm": 2, "claimed": 1, "lastError": "no room"}`,

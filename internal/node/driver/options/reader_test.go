@@ -48,7 +48,8 @@ func TestAllProblems(t *testing.T) {
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, want := range []string{
 		"s: must be a string", "f: must be true or false", "n: must be a whole", "many: 10 is not between", `word: must be a number, not "x"`,
-		"l: must be a list", "mixed: all elements", `d: the value of "k"`, "b: must be one block", `e: unknown key "odd"`, `unknown key "other"; known are b, d, e, `,
+		"l: must be a list", "mixed: all elements", `d: the value of "k"`, "b: must be one block", `e: unknown key "odd"`,
+		`unknown key "other"; known are b, d, e, `,
 		`unknown key "maany"; did you mean "many"?`,
 	} {
 		require.ErrorContains(t, err, want)
