@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 )
@@ -21,6 +22,9 @@ func uiCommand(app *term.App, browse func(ctx context.Context, address string) e
 	}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		path, q := "/ui/", url.Values{}
+		if app.Resolved().Socket() != "" {
+			return drover.Errorf(drover.Invalid, "browsers do not open sockets: give the agent's http:// or https:// address with -address")
+		}
 		if len(args) > 0 {
 			var err error
 			if path, q, err = pageOf(ctx, c, args[0]); err != nil {

@@ -112,8 +112,8 @@ func (t Target) Secret() (string, error) {
 	return token, nil
 }
 
-// socket is the path in an address such as unix:///secrets/api.sock, which tasks have; "" in others.
-func (t Target) socket() string {
+// Socket is the path in an address such as unix:///secrets/api.sock, which tasks have; "" in others.
+func (t Target) Socket() string {
 	path, _ := strings.CutPrefix(t.Address, "unix://")
 	if path == t.Address {
 		return ""
@@ -123,7 +123,7 @@ func (t Target) socket() string {
 
 // base is what paths of the API are added to.
 func (t Target) base() string {
-	if t.socket() != "" {
+	if t.Socket() != "" {
 		return "http://localhost"
 	}
 	return t.Address
@@ -145,7 +145,7 @@ func (t Target) HTTPClient() (*http.Client, error) {
 		conf.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = conf
-	if path := t.socket(); path != "" {
+	if path := t.Socket(); path != "" {
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)

@@ -151,6 +151,9 @@ func (f *apiFlags) curl(
 		}
 	}
 	t := app.Resolved()
+	if socket := t.Socket(); socket != "" {
+		words = append(words, "--unix-socket", quoted(socket))
+	}
 	for _, option := range [][2]string{
 		{"--cacert", t.CACert}, {"--capath", t.CAPath}, {"--cert", t.ClientCert}, {"--key", t.ClientKey},
 	} {
