@@ -344,3 +344,30 @@ func TestInitWritesAFileThatParses(t *testing.T) {
 		clitest.Case{Args: "job run -output " + path, Out: []string{`"ID": "example"`}},
 	)
 }
+
+// TestARestartIsWaitedFor: the next batch begins when the tasks of the one before run again.
+func TestARestartIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	alloc := func(status, state, started string) string {
+		return `{"ID": "a", "Name": "web.g[0]", "TaskGroup": "g", "DesiredStatus": "run", "ClientStatus": "` + status + `", "TaskStates": {
+			"t": {"State": "` + state + `", "StartedAt": "` + started + `"}, "init": {"State": "dead"}}}`
+	}
+	const before, after = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
+	answers := world()
+	answers["GET /v1/job/web/deployment"] = "null"
+	answers["GET /v1/job/web/allocations"] = "[" + alloc("running", "running", before) + "]"
+	answers["PUT /v1/client/allocation/a/restart"] = "{}"
+	api := clitest.Serve(t, answers)
+	api.Set("GET /v1/allocation/a", strings.Join([]string{
+		alloc("running", "running", before), alloc("pending", "pending", before), alloc("running", "running", after),
+	}, "\n---\n"))
+	api.Check(clitest.Case{
+		Args: "job restart web", Out: []string{"==> Restarted 1 allocation of job"},
+		Asks: []string{"/v1/allocation/a?index=0", "/v1/allocation/a?index=7", "/v1/allocation/a?index=7"},
+	})
+	api.Set("GET /v1/allocation/a", alloc("running", "running", before)+"\n---\n"+alloc("failed", "dead", before))
+	api.Check(clitest.Case{
+		Args: "job restart web", Code: 1,
+		Err: []string{"allocation a: it is failed", "it stops at the first allocation that cannot be restarted; 0 of 1 allocations"},
+	})
+}

@@ -46,9 +46,9 @@ func restartCommand(app *term.App) *cobra.Command {
 			return r.run(ctx, args[0])
 		})
 	term.Describe(c, `
-Restarts the tasks of the job's running allocations in place, so that they keep their nodes and folders; or, with -reschedule,
-stops each allocation and waits until the one that replaces it has started. It is refused while a deployment of the job is
-active. Ctrl-C ends it between two allocations.`, `drover job restart web
+Restarts the tasks of the job's running allocations in place, so that they keep their nodes and folders, and waits until they run
+again; or, with -reschedule, stops each allocation and waits until the one that replaces it has started. It is refused while a
+deployment of the job is active. Ctrl-C ends it between two allocations.`, `drover job restart web
 drover job restart -batch-size 25% -batch-wait 30s -group frontend web
 drover job restart -reschedule web`)
 	fl := c.Flags()
@@ -236,7 +236,7 @@ func (r *restart) tasksOf(a *drover.AllocationListStub) (tasks []string) {
 	return tasks
 }
 
-// restart restarts some allocations and returns what came of each. Replacements are all asked for before the first is waited for.
+// restart restarts some allocations and returns what came of each. All are asked for before the first is waited for.
 func (r *restart) restart(ctx context.Context, some []*drover.AllocationListStub) []error {
 	errs, evals := make([]error, len(some)), make([]string, len(some))
 	for i, a := range some {
@@ -251,7 +251,11 @@ func (r *restart) restart(ctx context.Context, some []*drover.AllocationListStub
 		evals[i] = o.EvalID
 	}
 	for i, eval := range evals {
-		if errs[i] == nil && eval != "" {
+		switch {
+		case errs[i] != nil:
+		case !r.flags.reschedule:
+			errs[i] = r.started(ctx, some[i])
+		case eval != "":
 			errs[i] = follow.Evaluation(ctx, r.app, r.api, eval, r.flags.Options)
 		}
 		if errs[i] != nil {
@@ -274,6 +278,34 @@ func (r *restart) inPlace(ctx context.Context, a *drover.AllocationListStub) err
 		}
 	}
 	return nil
+}
+
+// started waits until the tasks of an allocation that were to be restarted, and ran, run again; those that have ended since, as
+// tasks of a batch do, count too. Errors: the API's; a plain one if the allocation has failed.
+func (r *restart) started(ctx context.Context, a *drover.AllocationListStub) error {
+	var index uint64
+	for {
+		var now drover.Allocation
+		next, err := r.api.Get(ctx, "/v1/allocation/"+a.ID, api.Blocking(api.InNamespace(a.Namespace), index), &now)
+		if err != nil {
+			return err
+		}
+		index = next
+		if now.ClientStatus == drover.AllocClientFailed || now.ClientStatus == drover.AllocClientLost {
+			return fmt.Errorf("it is %s", now.ClientStatus)
+		}
+		waits := false
+		for name, before := range a.TaskStates {
+			s := now.TaskStates[name]
+			if before.State != drover.TaskStateRunning || s == nil || len(r.flags.tasks) > 0 && !slices.Contains(r.flags.tasks, name) {
+				continue
+			}
+			waits = waits || !s.StartedAt.After(before.StartedAt) && s.State != drover.TaskStateDead
+		}
+		if !waits {
+			return nil
+		}
+	}
 }
 
 // id is an allocation's id for people.
