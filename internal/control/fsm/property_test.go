@@ -246,12 +246,6 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.TransitionAllocs{Time: d.time(), Transitions: map[string]drover.DesiredTransition{
 			d.id("a", 12): {Migrate: new(true)}, d.id("a", 12): {NoShutdownDelay: new(true)},
 		}}
-	case 15:
-		return &command.RecordScaling{Namespace: "default", JobID: d.id("j", 4), Record: command.ScalingRecord{
-			Group: "g", Event: drover.ScalingEvent{Time: d.time(), Message: "m", Meta: map[string]any{"a": "b"}},
-		}}
-	case 16:
-		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 20, 21:
 		return d.leases(s)
 	case 17, 22, 24, 25:
@@ -264,9 +258,22 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return d.executions()
 	case 23:
 		return d.restore(s)
-	case 13:
+	}
+	return d.small()
+}
+
+// small is a command that changes a row or two.
+func (d draw) small() command.Command {
+	switch rapid.IntRange(0, 4).Draw(d.t, "small") {
+	case 0:
+		return &command.RecordScaling{Namespace: "default", JobID: d.id("j", 4), Record: command.ScalingRecord{
+			Group: "g", Event: drover.ScalingEvent{Time: d.time(), Message: "m", Meta: map[string]any{"a": "b"}},
+		}}
+	case 1:
+		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
+	case 2:
 		return &command.UpdateEvals{Evals: d.evals()}
-	case 14:
+	case 3:
 		return &command.UpdateDeploymentStatus{Update: &drover.DeploymentStatusUpdate{
 			DeploymentID: "d0",
 			Status:       d.pick("d", "successful", "failed"),

@@ -78,6 +78,16 @@ func checkVolumes(t testing.TB, s *store.Snapshot) {
 	}
 }
 
+// mounting is an allocation that runs on n1 and mounts the volume.
+func mounting(volume string) *drover.Allocation {
+	j := job("j", "batch", 1)
+	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"d": {Type: "host", Source: volume}}
+	return &drover.Allocation{
+		ID: "a", Namespace: "default", JobID: "j", Job: j, TaskGroup: j.TaskGroups[0].Name, NodeID: "n1",
+		ClientStatus: drover.AllocClientRunning,
+	}
+}
+
 // A volume from the request to its end: what its node says counts for the request that it is about.
 func TestAVolumeFromRequestToEnd(t *testing.T) {
 	t.Parallel()
@@ -126,12 +136,7 @@ func TestAVolumeFromRequestToEnd(t *testing.T) {
 	require.Equal(t, drover.HostVolumeUnavailable, state())
 	say(has(v.Wanted))
 
-	j := job("j", "batch", 1)
-	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"d": {Type: "host", Source: "data"}}
-	a := &drover.Allocation{
-		ID: "a", Namespace: "default", JobID: "j", Job: j, TaskGroup: j.TaskGroups[0].Name, NodeID: "n1",
-		ClientStatus: drover.AllocClientRunning,
-	}
+	a := mounting("data")
 	require.True(t, v.MountedBy(a))
 	txn := b.f.store.Begin(b.index)
 	txn.PutAllocation(a)

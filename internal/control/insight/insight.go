@@ -169,36 +169,29 @@ func (r *Report) says(area string, v cluster.Viewer) string {
 	case area == cluster.AreaNodes && v.Nodes:
 		return r.nodes
 	case area == cluster.AreaEvaluations && v.Jobs("*"):
-		return sum(r.evaluations, v.Jobs).String()
+		return sum(r.evaluations, v.Jobs, (*queue).plus).String()
 	case area == cluster.AreaDeployments && v.Jobs("*"):
-		return sum(r.deployments, v.Jobs).String()
+		return sum(r.deployments, v.Jobs, (*rolling).plus).String()
 	case area == cluster.AreaEnvironments && v.Runners("*"):
-		return sum(r.environments, v.Runners).String()
+		return sum(r.environments, v.Runners, (*warmth).plus).String()
 	case area == cluster.AreaFleet && v.Fleet:
 		return r.fleet
 	}
 	return ""
 }
 
-// tally is numbers of a namespace.
-type tally[T any] interface {
-	*T
-	plus(other *T)
-	String() string
-}
-
-// sum adds up those of the namespaces that are seen.
-func sum[T any, P tally[T]](all map[string]*T, seen func(namespace string) bool) P {
-	total := P(new(T))
+// sum adds up the numbers of the namespaces that are seen.
+func sum[T any](all map[string]*T, seen func(namespace string) bool, plus func(total, one *T)) *T {
+	total := new(T)
 	for namespace, one := range all {
 		if seen(namespace) {
-			total.plus(one)
+			plus(total, one)
 		}
 	}
 	return total
 }
 
-// in is the tally of a namespace.
+// in is what is counted of a namespace.
 func in[T any](all map[string]*T, namespace string) *T {
 	if all[namespace] == nil {
 		all[namespace] = new(T)
