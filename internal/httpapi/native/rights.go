@@ -17,7 +17,7 @@ func (f *Face) rightsOperations() []operation {
 		query: []param{{
 			Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off",
 		}},
-		out:     acl.Levels{},
+		out: acl.Levels{},
 	}}
 }
 
