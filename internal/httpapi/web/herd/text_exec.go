@@ -15,7 +15,7 @@ var execText = struct {
 	No: "no",
 
 	Runner: "Runner", Runners: "Runners", Allocation: "Allocation", ClaimedAt: "Claimed (UTC)", Labels: "Labels",
-	NoRunners: "No runner is here: none yet, or none that your token may see. `drover env put ID -image IMAGE -pool 2` keeps some warm.",
+	NoRunners: "No runner is here: none yet, or none that your token may see. `drover env put ID -image IMAGE -pool-size 2` keeps some warm.",
 
 	Executions: "Executions", ExecutionsMore: "What runs, and what ended in the last 15 minutes, in the %d runners that were claimed last.",
 	NoExecutions: "No execution is here: none yet, none in runners that are still claimed, or none that your token may see.",
