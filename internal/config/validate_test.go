@@ -78,15 +78,15 @@ func TestWhatIsRefused(t *testing.T) {
 		"the first network": {
 			node(Client{HostNetworks: []*HostNetwork{{Name: "default", Interface: "lo"}}}), "client.host_network.default: \"default\" is",
 		},
-		"volumes in a relative folder": {node(Client{HostVolumesDir: "v"}), "client.host_volumes_dir: must be an absolute path"},
-		"a volume without path":        {node(Client{HostVolumes: []*HostVolume{{Name: "v"}}}), "client.host_volume.v.path: must be set"},
-		"egress to a name":             {node(Client{Egress: &Egress{Allow: []string{"x"}}}), `client.egress.allow: "x" is no IPv4 network`},
-		"egress to IPv6":               {node(Client{Egress: &Egress{AllowJobs: []string{"fd00::/8"}}}), "client.egress.allow_jobs: "},
-		"egress of too many":           {node(Client{Egress: &Egress{PacketRate: new(maxRate + 1)}}), "client.egress.packet_rate: must be from 0"},
-		"egress without bounds":        {node(Client{Egress: &Egress{Connections: new(0)}}), ""},
-		"tokens without index":         {node(Client{Machine: &Machine{Tokens: []string{"a"}}}), "client.machine.metadata: must be set"},
-		"notices from nowhere":         {node(Client{Machine: &Machine{Notices: "here"}}), `client.machine.notices: "here" is no URL`},
-		"a machine's duration":         {node(Client{Machine: &Machine{DeadAfter: "1 day"}}), "client.machine.dead_after: "},
+		"a relative volume":     {node(Client{HostVolumesDir: "v"}), "client.host_volumes_dir: must be an absolute path"},
+		"a volume without path": {node(Client{HostVolumes: []*HostVolume{{Name: "v"}}}), "client.host_volume.v.path: must be set"},
+		"egress to a name":      {node(Client{Egress: &Egress{Allow: []string{"x"}}}), `client.egress.allow: "x" is no IPv4 network`},
+		"egress to IPv6":        {node(Client{Egress: &Egress{AllowJobs: []string{"fd00::/8"}}}), "client.egress.allow_jobs: "},
+		"egress of too many":    {node(Client{Egress: &Egress{PacketRate: new(maxRate + 1)}}), "client.egress.packet_rate: must be from 0"},
+		"egress without bounds": {node(Client{Egress: &Egress{Connections: new(0)}}), ""},
+		"tokens without index":  {node(Client{Machine: &Machine{Tokens: []string{"a"}}}), "client.machine.metadata: must be set"},
+		"notices from nowhere":  {node(Client{Machine: &Machine{Notices: "here"}}), `client.machine.notices: "here" is no URL`},
+		"a machine's duration":  {node(Client{Machine: &Machine{DeadAfter: "1 day"}}), "client.machine.dead_after: "},
 	} {
 		err := Merge(valid(), c.over).Validate()
 		if c.want == "" {
