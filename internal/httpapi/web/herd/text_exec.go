@@ -21,7 +21,7 @@ var execText = struct {
 	NoExecutions: "No execution is here: none yet, none in runners that are still claimed, or none that your token may see.",
 	Runs:         "runs", Exited: "exit %d", LimitWall: "Time limit", LimitMemory: "Memory limit", Follow: "Show what it writes",
 	FollowMore: "who reads along too slowly may slow the program down",
-	Cut:        "The first %s are shown. `drover execution attach` has all that is kept.",
+	Cut:        "The first %s are shown. GET /v1/execution/ID/output has all that is kept.",
 
 	Status: "Status", Environment: "Environment", Node: "Node", Command: "Command", Memory: "Memory", CPU: "CPU", Result: "Result",
 	Stdout: "stdout", Stderr: "stderr", NewestOf: "The newest %d of %d.",
