@@ -55,21 +55,17 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 	if failure != nil {
 		problem = failed(r, failure)
 	}
+	about := []string{drover.TopicAllocation}
 	body := html.Group(allocHead(r, a), problem, done(r, allocText.Actions),
-		nowPart("state", html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
+		livePart("state", about, 0, html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
 			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))), allocFacts(a)),
-		nowPart("buttons", allocButtons(r, a)),
-		nowPart("tasks", html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
+		livePart("buttons", about, 0, allocButtons(r, a)),
+		livePart("tasks", about, 0, html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
 			html.El("h2", html.Text(allocText.Timeline)), timeline(a)),
-		nowPart("resources", html.Attr("data-every", "2"), html.El("h2", html.Text(allocText.Resources)), f.resources(r, a)),
-		nowPart("place", html.El("h2", html.Text(allocText.Ports)), portTable(a),
+		livePart("resources", about, 2, html.El("h2", html.Text(allocText.Resources)), f.resources(r, a)),
+		livePart("place", about, 0, html.El("h2", html.Text(allocText.Ports)), portTable(a),
 			chain(a), html.El("h2", html.Text(allocText.Placement)), placement(a.Metrics)))
 	return f.write(w, r, code, view{title: a.Name, body: body})
-}
-
-// nowPart is one that is fetched again when an allocation changed.
-func nowPart(id string, content ...html.Part) html.Part {
-	return html.El("div", append([]html.Part{html.ID(id), html.Attr("data-live", drover.TopicAllocation)}, content...)...)
 }
 
 // allocHead is the title of the pages about an allocation, and leads to each of them.
