@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// lossy stands between a browser and an agent. Its Close loses all connections, and it can come back at the same address.
+type lossy struct {
+	*httptest.Server
+	address string
+	handler http.Handler
+}
+
+func newLossy(t *testing.T, agent string) *lossy {
+	t.Helper()
+	l := &lossy{handler: &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", agent },
+		FlushInterval: -1,
+	}}
+	l.Server = httptest.NewServer(l.handler)
+	l.address = l.Listener.Addr().String()
+	t.Cleanup(func() { l.lose() })
+	return l
+}
+
+func (l *lossy) lose() {
+	_ = l.Listener.Close()
+	l.CloseClientConnections()
+}
+
+func (l *lossy) back(t *testing.T) {
+	t.Helper()
+	l.Server = httptest.NewUnstartedServer(l.handler)
+	_ = l.Listener.Close()
+	var err error
+	l.Listener, err = net.Listen("tcp", l.address)
+	require.NoError(t, err)
+	l.Start()
+}
+
+// TestAnAllocationInABrowser looks at one, follows what it writes, through a lost connection too, and stops it.
+func TestAnAllocationInABrowser(t *testing.T) {
+	t.Parallel()
+	a := dev(t)
+	script := `echo '<img src=x onerror="document.title=1">' שלום; echo wrong >&2; trap 'seq 1 1000000; echo all' USR1
+		i=0; while :; do i=$((i+1)); echo "tick $i"; sleep 0.1; done`
+	_, _, err := a.nomad().Jobs().Register(rawJob("loud", "service", "/bin/sh", "-c", script), nil)
+	require.NoError(t, err)
+	id := allocation(t, a.nomad(), "loud", "running").ID
+	between := newLossy(t, a.addr)
+	b := openTab(t)
+	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(between.URL+"/ui/jobs/loud@default"),
+		chromedp.Click(chromedp.CSS(`tbody a[href="/ui/allocations/`+id+`"]`)))
+	b.until(`document.querySelector('.tabs') !== null && location.pathname.startsWith('/ui/allocations/')`)
+	require.Zero(t, eval[int](b, `document.querySelectorAll('.notice').length`))
+	require.Contains(t, eval[string](b, `document.body.textContent`), "It runs, as it should.")
+	live := `document.getElementById('live').dataset.state`
+	b.until(live + ` === 'live'`)
+	b.accessible()
+	b.picture("allocation")
+
+	eval[bool](b, `document.querySelector('tbody a[href*="/logs"]').click(); true`) // the part may just be replaced
+	shown := `document.querySelector('#log pre').textContent`
+	b.until(`document.querySelector('#log.live') !== null && ` + shown + `.includes('tick 3\n')`)
+	require.Contains(t, eval[string](b, shown), `<img src=x onerror="document.title=1"> שלום`)
+	require.Zero(t, eval[int](b, `document.querySelectorAll('#log img').length`))
+	b.accessible()
+	b.picture("logs")
+
+	// A lost connection is said, and what was written meanwhile comes once.
+	between.lose()
+	b.until(`document.getElementById('log-said').textContent.includes('connection is lost')`)
+	words := strings.Fields(eval[string](b, shown))
+	last, err := strconv.Atoi(words[len(words)-1])
+	require.NoError(t, err)
+	between.back(t)
+	b.until(shown + `.includes('tick ` + strconv.Itoa(last+5) + `\n')`)
+	b.until(`document.getElementById('log-said').textContent.includes('Lines')`)
+	want := 0
+	for line := range strings.Lines(eval[string](b, shown)) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "tick "); ok {
+			if want == 0 {
+				want, err = strconv.Atoi(n)
+				require.NoError(t, err)
+			}
+			require.Equal(t, strconv.Itoa(want), n, "no gap, and nothing twice")
+			want++
+		}
+	}
+
+	// A million lines at once: the document stays small.
+	eval[bool](b, `window.slowest = 0; new PerformanceObserver((l) => {
+		for (const e of l.getEntries()) window.slowest = Math.max(window.slowest, e.duration); }).observe({type: 'longtask'}); true`)
+	begun := eval[float64](b, `performance.now()`)
+	runs, _, err := a.nomad().Allocations().Info(id, nil)
+	require.NoError(t, err)
+	require.NoError(t, a.nomad().Allocations().Signal(runs, nil, "main", "SIGUSR1"))
+	b.until(shown + `.includes('all\n')`)
+	took := eval[float64](b, `performance.now()`) - begun
+	t.Logf("a million lines after %.0f ms; longest task %.0f ms", took, eval[float64](b, `window.slowest`))
+	require.Less(t, eval[int](b, `document.querySelectorAll('#log *').length`), 100)
+	require.Less(t, eval[int](b, shown+`.length`), 20_000)
+
+	// Only the lines that are asked for; a paused view stands.
+	b.do(chromedp.SendKeys(chromedp.CSS("#filter"), "99999"))
+	b.until(`document.querySelectorAll('#log mark').length > 1 && ` + shown + `.split('\n').every(l => !l || l.includes('99999'))`)
+	b.do(chromedp.Focus(chromedp.CSS("#filter")), chromedp.KeyEvent(strings.Repeat("\b", 5)+"tick"),
+		chromedp.Click(chromedp.CSS("#pause")))
+	b.until(`/new lines: [1-9]/.test(document.getElementById('log-said').textContent)`)
+	stands := eval[string](b, shown)
+	b.until(`/new lines: [0-9]*[3-9]$/.test(document.getElementById('log-said').textContent)`)
+	require.Equal(t, stands, eval[string](b, shown))
+	b.do(chromedp.Click(chromedp.CSS("#pause")))
+	b.until(shown + ` !== ` + strconv.Quote(stands))
+
+	eval[string](b, `document.getElementById('type').value = 'stderr'`)
+	b.do(chromedp.Click(chromedp.CSS("form.actions button")))
+	b.until(`document.querySelector('#log.live pre') !== null && ` + shown + `.startsWith('wrong')`) // and what the shell says of the signal
+
+	b.do(chromedp.Click(chromedp.CSS(`.tabs a[href$="/files"]`)))
+	for _, name := range []string{"alloc/", "logs/", "main.stderr.0"} {
+		b.until(`[...document.querySelectorAll('tbody a')].some(a => a.textContent === '` + name + `')`)
+		b.accessible()
+		eval[bool](b, `[...document.querySelectorAll('tbody a')].find(a => a.textContent === '`+name+`').click(); true`)
+	}
+	b.until(`document.querySelector('pre.whole') !== null`)
+	require.Contains(t, eval[string](b, `document.querySelector('pre.whole').textContent`), "wrong\n")
+	b.accessible()
+	b.picture("files")
+
+	b.do(chromedp.Click(chromedp.CSS(".tabs a")))
+	b.until(`document.querySelector('form[action$="/stop"]') !== null`)
+	eval[bool](b, `document.querySelector('form[action$="/stop"] button').click(); true`) // as above
+	b.until(`document.querySelector('form.panel strong') !== null`)
+	require.Equal(t, "loud.group[0]", eval[string](b, `document.querySelector('form.panel strong').textContent`))
+	b.accessible()
+	b.do(chromedp.Click(chromedp.CSS("form.panel button")))
+	b.until(`document.querySelector('.notice.ok') !== null`)
+	require.Contains(t, eval[string](b, `document.querySelector('.notice.ok').textContent`), "is stopped")
+	b.until(`document.getElementById('state').textContent.includes('It was stopped')`) // by itself
+	b.until(`document.querySelector('form[action$="/stop"]') === null`)
+}
+
+// TestATerminalInABrowser types into a task, and sees programs that cannot begin, end and are cut off.
+func TestATerminalInABrowser(t *testing.T) {
+	t.Parallel()
+	a := dev(t)
+	_, _, err := a.nomad().Jobs().Register(rawJob("typed", "service", "/bin/sleep", "600"), nil)
+	require.NoError(t, err)
+	id := allocation(t, a.nomad(), "typed", "running").ID
+	b := openTab(t)
+	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/allocations/"+id+"/terminal"))
+	said := func(what string) {
+		t.Helper()
+		b.until(`document.getElementById('said') !== null && document.getElementById('said').textContent.includes('` + what + `')`)
+	}
+	b.until(`!document.getElementById('terminal').hidden`)
+	loaded := `performance.getEntriesByType('resource').filter(e => e.name.includes('xterm')).length`
+	require.Zero(t, eval[int](b, loaded), "it is not loaded yet")
+	b.do(chromedp.Click(chromedp.CSS("#open")))
+	said("open")
+	typed := func(text string) {
+		b.until(`document.querySelector('#screen textarea') === document.activeElement`)
+		require.True(t, eval[bool](b, `document.execCommand('insertText', false, `+strconv.Quote(text)+`)`))
+	}
+	runs := func(program string) {
+		eval[bool](b, `document.getElementById('command').value = '`+program+`'; document.getElementById('terminal').requestSubmit(); true`)
+	}
+	typed("echo $((40+2)) grün; exit 3")
+	b.do(chromedp.KeyEvent("\r"))
+	said("It ended with code 3.")
+	require.Contains(t, eval[string](b, `document.querySelector('.xterm-rows').textContent.replaceAll('\u00a0', ' ')`), "42 grün")
+	b.accessible()
+	b.picture("terminal")
+
+	runs("/no/program")
+	said("failed to start")
+	runs("/bin/cat")
+	typed("x")
+	b.until(`document.querySelector('.xterm-rows').textContent.startsWith('x')`)
+	eval[bool](b, `window.took = 0; {
+		const rows = document.querySelector('.xterm-rows');
+		let begun;
+		document.querySelector('#screen textarea').addEventListener('keydown', () => begun = performance.now(), true);
+		new MutationObserver(() => { if (rows.textContent.startsWith('xy')) window.took ||= performance.now() - begun; })
+			.observe(rows, {childList: true, subtree: true, characterData: true});
+	} true`)
+	b.do(chromedp.KeyEvent("y"))
+	b.until(`window.took > 0`)
+	t.Logf("from a key to its echo on the screen: %.1f ms", eval[float64](b, `window.took`))
+	a.Stop()
+	b.until(`document.getElementById('said').textContent !== 'open' && !document.getElementById('open').disabled`)
+	t.Logf("the agent stopped: %q", eval[string](b, `document.getElementById('said').textContent`))
+}
