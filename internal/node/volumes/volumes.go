@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/drover-project/drover"
@@ -21,6 +22,7 @@ import (
 type Config struct {
 	Dir  string // in which their folders are made; absolute
 	File string // in which they are remembered; "" = they are not
+	Own  string // the agent's folder: what it has there, keys and other tasks' secrets, is no volume
 	Log  *slog.Logger
 }
 
@@ -177,7 +179,7 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 	case w.Registered && deleting:
 		v.Gone = true
 	case w.Registered:
-		err = isFolder(w.HostPath)
+		err = m.mayRegister(w.HostPath)
 	case w.PluginID != drover.DefaultVolumePlugin:
 		err = drover.Errorf(drover.NotFound, "this node has no host volume plugin %q", w.PluginID)
 	case deleting:
@@ -195,6 +197,34 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 }
 
 func (m *Manager) path(id string) string { return filepath.Join(m.cfg.Dir, id) }
+
+// mayRegister refuses what is no folder, and folders by which a job would reach the agent's own. Links are followed first.
+func (m *Manager) mayRegister(path string) error {
+	if err := isFolder(path); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("HostPath: %w", err)
+	}
+	own, err := filepath.EvalSymlinks(m.cfg.Own)
+	if m.cfg.Own == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the agent's folder: %w", err)
+	}
+	if within(real, own) || within(own, real) {
+		return drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
+	}
+	return nil
+}
+
+// within reports whether path is dir or lies in it. Both are absolute and clean.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
 
 // isFolder refuses what is no folder.
 func isFolder(path string) error {

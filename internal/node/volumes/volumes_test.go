@@ -134,6 +134,25 @@ func TestARegisteredFolderStays(t *testing.T) {
 	}
 }
 
+// A job that mounts the agent's folder would have its keys and what other tasks keep secret.
+func TestTheAgentsFolderIsNoVolume(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	parent := t.TempDir()
+	h.cfg.Own = filepath.Join(parent, "drover")
+	require.NoError(t, os.MkdirAll(h.cfg.Own+"/alloc", 0o700))
+	require.NoError(t, os.MkdirAll(h.cfg.Own+"-else", 0o700))
+	link := filepath.Join(parent, "link")
+	require.NoError(t, os.Symlink("drover/alloc", link))
+	h.restart()
+	for i, path := range []string{h.cfg.Own, h.cfg.Own + "/alloc", link, parent, "/"} {
+		have := h.ask(drover.HostVolume{ID: second, Registered: true, HostPath: path, Wanted: uint64(i + 1)})
+		require.False(t, have.Offered(), path)
+		require.Contains(t, have.Report.Failure, "the agent's data folder", path)
+	}
+	require.True(t, h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: h.cfg.Own + "-else", Wanted: 1}).Offered())
+}
+
 func TestRequestsThatCannotBeDone(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
