@@ -76,26 +76,7 @@ func TestAnAllocationInABrowser(t *testing.T) {
 	b.accessible()
 	b.picture("logs")
 
-	// A lost connection is said, and what was written meanwhile comes once.
-	between.lose()
-	b.until(`document.getElementById('log-said').textContent.includes('connection is lost')`)
-	words := strings.Fields(eval[string](b, shown))
-	last, err := strconv.Atoi(words[len(words)-1])
-	require.NoError(t, err)
-	between.back(t)
-	b.until(shown + `.includes('tick ` + strconv.Itoa(last+5) + `\n')`)
-	b.until(`document.getElementById('log-said').textContent.includes('Lines')`)
-	want := 0
-	for line := range strings.Lines(eval[string](b, shown)) {
-		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "tick "); ok {
-			if want == 0 {
-				want, err = strconv.Atoi(n)
-				require.NoError(t, err)
-			}
-			require.Equal(t, strconv.Itoa(want), n, "no gap, and nothing twice")
-			want++
-		}
-	}
+	b.losesNothing(between, shown)
 
 	// A million lines at once: the document stays small.
 	eval[bool](b, `window.slowest = 0; new PerformanceObserver((l) => {
@@ -137,15 +118,45 @@ func TestAnAllocationInABrowser(t *testing.T) {
 	b.accessible()
 	b.picture("files")
 
+	b.stopsAllocation()
+}
+
+// losesNothing has a log's page lose its connection, which it says, and get it back: what was written meanwhile comes once.
+func (b *tab) losesNothing(between *lossy, shown string) {
+	b.t.Helper()
+	between.lose()
+	b.until(`document.getElementById('log-said').textContent.includes('connection is lost')`)
+	words := strings.Fields(eval[string](b, shown))
+	last, err := strconv.Atoi(words[len(words)-1])
+	require.NoError(b.t, err)
+	between.back(b.t)
+	b.until(shown + `.includes('tick ` + strconv.Itoa(last+5) + `\n')`)
+	b.until(`document.getElementById('log-said').textContent.includes('Lines')`)
+	want := 0
+	for line := range strings.Lines(eval[string](b, shown)) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "tick "); ok {
+			if want == 0 {
+				want, err = strconv.Atoi(n)
+				require.NoError(b.t, err)
+			}
+			require.Equal(b.t, strconv.Itoa(want), n, "no gap, and nothing twice")
+			want++
+		}
+	}
+}
+
+// stopsAllocation stops the allocation of a page, and sees the page say so.
+func (b *tab) stopsAllocation() {
+	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS(".tabs a")))
 	b.until(`document.querySelector('form[action$="/stop"]') !== null`)
 	eval[bool](b, `document.querySelector('form[action$="/stop"] button').click(); true`) // as above
 	b.until(`document.querySelector('form.panel strong') !== null`)
-	require.Equal(t, "loud.group[0]", eval[string](b, `document.querySelector('form.panel strong').textContent`))
+	require.Equal(b.t, "loud.group[0]", eval[string](b, `document.querySelector('form.panel strong').textContent`))
 	b.accessible()
 	b.do(chromedp.Click(chromedp.CSS("form.panel button")))
 	b.until(`document.querySelector('.notice.ok') !== null`)
-	require.Contains(t, eval[string](b, `document.querySelector('.notice.ok').textContent`), "is stopped")
+	require.Contains(b.t, eval[string](b, `document.querySelector('.notice.ok').textContent`), "is stopped")
 	b.until(`document.getElementById('state').textContent.includes('It was stopped')`) // by itself
 	b.until(`document.querySelector('form[action$="/stop"]') === null`)
 }
