@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"maps"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -27,7 +28,7 @@ func (devices) Once() bool { return false }
 func (h devices) Prestart(_ context.Context, r *Request) error {
 	given := givenDevices(r)
 	if len(given) == 0 {
-		return h.withhold(r)
+		return h.withhold(r, nil)
 	}
 	able, ok := r.Driver.(driver.Devicer)
 	if !ok {
@@ -44,17 +45,21 @@ func (h devices) Prestart(_ context.Context, r *Request) error {
 	if err != nil {
 		return &Failure{Err: err} // another node may have one that is well
 	}
+	if err := h.withhold(r, got.Env); err != nil {
+		return err
+	}
 	r.Devices, r.Env = got, r.Env.With(got.Env)
 	return nil
 }
 
-// withhold keeps a docker task without devices from those of others: the container runtimes of vendors give what a variable asks for,
-// and images set it, too.
-func (h devices) withhold(r *Request) error {
+// withhold keeps a docker task from devices of vendors of whom it was given none: their container runtimes give what a variable asks for,
+// and images set it, too. given are the variables of the devices that it has.
+func (h devices) withhold(r *Request, given map[string]string) error {
 	if h.machine == nil || r.Task.Driver != "docker" {
 		return nil
 	}
-	withheld := h.machine.Withheld()
+	withheld := maps.Clone(h.machine.Withheld())
+	maps.DeleteFunc(withheld, func(name, _ string) bool { _, has := given[name]; return has })
 	for name, none := range withheld {
 		if asked, set := r.Env.Vars()[name]; set && asked != "" && asked != none {
 			return &Failure{Err: drover.Errorf(drover.Forbidden,

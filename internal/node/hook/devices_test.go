@@ -20,6 +20,9 @@ func (m *aMachine) Reserve(given []*drover.AllocatedDeviceResource) (driver.Devi
 	if given[0].Name == "gone" {
 		return driver.Devices{}, drover.Errorf(drover.NotFound, "device gone")
 	}
+	if given[0].Vendor == "intel" {
+		return driver.Devices{Env: map[string]string{"DROVER_DEVICES": "/dev/dri/renderD128"}}, nil
+	}
 	return driver.Devices{Runtime: "nvidia", Env: map[string]string{"NVIDIA_VISIBLE_DEVICES": "GPU-1"}}, nil
 }
 
@@ -84,4 +87,22 @@ func TestDevicesAreWithheld(t *testing.T) {
 	require.NoError(t, err, "it is no container")
 	require.Equal(t, "all", r.Env.Vars()["NVIDIA_VISIBLE_DEVICES"])
 	require.NoError(t, devices{}.Prestart(t.Context(), deviceRequest("docker", able{}, map[string]string{"NVIDIA_VISIBLE_DEVICES": "all"})))
+}
+
+// A docker task that was given a device of one vendor gets none of another's by a variable.
+func TestDevicesOfOtherVendorsAreWithheld(t *testing.T) {
+	t.Parallel()
+	of := func(name string, env map[string]string) (*Request, error) {
+		r := deviceRequest(name, able{}, env, "uhd")
+		r.Alloc.AllocatedResources.Tasks["t"].Devices[0].Vendor = "intel"
+		return r, devices{&aMachine{}}.Prestart(t.Context(), r)
+	}
+	r, err := of("docker", nil)
+	require.NoError(t, err)
+	require.Equal(t, "void", r.Env.Vars()["NVIDIA_VISIBLE_DEVICES"], "an image may say otherwise")
+	require.Equal(t, "/dev/dri/renderD128", r.Env.Vars()["DROVER_DEVICES"])
+	_, err = of("docker", map[string]string{"NVIDIA_VISIBLE_DEVICES": "all"})
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	_, err = of("raw_exec", map[string]string{"NVIDIA_VISIBLE_DEVICES": "all"})
+	require.NoError(t, err, "it is no container")
 }
