@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // folder is how a folder is to be: whose it is (-1 = the agent's), and what who may do there.
@@ -61,7 +62,7 @@ func mkdir(dir, path string, parameters map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o711); err != nil {
+	if err := closed(dir); err != nil {
 		return fmt.Errorf("making the folder of host volumes: %w", err)
 	}
 	switch err := os.Mkdir(path, 0o700); {
@@ -78,6 +79,30 @@ func mkdir(dir, path string, parameters map[string]string) error {
 		return fmt.Errorf("making the volume: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
+}
+
+// closed makes the folder of all volumes, and lets no other user of the machine in: what a container's root leaves in a volume with a
+// set-user-id bit would make its rights theirs. One that was open to them is closed if only volumes are in it. Errors: Conflict if there
+// is something else.
+func closed(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode()&0o007 == 0 {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !id.Valid(e.Name()) {
+			return drover.Errorf(drover.Conflict, "%s is open to other users of the machine, and has also %q: give volumes a folder of "+
+				"their own (client.host_volumes_dir), or close this one (chmod o= %[1]s)", dir, e.Name())
+		}
+	}
+	return os.Chmod(dir, info.Mode()&^0o007)
 }
 
 // remove deletes the folder with all that is in it; it may be gone.

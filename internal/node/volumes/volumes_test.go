@@ -215,3 +215,32 @@ func TestADamagedFile(t *testing.T) {
 		require.FileExists(t, file)
 	}
 }
+
+// A set-user-id program that a container's root left in a volume is in reach of no other user of the machine, however open the volume is.
+func TestOtherUsersDoNotComeToVolumes(t *testing.T) {
+	t.Parallel()
+	made := func(h *host, name string) *drover.HostVolumeInfo {
+		return h.ask(drover.HostVolume{ID: name, PluginID: "mkdir", Wanted: 1, Parameters: map[string]string{"mode": "0777"}})
+	}
+	h := newHost(t)
+	require.True(t, made(h, first).Offered())
+	info, err := os.Stat(h.cfg.Dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+
+	require.NoError(t, os.Chmod(h.cfg.Dir, 0o755)) // as it was made before
+	require.True(t, made(h, second).Offered())
+	info, err = os.Stat(h.cfg.Dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o750), info.Mode().Perm())
+
+	h = newHost(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(h.cfg.Dir, "others"), 0o755))
+	require.NoError(t, os.Chmod(h.cfg.Dir, 0o755))
+	have := made(h, first)
+	require.False(t, have.Offered())
+	require.Contains(t, have.Report.Failure, `has also "others": give volumes a folder of their own`)
+	info, err = os.Stat(h.cfg.Dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o755), info.Mode().Perm(), "it is not only ours")
+}
