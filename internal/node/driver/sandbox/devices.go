@@ -196,17 +196,8 @@ func (d *Driver) ownDevices(m *mounter, given []driver.DeviceNode) (sandboxsetup
 			return sandboxsetup.Source{FD: m.add(fd)}, nil
 		}
 	}
-	// One folder serves all tasks with the same devices.
-	h := fnv.New64a()
-	for _, n := range given {
-		number, err := deviceNumber(n)
-		if err != nil {
-			return sandboxsetup.Source{}, err
-		}
-		_, _ = fmt.Fprintf(h, "%s=%x ", n.Target, number)
-	}
-	as.path = filepath.Join(d.cfg.Dir, fmt.Sprintf("dev-%x", h.Sum64()))
-	if err := addNodes(as.path, given); err != nil {
+	var err error
+	if as.path, err = givenFolder(d.cfg.Dir, given); err != nil {
 		return sandboxsetup.Source{}, err
 	}
 	if !devicesWork(as.path) {
@@ -214,6 +205,25 @@ func (d *Driver) ownDevices(m *mounter, given []driver.DeviceNode) (sandboxsetup
 			"device files do not work in %s: its file system is mounted nodev", as.path)
 	}
 	return m.source(as)
+}
+
+// givenFolder makes a folder with the devices below dir; one serves all tasks with the same devices. Its device files are everybody's, so
+// it lies where no other user of the machine comes.
+func givenFolder(dir string, given []driver.DeviceNode) (string, error) {
+	h := fnv.New64a()
+	for _, n := range given {
+		number, err := deviceNumber(n)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(h, "%s=%x ", n.Target, number)
+	}
+	closed := filepath.Join(dir, "given")
+	if err := os.MkdirAll(closed, 0o700); err != nil {
+		return "", fmt.Errorf("making the devices' folder: %w", err)
+	}
+	path := filepath.Join(closed, fmt.Sprintf("dev-%x", h.Sum64()))
+	return path, addNodes(path, given)
 }
 
 // addNodes fills a folder that is to be /dev.

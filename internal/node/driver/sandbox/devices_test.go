@@ -69,3 +69,21 @@ func TestDevicesOfATask(t *testing.T) {
 		require.ErrorContains(t, err, "device "+target, source)
 	}
 }
+
+// Where devices lie on the disk, as the kernel clones no mount in memory, users of the machine do not come to them: they are everybody's.
+func TestGivenDevicesAreClosedToOtherUsers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes device files")
+	}
+	dir := t.TempDir()
+	path, err := givenFolder(dir, nodesOf(t, "dri/renderD128"))
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(path, "dri/renderD128"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o666), info.Mode().Perm())
+	require.NotEqual(t, dir, filepath.Dir(path))
+	info, err = os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
