@@ -57,6 +57,9 @@ func (a *Agent) joinToken() (string, error) {
 		if err != nil {
 			return "", drover.Errorf(drover.Invalid, "server.join_token: %w", err)
 		}
+		if secret == "" { // it would let everybody in
+			return "", drover.Errorf(drover.Invalid, "server.join_token: has no secret before the @")
+		}
 		if named != "" && named != pin {
 			return "", drover.Errorf(drover.Invalid, "server.join_token: it names the authority %s, and this server's own is %s: leave out what "+
 				"follows the @, or give this server the files ca.pem and ca-key.pem of the one that is meant", named, cmp.Or(pin, "none"))

@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,11 @@ func TestJoinTokenIsMadeOnce(t *testing.T) {
 	_, err = a.joinToken()
 	require.ErrorContains(t, err, "remove it to have one made")
 
+	pin := "@sha256:" + strings.Repeat("ab", 32)
+	require.NoError(t, os.WriteFile(filepath.Join(a.dataDir, "join-token"), []byte(pin), 0o600))
+	_, err = a.joinToken()
+	require.ErrorContains(t, err, "has no secret before the @; remove it to have one made")
+
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("from a file\n"), 0o600))
 	a.cfg.Server.JoinTokenFile = file
@@ -50,4 +56,7 @@ func TestJoinTokenIsMadeOnce(t *testing.T) {
 	token, err = a.joinToken()
 	require.NoError(t, err)
 	require.Equal(t, "configured", token)
+	a.cfg.Server.JoinToken = pin // as of a template whose secret was empty: nobody would be asked for one
+	_, err = a.joinToken()
+	require.EqualError(t, err, "server.join_token: has no secret before the @")
 }

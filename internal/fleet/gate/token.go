@@ -35,7 +35,9 @@ func KeptToken(folder, pin string) (secret string, err error) {
 	path := filepath.Join(folder, TokenFile)
 	kept, err := ReadToken(path)
 	if err == nil {
-		secret, _, err = tlspin.Split(kept)
+		if secret, _, err = tlspin.Split(kept); err == nil && secret == "" {
+			err = errors.New("has no secret before the @; remove it to have one made")
+		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		secret, err = rand.Text(), nil
 	}
