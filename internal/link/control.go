@@ -36,10 +36,13 @@ func shown(h http.Header) exchange.Tokens {
 	return exchange.Tokens{Join: h.Get(tokenHeader), Introduction: h.Get(introHeader)}
 }
 
+// mostAsked is how many bytes a node's message has at most. It is read before it is known who sent it.
+const mostAsked = 64 << 20
+
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
 func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handler {
 	mux := http.NewServeMux()
-	opts := handlerOptions
+	opts := connect.WithHandlerOptions(handlerOptions, connect.WithReadMaxBytes(mostAsked))
 	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*exchange.Registration, error) {
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")

@@ -22,6 +22,9 @@ type enrollReply struct{ Certificate []byte } // PEM
 // EnrollPath is where machines without a certificate ask for one: all that they may do.
 const EnrollPath = procEnroll
 
+// mostEnroll is how many bytes a request for a certificate has at most: strangers send them.
+const mostEnroll = 64 << 10
+
 // Applicant is who asks for a certificate.
 type Applicant struct {
 	NodeID string
@@ -33,7 +36,8 @@ type Applicant struct {
 // request, both in PEM. Errors: certify's.
 func EnrollHandler(certify func(ctx context.Context, who Applicant, csr []byte) ([]byte, error)) http.Handler {
 	mux := http.NewServeMux()
-	unary(mux, procEnroll, handlerOptions, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
+	opts := connect.WithHandlerOptions(handlerOptions, connect.WithReadMaxBytes(mostEnroll))
+	unary(mux, procEnroll, opts, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
 		who := Applicant{r.Identity.NodeID, r.Identity.Secret, exchange.Tokens{Join: r.Identity.JoinToken, Introduction: r.Introduction}}
 		cert, err := certify(ctx, who, r.CSR)
 		return &enrollReply{cert}, err

@@ -120,6 +120,9 @@ func TestEnrolment(t *testing.T) {
 	require.Equal(t, "n1 signed csr", string(cert))
 	_, err = Enroll(t.Context(), hc, base, Applicant{NodeID: "n1", Tokens: exchange.Tokens{Join: "stolen"}}, []byte("csr"))
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+	known := Applicant{"n1", "s", exchange.Tokens{Join: "join", Introduction: "intro"}}
+	_, err = Enroll(t.Context(), hc, base, known, make([]byte, mostEnroll))
+	require.ErrorContains(t, err, "larger than configured max", "a stranger does not fill the server's memory")
 	_, err = Enroll(t.Context(), hc, "http://127.0.0.1:1", Applicant{}, nil)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "nobody is there")
 	res, err := hc.Get(base + procRegister)
