@@ -30,7 +30,9 @@ func (f *Face) environmentOperations() []operation {
 			out:     execution.Environment{},
 		},
 		{
-			Route: httpapi.Route{Pattern: "PUT /v1/environment/{environment}", Where: httpapi.Leader, Need: environments.Knowing(), Handle: f.putEnvironment},
+			Route: httpapi.Route{
+				Pattern: "PUT /v1/environment/{environment}", Where: httpapi.Leader, Need: environments.Knowing(), Handle: f.putEnvironment,
+			},
 			summary: "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, " +
 				"and the reason in the header Drover-Pool-Error",
 			query: []param{namespaceParam, fillParam},
