@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -47,8 +48,24 @@ func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	if _, err := os.Stat(volume.Path); err != nil {
 		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: host volume %q is not there any more: %w", m.Volume, source, err)
 	}
+	if err := moved(volume); err != nil {
+		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: host volume %q: %w", m.Volume, source, err)
+	}
 	return driver.Mount{
 		Source: volume.Path, Target: r.Env.Replace(m.Destination),
 		ReadOnly: m.ReadOnly || request.ReadOnly || volume.ReadOnly,
 	}, nil
+}
+
+// moved says that there is a link in the path of a folder that was registered as a volume, where there was none then: who put it there, as
+// a user of the machine or a guest who may write above, does not choose what is mounted. Folders that the node made have their id as a
+// name, and lie where only the agent writes.
+func moved(volume *drover.HostVolumeInfo) error {
+	if volume.ID == "" || filepath.Base(volume.Path) == volume.ID {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(volume.Path); err != nil || real != filepath.Clean(volume.Path) {
+		return drover.Errorf(drover.NotFound, "%s leads elsewhere by now: register it anew", volume.Path)
+	}
+	return nil
 }

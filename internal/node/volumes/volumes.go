@@ -179,7 +179,10 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 	case w.Registered && deleting:
 		v.Gone = true
 	case w.Registered:
-		err = m.mayRegister(w.HostPath)
+		var real string
+		if real, err = m.mayRegister(w.HostPath); err == nil {
+			v.Path = real
+		}
 	case w.PluginID != drover.DefaultVolumePlugin:
 		err = drover.Errorf(drover.NotFound, "this node has no host volume plugin %q", w.PluginID)
 	case deleting:
@@ -198,26 +201,26 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 
 func (m *Manager) path(id string) string { return filepath.Join(m.cfg.Dir, id) }
 
-// mayRegister refuses what is no folder, and folders by which a job would reach the agent's own. Links are followed first.
-func (m *Manager) mayRegister(path string) error {
+// mayRegister refuses what is no folder, and folders by which a job would reach the agent's own. It returns where the folder is, links
+// being followed: who can change one of them later does not choose what is mounted.
+func (m *Manager) mayRegister(path string) (real string, err error) {
 	if err := isFolder(path); err != nil {
-		return err
+		return "", err
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return fmt.Errorf("HostPath: %w", err)
+	if real, err = filepath.EvalSymlinks(path); err != nil {
+		return "", fmt.Errorf("HostPath: %w", err)
 	}
 	own, err := filepath.EvalSymlinks(m.cfg.Own)
 	if m.cfg.Own == "" || errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return real, nil
 	}
 	if err != nil {
-		return fmt.Errorf("the agent's folder: %w", err)
+		return "", fmt.Errorf("the agent's folder: %w", err)
 	}
 	if within(real, own) || within(own, real) {
-		return drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
+		return "", drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
 	}
-	return nil
+	return real, nil
 }
 
 // within reports whether path is dir or lies in it. Both are absolute and clean.

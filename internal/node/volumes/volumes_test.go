@@ -244,3 +244,12 @@ func TestOtherUsersDoNotComeToVolumes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o755), info.Mode().Perm(), "it is not only ours")
 }
+
+// What is mounted is the folder that was there when it was registered, whoever can change a link to it.
+func TestARegisteredLinkIsFollowedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	known, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(known, link))
+	require.Equal(t, known, h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: link, Wanted: 1}).Path)
+}
