@@ -136,6 +136,9 @@ func (in *Intake) placeVolume(s *store.Snapshot, v *drover.HostVolume) error {
 		v.NodeID, v.NodePool = cmp.Or(v.NodeID, old.NodeID), cmp.Or(v.NodePool, old.NodePool)
 		return nil
 	}
+	if v.ID != "" { // of one that is forgotten, whose data its node still has: it was perhaps another namespace's
+		return volumes.NotFound(v.ID)
+	}
 	if v.NodePool != "" && s.NodePool(v.NodePool) == nil {
 		return drover.Errorf(drover.Invalid, "NodePool: nonexistent node pool %q", v.NodePool)
 	}

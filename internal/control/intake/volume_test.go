@@ -101,6 +101,23 @@ func TestAVolumeIsThereWhenItsRequestIsAnswered(t *testing.T) {
 	})
 }
 
+// Who knows the id of a volume that was forgotten does not get what its node still has of it, in a namespace of theirs.
+func TestNobodyChoosesTheIDOfANewVolume(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bundle) {
+		b.volumeNode("n1", "default", time.Second, "")
+		b.propose(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "team"}}})
+		v, _, err := b.CreateHostVolume(t.Context(), volume("data"))
+		require.NoError(t, err)
+		_, err = b.DeleteHostVolume(t.Context(), "default", v.ID, true)
+		require.NoError(t, err)
+		_, _, err = b.CreateHostVolume(t.Context(), &drover.HostVolume{ID: v.ID, Name: "mine", Namespace: "team", NodeID: "n1"})
+		code(t, drover.NotFound, err, "host volume not found")
+		_, _, err = b.RegisterHostVolume(t.Context(), &drover.HostVolume{ID: v.ID, Name: "mine", NodeID: "n1", HostPath: "/srv"})
+		code(t, drover.NotFound, err, "host volume not found")
+	})
+}
+
 // What a node cannot make is no volume; what takes long is one, and the request's answer says that it is not ready.
 func TestVolumesThatFailOrTakeLong(t *testing.T) {
 	t.Parallel()
