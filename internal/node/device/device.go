@@ -202,11 +202,12 @@ func (d *Devices) Reserve(given []*drover.AllocatedDeviceResource) (driver.Devic
 	return all, nil
 }
 
-// Withheld implements hook.Devices: while the node has devices of NVIDIA, its container runtime gives none to others.
+// Withheld implements hook.Devices: while the node has devices of NVIDIA, its container runtime gives none to others. Devices that are
+// ignored are there, too.
 func (d *Devices) Withheld() map[string]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.seen[nvidiaVendor]) == 0 {
+	if len(d.seen[nvidiaVendor]) == 0 && (!d.cfg.NVIDIA.Enabled || len(d.cfg.NVIDIA.Ignored) == 0) {
 		return nil
 	}
 	return map[string]string{visibleDevices: "void"}

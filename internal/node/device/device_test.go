@@ -275,3 +275,14 @@ func TestStats(t *testing.T) {
 	d.sources[2].(*nvidia).tool.last = nil
 	require.Empty(t, d.Stats(t.Context(), func(string) bool { return true }))
 }
+
+// A node whose GPUs are all ignored offers none, and gives none to who asks by a variable.
+func TestIgnoredDevicesAreWithheld(t *testing.T) {
+	t.Parallel()
+	d := open(machine(t), func(c *Config) { c.NVIDIA.Ignored = []string{t4a, t4b, a100} })
+	require.Empty(t, d.Look(t.Context()))
+	require.Equal(t, map[string]string{"NVIDIA_VISIBLE_DEVICES": "void"}, d.Withheld())
+	d = open(machine(t), func(c *Config) { c.NVIDIA.Enabled, c.NVIDIA.Ignored = false, []string{t4a} })
+	require.Empty(t, d.Look(t.Context()))
+	require.Empty(t, d.Withheld(), "the node leaves them to its jobs")
+}
