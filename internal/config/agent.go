@@ -228,6 +228,8 @@ type Client struct {
 	NoRemoteExec *bool  `hcl:"disable_remote_exec,optional"` // refuse exec in allocations; default false
 	// folder in which those of host volumes are made that are asked for; path; default host_volumes in data_dir
 	HostVolumesDir string `hcl:"host_volumes_dir,optional"`
+	// folders that may be registered as volumes, with all that lies in them; "/" is any but the agent's own; default none
+	HostVolumePaths []string `hcl:"host_volume_paths,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
 

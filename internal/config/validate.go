@@ -212,6 +212,9 @@ func (c *Client) serverProblems(p *problems) {
 func (c *Client) volumeProblems(p *problems) {
 	p.check(c.HostVolumesDir == "" || filepath.IsAbs(c.HostVolumesDir), "client.host_volumes_dir",
 		"must be an absolute path, got %q", c.HostVolumesDir)
+	for _, path := range c.HostVolumePaths {
+		p.check(filepath.IsAbs(path), "client.host_volume_paths", "must be absolute paths, got %q", path)
+	}
 	for _, v := range c.HostVolumes {
 		p.check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,7 +16,8 @@ import (
 func TestAVolumeIsMadeMountedKeptAndDeleted(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	args := append([]string{"-server", "-client"}, config(t, data, "")...)
+	known := t.TempDir()
+	args := append([]string{"-server", "-client"}, config(t, data, clientBlock(fmt.Sprintf("host_volume_paths = [%q]", known)))...)
 	a := start(t, args...)
 	t.Cleanup(func() { cleanAfter(t, args) })
 	c := a.nomad()
@@ -75,7 +77,8 @@ func TestAVolumeIsMadeMountedKeptAndDeleted(t *testing.T) {
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, http.StatusNotFound, status.StatusCode())
 
-	known := t.TempDir()
+	_, _, err = volumes.Register(&api.HostVolumeRegisterRequest{Volume: &api.HostVolume{Name: "etc", NodeID: v.NodeID, HostPath: "/etc"}}, nil)
+	require.ErrorContains(t, err, "client.host_volume_paths")
 	registered, _, err := volumes.Register(&api.HostVolumeRegisterRequest{Volume: &api.HostVolume{
 		Name: "known", NodeID: v.NodeID, HostPath: known,
 	}}, nil)

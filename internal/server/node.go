@@ -78,7 +78,7 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version,
 		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
-		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir,
+		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir, VolumePaths: cfg.HostVolumePaths,
 		HostNetworks:   hostNetworks(cfg),
 		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
 		GC: agent.GCConfig{

@@ -65,6 +65,8 @@ type Config struct {
 	HostNetworks   map[string]*drover.HostNetworkInfo
 	// VolumesDir is where the folders of host volumes are made that control asks for. Default: host_volumes in DataDir.
 	VolumesDir string
+	// VolumePaths are folders that may be registered as volumes, with all that lies in them. Absolute; none by default.
+	VolumePaths []string
 
 	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
 	MaxKillTimeout time.Duration

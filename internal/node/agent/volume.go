@@ -10,7 +10,7 @@ import (
 
 // openVolumes reads which volumes the node has that control asked for.
 func (a *Agent) openVolumes() *volumes.Manager {
-	cfg := volumes.Config{Dir: a.cfg.VolumesDir, Own: a.cfg.DataDir, Log: a.log}
+	cfg := volumes.Config{Dir: a.cfg.VolumesDir, Own: a.cfg.DataDir, Allowed: a.cfg.VolumePaths, Log: a.log}
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join(a.cfg.DataDir, "host_volumes")
 	}

@@ -23,7 +23,9 @@ type Config struct {
 	Dir  string // in which their folders are made; absolute
 	File string // in which they are remembered; "" = they are not
 	Own  string // the agent's folder: what it has there, keys and other tasks' secrets, is no volume
-	Log  *slog.Logger
+	// Allowed are folders that may be registered, with all that lies in them.
+	Allowed []string
+	Log     *slog.Logger
 }
 
 // Manager has the node's volumes.
@@ -209,6 +211,10 @@ func (m *Manager) mayRegister(path string) (real string, err error) {
 	}
 	if real, err = filepath.EvalSymlinks(path); err != nil {
 		return "", fmt.Errorf("HostPath: %w", err)
+	}
+	if !slices.ContainsFunc(m.cfg.Allowed, func(dir string) bool { return within(real, filepath.Clean(dir)) }) {
+		return "", drover.Errorf(drover.Forbidden, "HostPath: %s may not be registered on this node: its client.host_volume_paths are %q", path,
+			m.cfg.Allowed)
 	}
 	own, err := filepath.EvalSymlinks(m.cfg.Own)
 	if m.cfg.Own == "" || errors.Is(err, fs.ErrNotExist) {

@@ -33,7 +33,8 @@ type host struct {
 func newHost(t *testing.T) *host {
 	dir := t.TempDir()
 	h := &host{T: t, cfg: Config{
-		Dir: filepath.Join(dir, "volumes"), File: filepath.Join(dir, "client", "v.json"), Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "volumes"), File: filepath.Join(dir, "client", "v.json"), Allowed: []string{"/"},
+		Log: slog.New(slog.DiscardHandler),
 	}}
 	h.restart()
 	return h
@@ -131,6 +132,34 @@ func TestARegisteredFolderStays(t *testing.T) {
 		have := h.ask(drover.HostVolume{ID: second, Registered: true, HostPath: bad, Wanted: uint64(i + 1)})
 		require.False(t, have.Offered())
 		require.Contains(t, have.Report.Failure, "HostPath: ")
+	}
+}
+
+// Who may register any folder is root on the node: its configuration says which may be.
+func TestOnlyAllowedFoldersAreRegistered(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	parent := t.TempDir()
+	allowed := filepath.Join(parent, "srv")
+	for _, dir := range []string{allowed + "/data", allowed + "-else"} {
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+	}
+	require.NoError(t, os.Symlink("/etc", filepath.Join(allowed, "out")))
+	index := uint64(0)
+	register := func(path string) *drover.HostVolumeInfo {
+		index++
+		return h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: index})
+	}
+	for _, paths := range [][]string{nil, {allowed + "/"}} {
+		h.cfg.Allowed = paths
+		h.restart()
+		for _, path := range []string{parent, allowed + "-else", allowed + "/out", allowed + "/../srv-else"} {
+			have := register(path)
+			require.False(t, have.Offered(), path)
+			require.Contains(t, have.Report.Failure, "client.host_volume_paths", path)
+		}
+		require.Equal(t, paths != nil, register(allowed).Offered())
+		require.Equal(t, paths != nil, register(allowed+"/data").Offered())
 	}
 }
 
