@@ -1,7 +1,6 @@
 package drover
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,8 +11,18 @@ const (
 	maxVolumePath       = 4096
 )
 
-// volumeName is what a volume can be called. Brackets are those of per_alloc.
-var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}(\[[0-9]{1,6}\])?$`)
+// isVolumeName reports whether a volume can be called so. Brackets are those of per_alloc. It is no regular expression, as isPlainName says.
+func isVolumeName(s string) bool {
+	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if name, index, found := strings.Cut(s, "["); found {
+		index, closed := strings.CutSuffix(index, "]")
+		if !closed || index == "" || len(index) > 6 || strings.Trim(index, digits) != "" {
+			return false
+		}
+		s = name
+	}
+	return s != "" && len(s) <= 128 && strings.ContainsAny(s[:1], letters+digits) && strings.Trim(s, letters+digits+"_.-") == ""
+}
 
 // Complete sets the defaults of a volume that is asked for.
 func (v *HostVolume) Complete() {
@@ -41,7 +50,7 @@ func (v *HostVolume) Complete() {
 func (v *HostVolume) Validate() error {
 	r := &report{}
 	r.Check(v.Name != "", "Name", "missing name: must be set")
-	r.Check(v.Name == "" || volumeName.MatchString(v.Name), "Name",
+	r.Check(v.Name == "" || isVolumeName(v.Name), "Name",
 		"must be 1 to 128 letters, digits, '-', '_' or '.', and may end in an index such as [0], got %q", v.Name)
 	minimum, maximum := v.RequestedCapacityMinBytes, v.RequestedCapacityMaxBytes
 	r.Check(minimum >= 0, "RequestedCapacityMinBytes", "must not be negative, got %d", minimum)

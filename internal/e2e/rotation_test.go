@@ -55,9 +55,15 @@ func TestRootKeysAreRotatedWhileAServerDies(t *testing.T) {
 	r.agreed(3, r.list...)
 	for _, a := range r.list {
 		for i := range variables {
-			v, _, err := a.nomad().Variables().Read(path(i), &api.QueryOptions{AllowStale: true})
-			require.NoError(t, err)
-			require.Equal(t, path(i), v.Items["of"])
+			eventually(t, path(i)+" at each server, which may be behind", func() (bool, string) {
+				v, _, err := a.nomad().Variables().Read(path(i), &api.QueryOptions{AllowStale: true})
+				if err != nil {
+					require.ErrorIs(t, err, api.ErrVariablePathNotFound)
+					return false, err.Error()
+				}
+				require.Equal(t, path(i), v.Items["of"])
+				return true, ""
+			})
 		}
 		v, _, err := a.nomad().Variables().Read("count", nil)
 		require.NoError(t, err)

@@ -219,7 +219,7 @@ func resize(ctx context.Context, s execution.Session, size execution.WindowSize)
 	return s.Resize(ctx, size)
 }
 
-// stdin streams the body into the program.
+// stdin streams the body into the program. One that read all of it and ended has its stdin closed already.
 func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 	end, err := flag(r, "close")
 	if err != nil {
@@ -227,9 +227,11 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 	}
 	return f.onExecution(w, r, func(s execution.Session) error {
 		buf, body := make([]byte, 32<<10), httpapi.Upload(w, r, f.Clock, 0) // it may be typed
+		taken := false
 		for {
 			n, err := body.Read(buf)
 			if n > 0 {
+				taken = true
 				if err := s.Write(r.Context(), buf[:n]); err != nil {
 					return err
 				}
@@ -241,10 +243,14 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		if end {
-			return s.CloseStdin(r.Context())
+		if !end {
+			return nil
 		}
-		return nil
+		err := s.CloseStdin(r.Context())
+		if taken && drover.CodeOf(err) == drover.Conflict {
+			return nil
+		}
+		return err
 	})
 }
 

@@ -2,7 +2,10 @@ package docker
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -103,6 +106,7 @@ func TestDaemonHangs(t *testing.T) {
 	goOn := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(pid, syscall.SIGCONT)) })
 	t.Cleanup(goOn) // before the daemon is stopped
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	require.Eventually(t, func() bool { return stands(t, pid) }, patience, tick, "a thread that forks stops late")
 	require.Equal(t, "still here\n", drivertest.Sh(t, h, "echo still here").Out)
 	_, err = h.Usage(t.Context())
 	require.NoError(t, err)
@@ -167,4 +171,18 @@ func TestALeftoverOfTheSameNameIsReplaced(t *testing.T) {
 	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"true"}})
 	require.Zero(t, r.Receipt.ExitCode)
 	require.Len(t, b.containers(t), 1)
+}
+
+// stands reports whether all threads of a process are stopped.
+func stands(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	require.NoError(t, err)
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if _, rest, _ := strings.Cut(string(stat), ") "); err == nil && !strings.HasPrefix(rest, "T") {
+			return false
+		}
+	}
+	return true
 }
