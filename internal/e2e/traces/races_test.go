@@ -72,6 +72,11 @@ var races = []race{
 		"3-4 deployments: 1 x #1 v1 paused (Deployment is paused) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 paused " +
 			"(Deployment is paused) g: total=4 canaries=0 promoted=false healthy=2",
 	}},
+	{"restart-delay", "The task, which ends at once and is restarted for ever, is looked at while it runs.", []string{
+		"1 live: 1 x v0 g run/pending healthy=false -> 1 x v0 g run/running healthy=false",
+		"1 summary: 1 x g queued=0 running=0 starting=1 lost=0 unknown=0 -> 1 x g queued=0 running=1 starting=0 lost=0 unknown=0",
+		"1 tasks: 1 x g/t pending: pending failed=false -> 1 x g/t running: running failed=false",
+	}},
 	{"roll-superseded", further, []string{
 		"3-5 deployments: 1 x #1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=2 -> 1 x " +
 			"#1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=3",
