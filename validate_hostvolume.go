@@ -11,7 +11,8 @@ const (
 	maxVolumePath       = 4096
 )
 
-// isVolumeName reports whether a volume can be called so. Brackets are those of per_alloc. It is no regular expression, as isPlainName says.
+// isVolumeName reports whether a volume can be called so. Brackets are those of per_alloc. It is no regular expression, for the reason
+// that isPlainName gives.
 func isVolumeName(s string) bool {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if name, index, found := strings.Cut(s, "["); found {
