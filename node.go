@@ -2,6 +2,7 @@ package drover
 
 import (
 	"maps"
+	"strings"
 	"time"
 )
 
@@ -282,4 +283,35 @@ type PreemptionConfig struct {
 	SysBatchSchedulerEnabled bool
 	BatchSchedulerEnabled    bool
 	ServiceSchedulerEnabled  bool
+}
+
+// Lookup returns what a job can say of a node between the braces of ${…}: node.…, attr.… and meta.…. It reports false for what the node
+// does not have, and for all of a nil node.
+func (n *Node) Lookup(name string) (string, bool) {
+	if n == nil {
+		return "", false
+	}
+	if key, ok := strings.CutPrefix(name, "attr."); ok {
+		v, found := n.Attributes[key]
+		return v, found
+	}
+	if key, ok := strings.CutPrefix(name, "meta."); ok {
+		v, found := n.Meta[key]
+		return v, found
+	}
+	switch name {
+	case "node.unique.id":
+		return n.ID, true
+	case "node.unique.name":
+		return n.Name, true
+	case "node.datacenter":
+		return n.Datacenter, true
+	case "node.class":
+		return n.NodeClass, true
+	case "node.pool":
+		return n.NodePool, true
+	case "node.region":
+		return n.Attributes["node.region"], true
+	}
+	return "", false
 }

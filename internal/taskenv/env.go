@@ -176,36 +176,6 @@ func (e *Env) meta(in Input) {
 	}
 }
 
-// ofNode returns what a job can say of its node: ${node.…}, ${attr.…} and ${meta.…}. They are no variables of the process.
-func ofNode(n *drover.Node, name string) (string, bool) {
-	if n == nil {
-		return "", false
-	}
-	if key, ok := strings.CutPrefix(name, "attr."); ok {
-		v, found := n.Attributes[key]
-		return v, found
-	}
-	if key, ok := strings.CutPrefix(name, "meta."); ok {
-		v, found := n.Meta[key]
-		return v, found
-	}
-	switch name {
-	case "node.unique.id":
-		return n.ID, true
-	case "node.unique.name":
-		return n.Name, true
-	case "node.datacenter":
-		return n.Datacenter, true
-	case "node.class":
-		return n.NodeClass, true
-	case "node.pool":
-		return n.NodePool, true
-	case "node.region":
-		return n.Attributes["node.region"], true
-	}
-	return "", false
-}
-
 var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
 // cleanLabel makes a label fit for the name of a variable, which many shells allow only letters, digits and underscores

@@ -59,7 +59,7 @@ func (e *Env) lookup(name string) (string, bool) {
 	if v, ok := e.vars[name]; ok {
 		return v, true
 	}
-	return ofNode(e.node, name)
+	return e.node.Lookup(name)
 }
 
 // ReplaceAny interpolates every string in a driver's configuration, keys too; the input is not changed.

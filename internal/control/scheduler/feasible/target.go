@@ -13,28 +13,7 @@ func Resolve(n *drover.Node, target string) (string, bool) {
 	if !strings.HasPrefix(target, "${") || !strings.HasSuffix(target, "}") {
 		return target, true
 	}
-	name := target[2 : len(target)-1]
-	switch {
-	case strings.HasPrefix(name, "attr."):
-		v, ok := n.Attributes[name[len("attr."):]]
-		return v, ok
-	case strings.HasPrefix(name, "meta."):
-		v, ok := n.Meta[name[len("meta."):]]
-		return v, ok
-	}
-	switch name {
-	case "node.unique.id":
-		return n.ID, true
-	case "node.unique.name":
-		return n.Name, true
-	case "node.datacenter":
-		return n.Datacenter, true
-	case "node.class":
-		return n.NodeClass, true
-	case "node.pool":
-		return n.NodePool, true
-	}
-	return "", false
+	return n.Lookup(target[2 : len(target)-1])
 }
 
 // isUnique reports whether a target may differ between nodes of one computed class, so that what it decides cannot be
