@@ -37,6 +37,14 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	return SyncFolder(folder)
 }
 
+// WriteFile is Write of data. The file is its owner's alone.
+func WriteFile(path string, data []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // unfinished is the end of the names of files that are being written.
 const unfinished = ".unfinished"
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/tlspin"
 )
 
@@ -122,7 +123,7 @@ func (o *Own) renew() error {
 		return drover.Errorf(drover.Internal, "making a key: %w", err)
 	}
 	text := slices.Concat(inPEM("CERTIFICATE", der), inPEM("CERTIFICATE", o.authority.cert.Raw), inPEM("EC PRIVATE KEY", secret))
-	if err := writeWhole(o.CertFile(), text); err != nil {
+	if err := rotation.WriteFile(o.CertFile(), text); err != nil {
 		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
 	}
 	if o.leaf, err = x509.ParseCertificate(der); err != nil {
@@ -158,7 +159,7 @@ func keptAuthority(folder, secret string) (*Authority, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a, writeWhole(certPath, inPEM("CERTIFICATE", a.cert.Raw))
+		return a, rotation.WriteFile(certPath, inPEM("CERTIFICATE", a.cert.Raw))
 	}
 	if err != nil {
 		return nil, broken(certPath, err)
@@ -203,7 +204,7 @@ func makeKey(path, secret string) (key *ecdsa.PrivateKey, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, writeWhole(path, inPEM("EC PRIVATE KEY", der))
+	return key, rotation.WriteFile(path, inPEM("EC PRIVATE KEY", der))
 }
 
 // derivedKey is the same for the same secret. Hardly ever is a hash no key of the curve; then it is the next one.

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/tlspin"
 )
 
@@ -42,7 +42,7 @@ func KeptToken(folder, pin string) (secret string, err error) {
 		secret, err = rand.Text(), nil
 	}
 	if token := tlspin.Join(secret, pin); err == nil && token != kept {
-		err = writeWhole(path, []byte(token+"\n"))
+		err = rotation.WriteFile(path, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", drover.Errorf(drover.Invalid, "%s: %w", path, err)
@@ -61,20 +61,4 @@ func ReadToken(path string) (string, error) {
 		return "", errors.New("must hold one token, on one line; remove it to have one made")
 	}
 	return token, nil
-}
-
-// writeWhole makes the file whole or not at all: a crash must not leave an empty one.
-func writeWhole(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = cmp.Or(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/tlspin"
 )
 
@@ -243,28 +243,12 @@ func (e *Enrollment) keep(authority string, cert, key []byte) error {
 		return drover.Errorf(drover.Invalid, "the server's answer: %w", err)
 	}
 	if old, err := os.ReadFile(e.CAFile()); err != nil || !bytes.Equal(old, []byte(authority)) {
-		if err := write(e.CAFile(), []byte(authority)); err != nil {
+		if err := rotation.WriteFile(e.CAFile(), []byte(authority)); err != nil {
 			return drover.Errorf(drover.Invalid, "data_dir: %w", err)
 		}
 	}
-	if err := write(e.CertFile(), slices.Concat(cert, key)); err != nil {
+	if err := rotation.WriteFile(e.CertFile(), slices.Concat(cert, key)); err != nil {
 		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
 	}
 	return nil
-}
-
-// write replaces a file as a whole.
-func write(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -111,25 +110,6 @@ func remove(path string) error {
 		return fmt.Errorf("deleting the volume: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file so that there is always the old one or the new.
-func replace(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".volumes-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 func byID(a, b *volume) int { return cmp.Compare(a.ID, b.ID) }

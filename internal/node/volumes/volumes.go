@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -258,7 +259,10 @@ func (m *Manager) save() {
 	slices.SortFunc(list, byID)
 	data, err := json.Marshal(list)
 	if err == nil {
-		err = replace(m.cfg.File, data)
+		err = os.MkdirAll(filepath.Dir(m.cfg.File), 0o700)
+	}
+	if err == nil {
+		err = rotation.WriteFile(m.cfg.File, data)
 	}
 	if err != nil {
 		m.cfg.Log.Error("the node's host volumes are not remembered", "error", err)
