@@ -63,7 +63,6 @@ var accepted = map[string][]string{
 	"tls": {
 		"rpc_upgrade_mode", "tls_prefer_server_cipher_suites", "verify_server_hostname",
 	},
-	"acl":    {"replication_token"},
 	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
 	"plugin": {"args"},
 	"plugin.config": {

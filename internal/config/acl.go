@@ -27,7 +27,10 @@ type ACL struct {
 	// special networks and addresses where identity providers of auth methods may be: loopback, link-local, the machine's own;
 	// CIDR; default: the Internet and private networks
 	LoginAllow []string `hcl:"login_allow,optional"`
-	Rest       hcl.Body `hcl:",remain" json:"-"`
+	// management token of server.authoritative_region, with which this region's servers copy policies, roles, global tokens, auth methods
+	// and binding rules from there; must be set where access control is on and another region is the authoritative one; default none
+	ReplicationToken string   `hcl:"replication_token,optional"`
+	Rest             hcl.Body `hcl:",remain" json:"-"`
 }
 
 // rememberTokens is how long a token is remembered where nobody says otherwise.
@@ -45,6 +48,14 @@ func (a *Agent) TokenTTLs() acl.TTLBounds {
 	return acl.TTLBounds{
 		Min: Duration(c.TokenMinTTL, acl.DefaultTTLBounds.Min), Max: Duration(c.TokenMaxTTL, acl.DefaultTTLBounds.Max),
 	}
+}
+
+// ReplicationToken is with what this region copies access control from the authoritative one; "" = it does not.
+func (a *Agent) ReplicationToken() acl.Secret {
+	if !a.AccessControl() || a.Authority() == "" {
+		return ""
+	}
+	return acl.Secret(a.access().ReplicationToken)
 }
 
 // LoginAllow are the special networks where identity providers may be.
@@ -67,6 +78,7 @@ func (a *Agent) shownACL() map[string]any {
 	return map[string]any{
 		"Enabled": a.AccessControl(), "TokenTTL": Duration(c.TokenTTL, rememberTokens), "PolicyTTL": Duration(c.PolicyTTL, rememberTokens),
 		"RoleTTL": Duration(c.RoleTTL, rememberTokens), "TokenMinExpirationTTL": ttls.Min, "TokenMaxExpirationTTL": ttls.Max,
+		"ReplicationToken": c.ReplicationToken,
 	}
 }
 
@@ -77,7 +89,8 @@ func (a *Agent) accessProblems(p *problems) {
 	ttls := a.TokenTTLs()
 	p.check(ttls.Min <= ttls.Max, "acl.token_min_expiration_ttl",
 		"must not be above token_max_expiration_ttl, got %s and %s", ttls.Min, ttls.Max)
-	p.check(!a.AccessControl() || a.Authority() == "", "acl.enabled",
-		"policies, roles and tokens of region %q are not copied to this one yet: leave server.authoritative_region out, or use api_token",
+	follows := a.AccessControl() && a.Authority() != "" && optional.Value(a.Server.Enabled)
+	p.check(!follows || a.access().ReplicationToken != "", "acl.replication_token",
+		"missing: policies, roles and global tokens are those of region %q: make a management token there (acl token create -type management)",
 		a.Server.AuthoritativeRegion)
 }

@@ -109,7 +109,8 @@ type Server struct {
 	// follow the log and answer reads, but never vote; default false
 	NonVoter *bool  `hcl:"non_voting_server,optional"`
 	Zone     string `hcl:"redundancy_zone,optional"` // zone of the server, if autopilot keeps one voter in each
-	// region whose namespaces and node pools this one follows, and to which writes of them go; default: the own region
+	// region whose namespaces, node pools, quotas, rules and access control this one follows, and to which writes of them go;
+	// default: the own region
 	AuthoritativeRegion string `hcl:"authoritative_region,optional"`
 	// how long a new leader waits for nodes before it calls them lost; duration; default 5m
 	FailoverHeartbeatTTL string `hcl:"failover_heartbeat_ttl,optional"`

@@ -55,7 +55,7 @@ func (a *Agent) Clustered() bool {
 		a.Ports.Serf != 0 || own.Serf != "" || advertised.Serf != "")
 }
 
-// Authority is the region whose namespaces and node pools this one follows; "" if it follows none.
+// Authority is the region that this one follows in what regions share; "" if it follows none.
 func (a *Agent) Authority() string {
 	if a.Server.AuthoritativeRegion == a.Region {
 		return ""

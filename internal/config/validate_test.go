@@ -52,26 +52,24 @@ func TestWhatIsRefused(t *testing.T) {
 			&Agent{Plugins: []*Plugin{{Name: "docker", Config: &PluginConfig{GC: &PluginGC{ImageDelay: "0s"}}}}},
 			`plugin.docker.config.gc.image_delay: "0s" is no duration`,
 		},
-		"TLS without files":  {&Agent{TLS: &TLS{HTTP: new(true)}}, "tls: needs cert_file and key_file"},
-		"links without CA":   {&Agent{TLS: &TLS{RPC: new(true), CertFile: "c", KeyFile: "k"}}, "tls.ca_file: must be set for rpc"},
-		"files without TLS":  {&Agent{TLS: &TLS{CertFile: "c"}}, ""},
-		"Vault":              {&Agent{Vault: &Foreign{Enabled: new(true)}}, "vault.enabled: "},
-		"Vault switched off": {&Agent{Vault: &Foreign{Enabled: new(false)}}, ""},
-		"Consul":             {&Agent{Consul: &Foreign{Enabled: new(true)}}, "consul.enabled: "},
-		"access control":     {&Agent{ACL: &ACL{Enabled: new(true)}}, ""},
-		"another region's access": {
-			&Agent{ACL: &ACL{Enabled: new(true)}, Server: &Server{AuthoritativeRegion: "far"}},
-			`acl.enabled: policies, roles and tokens of region "far"`,
-		},
-		"lives of tokens":     {&Agent{ACL: &ACL{TokenMinTTL: "2h", TokenMaxTTL: "1h"}}, "acl.token_min_expiration_ttl: must not be above"},
-		"a life that is none": {&Agent{ACL: &ACL{TokenMaxTTL: "1 day"}}, "acl.token_max_expiration_ttl: "},
-		"negative bodies":     {&Agent{Limits: &Limits{MaxBodyBytes: -1}}, "limits.max_body_bytes: "},
-		"negative rate":       {&Agent{Limits: &Limits{TokenRate: -1}}, "limits.http_requests_per_token: must be from 0"},
-		"burst without rate":  {&Agent{Limits: &Limits{AddressBurst: 5}}, "limits.http_burst_per_address: bounds nothing"},
-		"limits":              {&Agent{Limits: &Limits{TokenRate: 0.5, AddressRate: 10, AddressBurst: 5}}, ""},
-		"bounded bodies":      {&Agent{Limits: &Limits{MaxBodyBytes: 1 << 20}}, ""},
-		"ports the wrong way": {node(Client{MinDynamicPort: 30000, MaxDynamicPort: 20000}), "client.min_dynamic_port: "},
-		"a network of all":    {node(Client{HostNetworks: []*HostNetwork{{Name: "n"}}}), "client.host_network.n: needs cidr, interface, or both"},
+		"TLS without files":       {&Agent{TLS: &TLS{HTTP: new(true)}}, "tls: needs cert_file and key_file"},
+		"links without CA":        {&Agent{TLS: &TLS{RPC: new(true), CertFile: "c", KeyFile: "k"}}, "tls.ca_file: must be set for rpc"},
+		"files without TLS":       {&Agent{TLS: &TLS{CertFile: "c"}}, ""},
+		"Vault":                   {&Agent{Vault: &Foreign{Enabled: new(true)}}, "vault.enabled: "},
+		"Vault switched off":      {&Agent{Vault: &Foreign{Enabled: new(false)}}, ""},
+		"Consul":                  {&Agent{Consul: &Foreign{Enabled: new(true)}}, "consul.enabled: "},
+		"access control":          {&Agent{ACL: &ACL{Enabled: new(true)}}, ""},
+		"another region's access": {follows(""), `acl.replication_token: missing: policies, roles and global tokens are those of region "far"`},
+		"and a token for it":      {follows("t"), ""},
+		"lives of tokens":         {&Agent{ACL: &ACL{TokenMinTTL: "2h", TokenMaxTTL: "1h"}}, "acl.token_min_expiration_ttl: must not be above"},
+		"a life that is none":     {&Agent{ACL: &ACL{TokenMaxTTL: "1 day"}}, "acl.token_max_expiration_ttl: "},
+		"negative bodies":         {&Agent{Limits: &Limits{MaxBodyBytes: -1}}, "limits.max_body_bytes: "},
+		"negative rate":           {&Agent{Limits: &Limits{TokenRate: -1}}, "limits.http_requests_per_token: must be from 0"},
+		"burst without rate":      {&Agent{Limits: &Limits{AddressBurst: 5}}, "limits.http_burst_per_address: bounds nothing"},
+		"limits":                  {&Agent{Limits: &Limits{TokenRate: 0.5, AddressRate: 10, AddressBurst: 5}}, ""},
+		"bounded bodies":          {&Agent{Limits: &Limits{MaxBodyBytes: 1 << 20}}, ""},
+		"ports the wrong way":     {node(Client{MinDynamicPort: 30000, MaxDynamicPort: 20000}), "client.min_dynamic_port: "},
+		"a network of all":        {node(Client{HostNetworks: []*HostNetwork{{Name: "n"}}}), "client.host_network.n: needs cidr, interface, or both"},
 		"no network": {
 			node(Client{HostNetworks: []*HostNetwork{{Name: "n", CIDR: "10.0.0.1"}}}), "client.host_network.n.cidr: must be a network such as",
 		},
@@ -127,4 +125,11 @@ func TestServersOfANode(t *testing.T) {
 	joined := &Client{Servers: []string{"a:1"}, ServerJoin: &ServerJoin{RetryJoin: []string{"b:1"}, StartJoin: []string{"c:1"}}}
 	require.Equal(t, []string{"a:1", "b:1", "c:1"}, joined.ServerList())
 	require.Equal(t, []string{"a:1"}, joined.Servers, "the configured list stays")
+}
+
+// follows is access control of another region.
+func follows(token string) *Agent {
+	return &Agent{
+		ACL: &ACL{Enabled: new(true), ReplicationToken: token}, Server: &Server{AuthoritativeRegion: "far", RetryJoin: []string{"a"}},
+	}
 }

@@ -75,14 +75,14 @@ func Call[Out any](ctx context.Context, c *Client, address, procedure string, in
 	if err != nil {
 		return out, err
 	}
-	if err := unmarshal(answer, &out); err != nil {
+	if err := Unmarshal(answer, &out); err != nil {
 		return out, drover.Errorf(drover.Internal, "the result of %s: %w", procedure, err)
 	}
 	return out, nil
 }
 
 func (c *Client) call(ctx context.Context, address, procedure string, in any) ([]byte, error) {
-	data, err := marshal(in)
+	data, err := Marshal(in)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "the argument of %s: %w", procedure, err)
 	}
@@ -145,7 +145,8 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 // rooms are what values are encoded into, as far as they were used before: some have megabytes.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-func marshal(v any) ([]byte, error) {
+// Marshal encodes a value as calls do.
+func Marshal(v any) ([]byte, error) {
 	room := rooms.Get().(*[]byte) // it has no others
 	defer rooms.Put(room)
 	out := (*room)[:0]
@@ -154,7 +155,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.Clone(out), err
 }
 
-func unmarshal(data []byte, v any) (err error) {
+// Unmarshal decodes what Marshal made. Malformed data is an error.
+func Unmarshal(data []byte, v any) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // the codec panics on some malformed input
 			err = fmt.Errorf("malformed: %v", r)

@@ -72,14 +72,14 @@ func Handle[In, Out any](m *Mux, procedure string, f func(ctx context.Context, f
 	}
 	m.procedures[procedure] = func(ctx context.Context, from string, data []byte) ([]byte, error) {
 		var in In
-		if err := unmarshal(data, &in); err != nil {
+		if err := Unmarshal(data, &in); err != nil {
 			return nil, drover.Errorf(drover.Invalid, "the argument of %s: %w", procedure, err)
 		}
 		out, err := f(ctx, from, in)
 		if err != nil {
 			return nil, err
 		}
-		return marshal(out)
+		return Marshal(out)
 	}
 }
 

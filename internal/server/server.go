@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/audit"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
@@ -143,6 +144,7 @@ func (a *Agent) openRegions() {
 	c := a.control
 	a.regions = regions.New(regions.Deps{
 		Servers: c.servers, Log: c.log, Store: c.store, Region: a.cfg.Region, Authority: a.cfg.Authority(), Clock: a.deps.Clock,
+		Replication: a.cfg.ReplicationToken(), Own: acl.Secret(a.cfg.APIToken), Methods: c.access, IDs: a.deps.IDs,
 		Logger: a.deps.Log.With("part", "federation"),
 	})
 }

@@ -60,7 +60,7 @@ func (a *Access) method(ctx context.Context, name, kind string) (*acl.AuthMethod
 	if a.deps.Providers == nil {
 		return nil, drover.Errorf(drover.NotImplemented, "this server asks no identity providers")
 	}
-	return a.open(ctx, m)
+	return a.Open(ctx, m)
 }
 
 // Login gives a token to who shows one of an identity provider. Errors: Invalid, also if no binding rule gives anything; Forbidden,

@@ -37,7 +37,7 @@ func (a *Access) PutAuthMethod(ctx context.Context, who *rights.Caller, m *acl.A
 	if err := binding.CheckTokenName(next); err != nil {
 		return nil, 0, drover.Errorf(drover.Invalid, "invalid ACL auth method: %w", err)
 	}
-	if next, err = a.seal(ctx, next); err != nil {
+	if next, err = a.Seal(ctx, next); err != nil {
 		return nil, 0, err
 	}
 	stored, index, err := propose[[]*acl.AuthMethod](ctx, a, &command.UpsertAuthMethods{Methods: []*acl.AuthMethod{next}})

@@ -56,7 +56,8 @@ func (a *Access) Run(ctx context.Context, log *slog.Logger) {
 // maxCollected bounds the tokens of one entry.
 const maxCollected = 4096
 
-// Collect removes tokens that expired CollectAfter ago and more, and returns how many. The leader calls it now and then.
+// Collect removes tokens that expired CollectAfter ago and more, and returns how many. The leader calls it now and then. Global tokens go
+// where they are written, and here after that.
 func (a *Access) Collect(ctx context.Context) (int, error) {
 	before := a.now().Add(-CollectAfter)
 	s := a.deps.Store.Snapshot()
@@ -65,7 +66,9 @@ func (a *Access) Collect(ctx context.Context) (int, error) {
 		if !t.Expired(before) || len(c.AccessorIDs) == maxCollected {
 			break
 		}
-		c.AccessorIDs = append(c.AccessorIDs, t.AccessorID)
+		if !t.Global || a.deps.Follows == "" {
+			c.AccessorIDs = append(c.AccessorIDs, t.AccessorID)
+		}
 	}
 	due := len(c.AccessorIDs) > 0
 	for once := range s.OneTimeTokens() {

@@ -27,8 +27,8 @@ const resealAgain = 5 * time.Second
 // purpose binds what is encrypted to its method. That of a variable begins with a namespace, which is never empty.
 func purpose(method string) string { return "\x00auth-method\x00" + method }
 
-// seal returns a copy of the method as it may be kept: with its secrets encrypted. Errors: Unavailable; NotImplemented without a keyring.
-func (a *Access) seal(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error) {
+// Seal returns a copy of the method as it may be kept: with its secrets encrypted. Errors: Unavailable; NotImplemented without a keyring.
+func (a *Access) Seal(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error) {
 	given := m.Secrets()
 	out := m.WithoutSecrets()
 	if given == (acl.MethodSecrets{}) {
@@ -49,9 +49,9 @@ func (a *Access) seal(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, 
 	return out, nil
 }
 
-// open returns a copy of the method with its secrets. Older logs and snapshots have some that are not encrypted. Errors: Unavailable if
+// Open returns a copy of the method with its secrets. Older logs and snapshots have some that are not encrypted. Errors: Unavailable if
 // the key cannot be used, Internal if they are damaged.
-func (a *Access) open(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error) {
+func (a *Access) Open(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error) {
 	if m.Sealed == nil {
 		return m, nil
 	}
@@ -71,7 +71,7 @@ func (a *Access) open(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, 
 }
 
 // completed returns the method with those of old's secrets that it says to keep; old is nil for a new one. Errors: Invalid where there is
-// none, and those of open.
+// none, and those of Open.
 func (a *Access) completed(ctx context.Context, m, old *acl.AuthMethod) (*acl.AuthMethod, error) {
 	keeps := m.Secrets()
 	if keeps.OIDCClientSecret != acl.Redacted && keeps.PemKey != acl.Redacted {
@@ -79,7 +79,7 @@ func (a *Access) completed(ctx context.Context, m, old *acl.AuthMethod) (*acl.Au
 	}
 	var has acl.MethodSecrets
 	if old != nil {
-		opened, err := a.open(ctx, old)
+		opened, err := a.Open(ctx, old)
 		if err != nil {
 			return nil, err
 		}
@@ -135,11 +135,11 @@ func due(s *store.Snapshot, m *acl.AuthMethod) bool {
 
 // reseal encrypts the method's secrets with the active key. Nothing else of it changes, so that logins that are under way go on.
 func (a *Access) reseal(ctx context.Context, m *acl.AuthMethod) error {
-	opened, err := a.open(ctx, m)
+	opened, err := a.Open(ctx, m)
 	if err != nil {
 		return err
 	}
-	next, err := a.seal(ctx, opened)
+	next, err := a.Seal(ctx, opened)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func TestSecretsOfAuthMethodsAreSealed(t *testing.T) {
 	require.NoError(t, err)
 	moved := *b.store.Snapshot().AuthMethod("sso")
 	moved.Name = "other"
-	_, err = b.open(t.Context(), &moved)
+	_, err = b.Open(t.Context(), &moved)
 	require.ErrorContains(t, err, "encrypted for something else", "what is one method's opens for no other one")
 }
 

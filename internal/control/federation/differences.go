@@ -11,23 +11,33 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// Differences are the commands that make the objects here those that are there. Deletions come last, and each by itself: one
-// that is refused holds nothing else up.
+// Differences are the commands that make the objects here those that are there. What takes rights away comes first, other deletions last,
+// and each of these by itself: one that is refused holds nothing else up.
 func Differences(here, there Objects) (out []command.Command) {
-	namespaces, goneNamespaces := compare(here.Namespaces, there.Namespaces, func(n *drover.Namespace) string { return n.Name }, sameNamespace)
-	pools, gonePools := compare(here.Pools, there.Pools, func(p *drover.NodePool) string { return p.Name }, samePool)
-	for _, p := range pools {
+	if here.Access != nil && there.Access != nil {
+		out = accessDifferences(here.Access, there.Access)
+	}
+	newNamespaces, goneNamespaces := compare(namespaces, here.Namespaces, there.Namespaces)
+	newPools, gonePools := compare(pools, here.Pools, there.Pools)
+	newQuotas, goneQuotas := compare(quotas, here.Quotas, there.Quotas)
+	newRules, goneRules := compare(rules, here.Rules, there.Rules)
+	for _, r := range newRules {
+		out = append(out, &command.UpsertAdmissionRules{Rules: []*drover.AdmissionRule{r}})
+	}
+	for _, r := range goneRules {
+		out = append(out, &command.DeleteAdmissionRules{Names: []string{r.Name}})
+	}
+	for _, p := range newPools {
 		if !builtIn(p) {
 			out = append(out, &command.UpsertNodePools{Pools: []*drover.NodePool{p}})
 		}
 	}
-	quotas, goneQuotas := compare(here.Quotas, there.Quotas, func(q *drover.QuotaSpec) string { return q.Name }, sameQuota)
-	for _, q := range quotas { // before the namespaces that refer to them
+	for _, q := range newQuotas { // before the namespaces that refer to them
 		next := *q
 		next.Here = here.Region
 		out = append(out, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{&next}})
 	}
-	for _, n := range namespaces {
+	for _, n := range newNamespaces {
 		out = append(out, &command.UpsertNamespaces{Namespaces: []*drover.Namespace{n}})
 	}
 	for _, n := range goneNamespaces {
@@ -51,26 +61,6 @@ func builtIn(p *drover.NodePool) bool {
 	return p.Name == drover.DefaultNodePool || p.Name == drover.AllNodePool
 }
 
-// compare returns what is there and not the same here, and what is only here.
-func compare[T any](here, there []T, name func(T) string, same func(a, b T) bool) (changed, gone []T) {
-	left := make(map[string]T, len(here))
-	for _, h := range here {
-		left[name(h)] = h
-	}
-	for _, t := range there {
-		if h, ok := left[name(t)]; !ok || !same(h, t) {
-			changed = append(changed, t)
-		}
-		delete(left, name(t))
-	}
-	for _, h := range here {
-		if _, ok := left[name(h)]; ok {
-			gone = append(gone, h)
-		}
-	}
-	return changed, gone
-}
-
 // sameNamespace compares all but the indexes, which are each region's own. No metadata is the same as empty metadata.
 func sameNamespace(a, b *drover.Namespace) bool {
 	return a.Description == b.Description && a.Quota == b.Quota && maps.Equal(a.Meta, b.Meta) &&
@@ -82,6 +72,16 @@ func sameNamespace(a, b *drover.Namespace) bool {
 func sameQuota(a, b *drover.QuotaSpec) bool {
 	return a.Description == b.Description &&
 		slices.EqualFunc(a.Limits, b.Limits, func(x, y *drover.QuotaLimit) bool { return bytes.Equal(x.Hash, y.Hash) })
+}
+
+// sameRule compares all but the indexes.
+func sameRule(a, b *drover.AdmissionRule) bool {
+	x, y := *a, *b
+	x.CreateIndex, x.ModifyIndex, y.CreateIndex, y.ModifyIndex = 0, 0, 0, 0
+	return bytes.Equal(
+		encoded(&command.UpsertAdmissionRules{Rules: []*drover.AdmissionRule{&x}}),
+		encoded(&command.UpsertAdmissionRules{Rules: []*drover.AdmissionRule{&y}}),
+	)
 }
 
 func samePool(a, b *drover.NodePool) bool {

@@ -3,30 +3,24 @@ package federation
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
-// Objects is what the regions share, as it is at an index of the authoritative region's state.
-type Objects struct {
-	Index      uint64
-	Namespaces []*drover.Namespace
-	Pools      []*drover.NodePool
-	Quotas     []*drover.QuotaSpec
-	Region     string // whose they are; it decides which limit of a quota holds
-}
-
 // Deps are what a replicator works with.
 type Deps struct {
-	// Pull returns the authoritative region's objects once its index differs from after, or a while has passed.
-	Pull func(ctx context.Context, after uint64) (Objects, error)
+	// Pull returns the authoritative region's objects once its index differs from after, or a while has passed: those that changed since,
+	// if the epoch is still the same.
+	Pull func(ctx context.Context, after uint64, epoch string) (Objects, error)
 	// State returns this region's objects.
 	State func() Objects
+	// Seal encrypts the secrets of a method with this region's keys.
+	Seal func(ctx context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error)
 	// Propose writes into this region's log.
 	Propose func(ctx context.Context, c command.Command) error
 	Clock   clock.Clock
@@ -41,54 +35,115 @@ const (
 
 // Run replicates until ctx ends.
 func Run(ctx context.Context, d Deps) {
-	var after uint64
-	var failed, refused telemetry.Seldom
+	var failed telemetry.Seldom
+	f := &follower{Deps: d}
 	for wait := leastWait; ctx.Err() == nil; {
-		there, err := d.Pull(ctx, after)
-		switch {
+		switch err := f.follow(ctx); {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			failed.Warn(d.Log, d.Clock.Now(), "asking the authoritative region for namespaces, node pools and quotas", "error", err)
+			failed.Warn(d.Log, d.Clock.Now(), "asking the authoritative region for what regions share", "error", err)
 			clock.Sleep(ctx, d.Clock, wait)
 			wait = min(2*wait, mostWait)
-			continue
+		default:
+			wait = leastWait
 		}
-		wait, after = leastWait, there.Index
-		for _, c := range Differences(d.State(), there) {
-			if err := d.Propose(ctx, c); err != nil && ctx.Err() == nil {
-				refused.Warn(d.Log, d.Clock.Now(), "following the authoritative region", "command", c.Kind(), "error", err)
-			}
+		if f.there.Epoch == "" && f.there.Index > 0 { // what is missing is asked for anew, and the answer does not wait for a change
+			clock.Sleep(ctx, d.Clock, mostPull)
 		}
 	}
+}
+
+// follower writes what differs.
+type follower struct {
+	Deps
+	there   Objects // as it was last told
+	refused telemetry.Seldom
+}
+
+// follow pulls once, and writes what differs. Errors: those of Pull.
+func (f *follower) follow(ctx context.Context) error {
+	next, err := f.Pull(ctx, f.there.Index, f.there.Epoch)
+	if err != nil {
+		return err
+	}
+	if next.Epoch != "" && next.Epoch == f.there.Epoch {
+		next = f.there.with(next)
+	}
+	f.there = next
+	for _, c := range Differences(f.State(), f.there) {
+		f.write(ctx, c)
+	}
+	return nil
+}
+
+// write proposes a command, and its parts each by itself if it is refused. What is refused is tried again after the next pull.
+func (f *follower) write(ctx context.Context, c command.Command) {
+	err := f.propose(ctx, c)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if parts := apart(c); len(parts) > 0 {
+		for _, part := range parts {
+			f.write(ctx, part)
+		}
+		return
+	}
+	f.refused.Warn(f.Log, f.Clock.Now(), "following the authoritative region", "command", c.Kind(), "error", err)
+}
+
+// propose writes a command into the log, without a secret in clear text.
+func (f *follower) propose(ctx context.Context, c command.Command) error {
+	if upsert, ok := c.(*command.UpsertAuthMethods); ok {
+		next := &command.UpsertAuthMethods{}
+		for _, m := range upsert.Methods {
+			m, err := f.Seal(ctx, m)
+			if err != nil {
+				return err
+			}
+			next.Methods = append(next.Methods, m)
+		}
+		c = next
+	}
+	return f.Propose(ctx, c)
 }
 
 // mostPull is how long a pull waits for a change: what was refused before is tried again then.
 const mostPull = 20 * time.Second
 
-// Store is the state that Answer reads.
+// Store is the state that Answer waits for.
 type Store interface {
-	Objects() Objects
 	Watch(table, key string) <-chan struct{}
 }
 
-// Answer is what a pull gets: the objects once their index differs from after. A lower one tells of a state that went back.
-func Answer(ctx context.Context, s Store, c clock.Clock, after uint64) Objects {
+// Answer is what a pull gets: the objects that now returns, once their index differs from after or the epoch is another one. A lower index
+// tells of a state that went back.
+func Answer(ctx context.Context, s Store, c clock.Clock, ask Ask, now func(after uint64) Objects) Objects {
 	timer := c.NewTimer(mostPull)
 	defer timer.Stop()
 	for {
-		namespaces, pools, quotas := s.Watch(tables.Namespaces, ""), s.Watch(tables.NodePools, ""), s.Watch(tables.Quotas, "")
-		if now := s.Objects(); now.Index != after {
-			return now
+		changed := make([]<-chan struct{}, 0, len(all(true)))
+		for _, table := range all(ask.Token != nil) {
+			changed = append(changed, s.Watch(table, ""))
 		}
-		select {
-		case <-namespaces:
-		case <-pools:
-		case <-quotas:
-		case <-timer.C():
-			return s.Objects()
-		case <-ctx.Done():
-			return s.Objects()
+		out := now(ask.After)
+		if out.Epoch != ask.Epoch || out.Index < ask.After {
+			return now(0)
+		}
+		if out.Index != ask.After || !wait(ctx, timer.C(), changed) {
+			return out
 		}
 	}
+}
+
+// wait waits until one of the tables changes, and reports whether one did before the time was over.
+func wait(ctx context.Context, over <-chan time.Time, changed []<-chan struct{}) bool {
+	cases := []reflect.SelectCase{
+		{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ctx.Done())}, {Dir: reflect.SelectRecv, Chan: reflect.ValueOf(over)},
+	}
+	for _, ch := range changed {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)})
+	}
+	which, _, _ := reflect.Select(cases)
+	return which > 1
 }

@@ -13,43 +13,59 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
-	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/internal/peercall"
 )
 
 // region is a state that is written without a log.
 type region struct {
 	*store.Store
-	t   *testing.T
-	fsm *fsm.FSM
+	t     require.TestingT
+	fsm   *fsm.FSM
+	name  string
+	epoch string
+	hasty bool // its questions are answered at once
 
 	mu    sync.Mutex
 	index uint64
 }
 
-func newRegion(t *testing.T) *region {
+func newRegion(t require.TestingT, name string) *region {
 	s := store.New()
-	return &region{Store: s, t: t, fsm: fsm.New(s, nil)}
+	return &region{Store: s, t: t, fsm: fsm.New(s, nil), name: name, epoch: "1"}
 }
 
-func (r *region) Objects() Objects {
-	s := r.Snapshot()
-	out := Objects{
-		Index: max(s.TableIndex(tables.Namespaces), s.TableIndex(tables.NodePools), s.TableIndex(tables.Quotas)), Region: "here",
+func (r *region) Objects() Objects { return r.read(0) }
+
+// read is what Answer reads.
+func (r *region) read(after uint64) Objects { return Read(r.Snapshot(), r.name, r.epoch, after, true) }
+
+// follow are what a region needs to follow another one. What is pulled goes over the wire.
+func (r *region) follow(there *region, down func() bool) Deps {
+	return Deps{
+		Pull: func(ctx context.Context, after uint64, epoch string) (Objects, error) {
+			if down() {
+				return Objects{}, errors.New("gone")
+			}
+			if r.hasty {
+				var stop context.CancelFunc
+				ctx, stop = context.WithCancel(ctx)
+				stop()
+			}
+			ask := Ask{After: after, Epoch: epoch, Token: Digest("t")}
+			data, err := peercall.Marshal(Answer(ctx, there, clock.Wall{}, ask, there.read))
+			require.NoError(r.t, err)
+			var out Objects
+			require.NoError(r.t, peercall.Unmarshal(data, &out))
+			return out, nil
+		},
+		Seal:  func(_ context.Context, m *acl.AuthMethod) (*acl.AuthMethod, error) { return m, nil },
+		State: r.Objects, Propose: r.Propose, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	}
-	for q := range s.Quotas("") {
-		out.Quotas = append(out.Quotas, q)
-	}
-	for n := range s.Namespaces() {
-		out.Namespaces = append(out.Namespaces, n)
-	}
-	for p := range s.NodePools() {
-		out.Pools = append(out.Pools, p)
-	}
-	return out
 }
 
 func (r *region) Propose(_ context.Context, c command.Command) error {
@@ -63,21 +79,20 @@ func (r *region) Propose(_ context.Context, c command.Command) error {
 }
 
 func (r *region) write(list ...command.Command) {
-	r.t.Helper()
 	for _, c := range list {
-		require.NoError(r.t, r.Propose(r.t.Context(), c))
+		require.NoError(r.t, r.Propose(context.Background(), c))
 	}
 }
 
 // names are those of the objects, with their descriptions.
 func (o Objects) names() (out []string) {
-	for _, n := range o.Namespaces {
+	for _, n := range o.Namespaces.Have {
 		out = append(out, n.Name+"="+n.Description)
 	}
-	for _, q := range o.Quotas {
+	for _, q := range o.Quotas.Have {
 		out = append(out, "quota "+q.Name+"="+q.Description)
 	}
-	for _, p := range o.Pools {
+	for _, p := range o.Pools.Have {
 		out = append(out, "pool "+p.Name+"="+p.Description)
 	}
 	return out
@@ -99,7 +114,7 @@ func pool(name, about string) *command.UpsertNodePools {
 func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		there, here := newRegion(t), newRegion(t)
+		there, here := newRegion(t, "there"), newRegion(t, "here")
 		there.write(namespace("a", "one"), pool("p", "one"), namespace("default", "changed"))
 		here.write(namespace("only-here", ""), pool("only-here", ""))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -107,16 +122,7 @@ func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 		done := make(chan struct{})
 		go func() { // ends with ctx
 			defer close(done)
-			Run(ctx, Deps{
-				Pull: func(ctx context.Context, after uint64) (Objects, error) {
-					if down.Load() {
-						return Objects{}, errors.New("gone")
-					}
-					return Answer(ctx, there, clock.Wall{}, after), nil
-				},
-				State:   here.Objects,
-				Propose: here.Propose, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
-			})
+			Run(ctx, here.follow(there, down.Load))
 		}()
 		same := func() { t.Helper(); synctest.Wait(); require.Equal(t, there.Objects().names(), here.Objects().names()) }
 		same()
@@ -153,7 +159,7 @@ func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 // A namespace that has work here stays until that is gone, and holds nothing else up.
 func TestADeletionThatIsRefusedIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	there, here := newRegion(t), newRegion(t)
+	there, here := newRegion(t, "there"), newRegion(t, "here")
 	here.write(namespace("a", ""), namespace("b", ""))
 	job := &drover.Job{ID: "j", Namespace: "a", Type: drover.JobTypeBatch, Status: drover.JobStatusRunning}
 	here.write(&command.RegisterJob{Job: job})

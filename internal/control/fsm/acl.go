@@ -148,7 +148,12 @@ func (e *entry) deleteACLPolicies(c *command.DeleteACLPolicies) error {
 
 // upsertACLRoles stores all the roles or none.
 func (e *entry) upsertACLRoles(c *command.UpsertACLRoles) ([]*acl.Role, error) {
-	names := map[string]bool{}
+	names, given := map[string]bool{}, map[string]bool{} // a name that is given up together with its being taken is free
+	for _, r := range c.Roles {
+		if r != nil {
+			given[r.ID] = true
+		}
+	}
 	out := make([]*acl.Role, len(c.Roles))
 	for i, r := range c.Roles {
 		if r == nil || r.ID == "" {
@@ -158,7 +163,7 @@ func (e *entry) upsertACLRoles(c *command.UpsertACLRoles) ([]*acl.Role, error) {
 			return nil, drover.Errorf(drover.Invalid, "ACL role %s is given twice", r.ID)
 		}
 		other := e.txn.ACLRoleByName(r.Name)
-		if names[r.Name] || other != nil && other.ID != r.ID {
+		if names[r.Name] || other != nil && !given[other.ID] {
 			return nil, drover.Errorf(drover.Conflict, "role with name %s already exists", r.Name)
 		}
 		names[r.Name] = true

@@ -75,6 +75,11 @@ func (r *reader) ACLTokenBySecret(secret acl.Secret) *acl.Token {
 	return first[acl.Token](r, tables.ACLTokens, indexSecret, secretKey(secret))
 }
 
+// ACLTokenByDigest returns the token of whose secret the SHA-256 is, or nil.
+func (r *reader) ACLTokenByDigest(digest []byte) *acl.Token {
+	return first[acl.Token](r, tables.ACLTokens, indexSecret, string(digest))
+}
+
 // ACLTokens yields the tokens whose accessors begin with prefix, ordered by accessor.
 func (r *reader) ACLTokens(prefix string) iter.Seq[*acl.Token] {
 	return scan[acl.Token](r, tables.ACLTokens, indexID, prefix)

@@ -18,8 +18,8 @@ func (f *face) admissionRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /v1/admission/rules", Where: httpapi.Reads, Need: read, Handle: f.listAdmissionRules},
 		{Pattern: "GET /v1/admission/rule/{name}", Where: httpapi.Reads, Need: read, Handle: f.readAdmissionRule},
-		{Pattern: "PUT,POST /v1/admission/rule/{name}", Where: httpapi.Leader, Need: write, Handle: f.upsertAdmissionRule},
-		{Pattern: "DELETE /v1/admission/rule/{name}", Where: httpapi.Leader, Need: write, Handle: f.deleteAdmissionRule},
+		{Pattern: "PUT,POST /v1/admission/rule/{name}", Where: httpapi.Authority, Need: write, Handle: f.upsertAdmissionRule},
+		{Pattern: "DELETE /v1/admission/rule/{name}", Where: httpapi.Authority, Need: write, Handle: f.deleteAdmissionRule},
 	}
 }
 
