@@ -256,6 +256,9 @@ func (e *endpoint) run(w *response, r *http.Request) (err error) {
 			return tooLargeError(limit)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		if err := counted(r); err != nil {
+			return err
+		}
 	}
 	if !here {
 		w.record.elsewhere(w, true)
@@ -305,7 +308,7 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1") // seconds
 	}
 	if often := (*tooOften)(nil); errors.As(err, &often) {
-		w.Header().Set("Retry-After", retryAfter(often.wait))
+		w.Header().Set("Retry-After", RetryAfter(often.wait))
 	}
 	if errors.Is(err, ErrDenied) {
 		w.Header().Set(NeedsHeader, e.need(r).words())

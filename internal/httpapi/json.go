@@ -119,6 +119,9 @@ func bodyError(err error, v any) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLargeError(e.Limit)
 	}
+	if e, ok := errors.AsType[*drover.Error](err); ok { // of countedBody
+		return e
+	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := withoutEmbedded(e.Field, v)
 		if field == "" {

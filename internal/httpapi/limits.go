@@ -36,9 +36,20 @@ func (l *Limits) refuse(by, who, key string, wait time.Duration) error {
 	return &tooOften{err, wait}
 }
 
-// retryAfter is the header's value for an error: whole seconds, 1 at least.
-func retryAfter(wait time.Duration) string {
+// RetryAfter is the header's value for an error: whole seconds, 1 at least.
+func RetryAfter(wait time.Duration) string {
 	return fmt.Sprint(max(1, int64((wait+time.Second-1)/time.Second)))
+}
+
+// AddressOf is the address that a request is counted by: all of an IPv6 network of 64 bits is one. false: it came over no network.
+func AddressOf(r *http.Request) (address netip.Addr, ok bool) {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	address = from.Addr().Unmap().WithZone("")
+	if address.Is6() {
+		prefix, _ := address.Prefix(64)
+		address = prefix.Addr()
+	}
+	return address, address.IsValid()
 }
 
 // limitAddress refuses a request of an address that sends too many. Another agent, which sends its clients' requests, counted them
@@ -50,14 +61,9 @@ func (e *endpoint) limitAddress(r *http.Request) error {
 	if _, relayed := HopOf(r.Context()); relayed {
 		return nil
 	}
-	from, _ := netip.ParseAddrPort(r.RemoteAddr)
-	address := from.Addr().Unmap().WithZone("")
-	if !address.IsValid() { // no network's: what is in this process
+	address, ok := AddressOf(r)
+	if !ok { // no network's: what is in this process
 		return nil
-	}
-	if address.Is6() {
-		prefix, _ := address.Prefix(64)
-		address = prefix.Addr()
 	}
 	if wait, ok := e.Limits.Addresses.Admit(address, e.Clock.Now()); !ok {
 		return e.Limits.refuse("address", "the address "+address.String(), "http_requests_per_address", wait)

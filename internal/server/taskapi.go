@@ -12,10 +12,17 @@ import (
 // errAnonymous is the refusal of who shows no token where one is needed whatever the configuration.
 var errAnonymous = drover.Errorf(drover.Unauthorized, "the task API needs a token")
 
+// What the bodies of tasks' requests hold in memory: those of one task, and those of all tasks of this node together, in bytes.
+const (
+	taskBodies = 16 << 20
+	allBodies  = 64 << 20
+)
+
 // taskAPI is what offers the tasks of this process's node its faces.
 func (a *Agent) taskAPI() *taskapi.API {
+	faces := httpapi.NewHeld(taskBodies, allBodies).Handler(http.HandlerFunc(a.answerTask))
 	return taskapi.New(taskapi.Deps{
-		Handler: http.HandlerFunc(a.answerTask), Admit: a.admitTask, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "task api"),
+		Handler: faces, Admit: a.admitTask, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "task api"),
 	})
 }
 
