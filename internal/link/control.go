@@ -31,15 +31,11 @@ type Authenticator interface {
 	Admit(ctx context.Context, tokens exchange.Tokens, node *drover.Node) error
 }
 
-// shown are the tokens of a request.
-func shown(h http.Header) exchange.Tokens {
-	return exchange.Tokens{Join: h.Get(tokenHeader), Introduction: h.Get(introHeader)}
-}
-
-// mostAsked is how many bytes a node's message has at most. It is read before it is known who sent it.
+// mostAsked is how many bytes a node's message has at most.
 const mostAsked = 64 << 20
 
-// Handler serves the controller to nodes that dial. Tunnels are put into nodes.
+// Handler serves the controller to nodes that dial. Tunnels are put into nodes. Who a request is of its headers say, which are checked
+// before anything else of it is read.
 func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handler {
 	mux := http.NewServeMux()
 	opts := connect.WithHandlerOptions(handlerOptions, connect.WithReadMaxBytes(mostAsked))
@@ -47,20 +43,20 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
-		if err := auth.Admit(ctx, shown(h), r.Node); err != nil {
+		if err := auth.Admit(ctx, CallerOf(h).Tokens, r.Node); err != nil {
 			return nil, err
 		}
 		reply, err := c.Register(ctx, r.Node)
 		return &reply, err
 	})
-	checked := func(ctx context.Context, h http.Header, r *nodeRequest) error {
-		if h.Get(nodeHeader) != r.NodeID {
-			return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), r.NodeID)
+	same := func(h http.Header, nodeID string) error {
+		if h.Get(nodeHeader) != nodeID {
+			return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), nodeID)
 		}
-		return auth.Authenticate(ctx, r.NodeID, h.Get(secretHeader))
+		return nil
 	}
 	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
-		if err := checked(ctx, h, r); err != nil {
+		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
 		reply, err := c.Heartbeat(ctx, r.NodeID)
@@ -68,7 +64,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 	})
 	var encoded jobs
 	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*pullReply, error) {
-		if err := checked(ctx, h, r); err != nil {
+		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
 		a, err := c.Pull(ctx, r.NodeID, exchange.Seen{Index: r.Since, State: r.State, Age: r.Age}, r.MaxWait)
@@ -78,14 +74,14 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		return encoded.reply(a, r.Apart)
 	})
 	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
-		if err := checked(ctx, h, r); err != nil {
+		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
 		return &empty{}, c.Push(ctx, r.NodeID, r.Updates)
 	})
 	if signs, ok := c.(exchange.Identities); ok {
 		unary(mux, procSign, opts, func(ctx context.Context, h http.Header, r *signRequest) (*signReply, error) {
-			if err := checked(ctx, h, &nodeRequest{NodeID: r.NodeID}); err != nil {
+			if err := same(h, r.NodeID); err != nil {
 				return nil, err
 			}
 			signed, err := signs.SignIdentities(ctx, r.NodeID, r.Wanted)
@@ -94,7 +90,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 	}
 	if looks, ok := c.(exchange.Lookups); ok {
 		unary(mux, procLook, opts, func(ctx context.Context, h http.Header, r *lookRequest) (*lookReply, error) {
-			if err := checked(ctx, h, &nodeRequest{NodeID: r.NodeID}); err != nil {
+			if err := same(h, r.NodeID); err != nil {
 				return nil, err
 			}
 			found, err := looks.Look(ctx, r.NodeID, r.Asked, r.MaxWait)
@@ -103,23 +99,15 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 	}
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
-		nodeID := h.Get(nodeHeader)
-		err := auth.Authenticate(ctx, nodeID, h.Get(secretHeader))
-		if drover.CodeOf(err) == drover.NotFound { // it opens the tunnel before it registers, so that it is reachable from the first moment
-			err = auth.Admit(ctx, shown(h), &drover.Node{ID: nodeID})
-		}
-		if err != nil {
-			return toWire(err)
-		}
 		if id := nodes.server(); id != "" {
 			s.ResponseHeader().Set(serverHeader, id)
 		}
 		if err := s.Send(&chunk{}); err != nil { // says: accepted
 			return err
 		}
-		return toWire(nodes.serve(ctx, nodeID, s, h.Get(silentHeader) == "true"))
+		return toWire(nodes.serve(ctx, h.Get(nodeHeader), s, h.Get(silentHeader) == "true"))
 	}, opts))
-	return mux
+	return knocking(auth, mux)
 }
 
 // unary mounts one procedure with the error translation.

@@ -25,12 +25,8 @@ const EnrollPath = procEnroll
 // mostEnroll is how many bytes a request for a certificate has at most: strangers send them.
 const mostEnroll = 64 << 10
 
-// Applicant is who asks for a certificate.
-type Applicant struct {
-	NodeID string
-	Secret string // of the node; it counts once the node has registered
-	Tokens exchange.Tokens
-}
+// Applicant is who asks for a certificate. Its secret counts once the node has registered.
+type Applicant = Caller
 
 // EnrollHandler serves EnrollPath. certify checks who asks and returns a certificate for the key that signed the
 // request, both in PEM. Errors: certify's.
@@ -48,11 +44,9 @@ func EnrollHandler(certify func(ctx context.Context, who Applicant, csr []byte) 
 // Enroll asks the server at base for a certificate. Errors: Unauthorized, Invalid, Unavailable.
 func Enroll(ctx context.Context, hc *http.Client, base string, who Applicant, csr []byte) ([]byte, error) {
 	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, clientOptions)
-	reply, err := call(ctx, client, Identity{}, &enrollRequest{
-		Identity{NodeID: who.NodeID, Secret: who.Secret, JoinToken: who.Tokens.Join}, csr, who.Tokens.Introduction,
-	})
+	is := Identity{NodeID: who.NodeID, Secret: who.Secret, JoinToken: who.Tokens.Join}
+	shown := is // so that it is no stranger before it is read what it asks for
+	shown.introduction = who.Tokens.Introduction
+	reply, err := call(ctx, client, shown, &enrollRequest{is, csr, who.Tokens.Introduction})
 	return reply.Certificate, err
 }
-
-// CallerOf is the node that a request says it is of, and the join token that it carries.
-func CallerOf(h http.Header) (nodeID, token string) { return h.Get(nodeHeader), h.Get(tokenHeader) }

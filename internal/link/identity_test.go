@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,8 +67,8 @@ func TestAnotherJoinToken(t *testing.T) {
 	require.NoError(t, err)
 	h := http.Header{}
 	c.who().set(h)
-	node, token := CallerOf(h)
-	require.Equal(t, []string{c.identity.NodeID, "join"}, []string{node, token})
+	who := CallerOf(h)
+	require.Equal(t, Caller{c.identity.NodeID, c.identity.Secret, exchange.Tokens{Join: "join"}}, who)
 }
 
 // A node that dials again is asked over its newest tunnel; the older one ends.
@@ -178,4 +179,37 @@ func TestFramesAreEncodedWhole(t *testing.T) {
 		require.Equal(t, sent, *got.Frame)
 		require.Error(t, codec.Unmarshal(text[:len(text)-1], &sessionEvent{}), "a part of it is refused")
 	})
+}
+
+// Of a request whose headers prove nothing nobody reads the body, however long it is: a stranger does not fill the server's memory.
+func TestNothingIsReadOfWhoIsNotKnown(t *testing.T) {
+	t.Parallel()
+	base, _ := listen(t, &world{})
+	hc := NewHTTPClient(nil)
+	t.Cleanup(hc.CloseIdleConnections)
+	for _, procedure := range []string{procRegister, procHeartbeat, procPull, procPush, procTunnel} {
+		body := &endless{}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+procedure, body)
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/msgpack")
+		if procedure == procTunnel {
+			r.Header.Set("Content-Type", "application/connect+msgpack")
+		}
+		Identity{NodeID: "n1", Secret: "guessed", JoinToken: "guessed"}.set(r.Header)
+		answer, err := hc.Do(r)
+		require.NoError(t, err, procedure)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err, procedure)
+		require.NoError(t, answer.Body.Close())
+		require.Contains(t, string(text), "unauthenticated", procedure)
+		require.Less(t, body.read.Load(), int64(mostAsked/8), "%s: what fits into the buffers of the connection", procedure)
+	}
+}
+
+// endless is a body without end, which counts what is taken of it.
+type endless struct{ read atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read.Add(int64(len(p)))
+	return len(p), nil
 }

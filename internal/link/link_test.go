@@ -177,7 +177,16 @@ func (*memFiles) Write(_ context.Context, c execution.FileChange, r io.Reader) e
 // serve starts control on loopback and returns a client for it and the tunnels' end.
 func serve(t *testing.T, w *world) (*Control, *Nodes) {
 	t.Helper()
-	nodes := NewNodes()
+	base, nodes := listen(t, w)
+	hc := NewHTTPClient(nil)
+	t.Cleanup(hc.CloseIdleConnections)
+	return NewControl(hc, base, Identity{NodeID: "n1", Secret: "s-n1", JoinToken: "join"}), nodes
+}
+
+// listen serves the world, and returns where.
+func listen(t *testing.T, w *world) (base string, nodes *Nodes) {
+	t.Helper()
+	nodes = NewNodes()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var protocols http.Protocols
@@ -185,9 +194,7 @@ func serve(t *testing.T, w *world) (*Control, *Nodes) {
 	srv := &http.Server{Handler: Handler(w, w, nodes), Protocols: &protocols}
 	go func() { _ = srv.Serve(l) }() // ends with Close
 	t.Cleanup(func() { _ = srv.Close() })
-	hc := NewHTTPClient(nil)
-	t.Cleanup(hc.CloseIdleConnections)
-	return NewControl(hc, "http://"+l.Addr().String(), Identity{NodeID: "n1", Secret: "s-n1", JoinToken: "join"}), nodes
+	return "http://" + l.Addr().String(), nodes
 }
 
 func TestControllerOverTheWire(t *testing.T) {

@@ -141,11 +141,7 @@ func (r *Relays) Handler(auth Authenticator, next http.Handler) http.Handler {
 	mux.Handle(procRelay, connect.NewBidiStreamHandler(procRelay, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		node := h.Get(nodeHeader)
-		err := auth.Authenticate(ctx, node, h.Get(secretHeader))
-		if drover.CodeOf(err) == drover.NotFound { // it is about to register
-			err = auth.Admit(ctx, shown(h), &drover.Node{ID: node})
-		}
-		if err != nil {
+		if err := admitted(ctx, auth, procRelay, CallerOf(h)); err != nil {
 			return toWire(err)
 		}
 		if err := s.Send(&chunk{}); err != nil { // says: accepted

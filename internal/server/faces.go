@@ -192,7 +192,8 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		handler = programs.Handler(handler, a.deps.Log.With("part", "rpc"), a.deps.Clock)
 		srv := &http.Server{
-			Handler: a.counted(handler), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second,
+			Handler: a.counted(a.strangers(handler)), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure,
+			ReadHeaderTimeout: 10 * time.Second,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"log/slog"
 	"sync"
 
@@ -160,6 +161,20 @@ func (g *Gate) Authenticate(nodeID, secret string) error {
 		return drover.Errorf(drover.Unauthorized, "node %s: wrong secret", nodeID)
 	}
 	return nil
+}
+
+// Vouches reports whether this server's own state says that a call may be answered, of who came over a connection with this state to the
+// path. Who is not vouched for is a stranger, or somebody whom another server knows.
+func (g *Gate) Vouches(conn *tls.ConnectionState, path string, who link.Caller) bool {
+	node := &drover.Node{ID: who.NodeID}
+	if path == link.EnrollPath {
+		_, none := g.Machine(who.Tokens.Join)
+		return none == nil || g.cfg.Own != nil && g.admit(who.Tokens, node) == nil
+	}
+	if conn != nil && len(conn.VerifiedChains) == 0 {
+		return false
+	}
+	return g.Authenticate(who.NodeID, who.Secret) == nil || g.admit(who.Tokens, node) == nil
 }
 
 // Bind gives the token of a machine's node to that node for good. A node that is no machine of the fleet is left alone.

@@ -73,8 +73,8 @@ func Handler(r Registrar, current func(context.Context) error, next http.Handler
 			enroll.ServeHTTP(w, q)
 			return
 		}
-		node, token := link.CallerOf(q.Header)
-		err := settled(q.Context(), func() error { return Allow(r, q.TLS, node, token) })
+		who := link.CallerOf(q.Header)
+		err := settled(q.Context(), func() error { return Allow(r, q.TLS, who.NodeID, who.Tokens.Join) })
 		switch {
 		case drover.CodeOf(err) == drover.Unauthorized:
 			http.Error(w, err.Error(), http.StatusUnauthorized)
