@@ -83,20 +83,12 @@ func prepareHost(dir string) (*Rootfs, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	look := &hostBuilder{sum: sha256.New()} // copies nothing
-	binds, err := look.build()
+	digest, final, binds, err := generate(dir, Host, (*hostBuilder).build)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the host image: %w", err)
-	}
-	digest := hex.EncodeToString(look.sum.Sum(nil))
-	final := filepath.Join(dir, "host-"+digest[:16])
-	if _, err := os.Stat(final); err != nil {
-		if err := generateHost(dir, final); err != nil {
-			return nil, fmt.Errorf("generating the host image: %w", err)
-		}
+		return nil, fmt.Errorf("generating the host image: %w", err)
 	}
 	return &Rootfs{
-		Ref: Host, Digest: "sha256:" + digest, Lowers: []string{final}, Binds: binds,
+		Ref: Host, Digest: digest, Lowers: []string{final}, Binds: binds,
 		Config: Config{ // LC_CTYPE, not LANG: a program that sets its locale would open a dozen files first
 			Env:     []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_CTYPE=C.UTF-8"},
 			WorkDir: "/home/" + HostUser,
@@ -104,16 +96,37 @@ func prepareHost(dir string) (*Rootfs, error) {
 	}, nil
 }
 
-// generateHost writes the host image to final. It works in a temporary directory and renames it, so final is whole if it
-// exists. Losing the race against another caller is no error: both directories have the same content.
-func generateHost(dir, final string) error {
+// generate writes what build makes to a folder below dir, unless what it would make is there already. It returns its digest, the
+// folder, and what must be bound.
+func generate(dir, name string, build func(*hostBuilder) ([]Bind, error)) (digest, final string, binds []Bind, err error) {
+	look := &hostBuilder{sum: sha256.New(), limit: maxHostEtc} // copies nothing
+	if binds, err = build(look); err != nil {
+		return "", "", nil, err
+	}
+	digest = hex.EncodeToString(look.sum.Sum(nil))
+	final = filepath.Join(dir, name+"-"+digest[:16])
+	if _, err := os.Stat(final); err != nil {
+		if err := write(dir, final, build); err != nil {
+			return "", "", nil, err
+		}
+	}
+	return "sha256:" + digest, final, binds, nil
+}
+
+// write works in a temporary directory and renames it, so final is whole if it exists. Losing the race against another caller is
+// no error: both directories have the same content.
+func write(dir, final string, build func(*hostBuilder) ([]Bind, error)) error {
 	tmp, err := os.MkdirTemp(dir, ".host-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp) //nolint:errcheck // after the rename there is nothing
-	b := &hostBuilder{root: tmp, sum: sha256.New()}
-	if _, err := b.build(); err != nil {
+	root, err := os.OpenRoot(tmp)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := build(&hostBuilder{root: root, sum: sha256.New(), limit: maxHostEtc}); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil && !errors.Is(err, fs.ErrExist) && !isNotEmpty(err) {
@@ -124,12 +137,16 @@ func generateHost(dir, final string) error {
 
 // hostBuilder goes over all that the image has; sum becomes its identity.
 type hostBuilder struct {
-	root string // "" = only look
+	root *os.Root // nil = only look; it keeps a link that was copied from leading writes out of the image
 	sum  hash.Hash
+	// copied are the bytes of one tree, of which limit are taken; the rest is left out, and beyond tells it.
+	copied, limit int64
+	beyond        bool
+	leave         map[string]bool // paths in the image that are not copied
 }
 
 // dry reports whether the builder only computes the identity, without writing files.
-func (b *hostBuilder) dry() bool { return b.root == "" }
+func (b *hostBuilder) dry() bool { return b.root == nil }
 
 // note adds one line to the image's identity. Whatever shapes the image must be noted, or a changed machine keeps a
 // stale image.
@@ -139,7 +156,7 @@ func (b *hostBuilder) note(format string, args ...any) { fmt.Fprintf(b.sum, form
 // bound.
 func (b *hostBuilder) build() ([]Bind, error) {
 	if !b.dry() {
-		if err := os.Chmod(b.root, 0o755); err != nil { // a root directory
+		if err := b.root.Chmod(".", 0o755); err != nil { // a root directory
 			return nil, err
 		}
 	}
@@ -177,12 +194,11 @@ func (b *hostBuilder) mkdir(name string, mode os.FileMode) error {
 	if b.dry() {
 		return nil
 	}
-	full := filepath.Join(b.root, name)
-	if err := os.Mkdir(full, 0o700); err != nil {
+	if err := b.root.Mkdir(name, 0o700); err != nil {
 		return err
 	}
 	if name == "home/"+HostUser && os.Geteuid() == 0 {
-		if err := os.Chown(full, 1000, 1000); err != nil {
+		if err := b.root.Chown(name, 1000, 1000); err != nil {
 			return err
 		}
 	}
@@ -190,7 +206,7 @@ func (b *hostBuilder) mkdir(name string, mode os.FileMode) error {
 	if mode&0o1000 != 0 {
 		m |= os.ModeSticky
 	}
-	return os.Chmod(full, m)
+	return b.root.Chmod(name, m)
 }
 
 // trees returns the binds of the machine's program directories. On a merged /usr, /bin and its like are links and are
@@ -215,7 +231,7 @@ func (b *hostBuilder) trees() ([]Bind, error) {
 		if err := b.mkdir(name, 0o755); err != nil {
 			return nil, err
 		}
-		binds = append(binds, Bind{"/" + name, "/" + name})
+		binds = append(binds, Bind{Source: "/" + name, Target: "/" + name})
 	}
 	return binds, nil
 }
@@ -226,7 +242,7 @@ func (b *hostBuilder) link(name, target string) error {
 	if b.dry() {
 		return nil
 	}
-	return os.Symlink(target, filepath.Join(b.root, name))
+	return b.root.Symlink(target, name)
 }
 
 // file writes a small generated file. Its content is part of the identity, unlike that of copied files.
@@ -235,15 +251,15 @@ func (b *hostBuilder) file(name string, data []byte, mode os.FileMode) error {
 	if b.dry() {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(b.root, name), data, mode)
+	return b.root.WriteFile(name, data, mode)
 }
 
 // copyTree copies a file or tree of the machine: regular files that everybody may read, links and directories.
 func (b *hostBuilder) copyTree(from, to, name string) error {
-	var copied int64
+	b.copied = 0
 	top := filepath.Join(from, name)
 	if !b.dry() {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(b.root, to, name)), 0o755); err != nil {
+		if err := b.root.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
 			return err
 		}
 	}
@@ -254,18 +270,19 @@ func (b *hostBuilder) copyTree(from, to, name string) error {
 			}
 			return err
 		}
-		target := filepath.Join(to, strings.TrimPrefix(path, from+"/"))
+		target := filepath.Join(to, strings.TrimPrefix(strings.TrimPrefix(path, from), "/"))
 		info, err := d.Info()
 		if err != nil {
 			return nil //nolint:nilerr // it went away
 		}
 		switch {
+		case b.leave[target]:
 		case d.IsDir() && info.Mode()&0o001 == 0:
 			return fs.SkipDir // not for everybody
 		case d.IsDir() && b.dry():
 			return nil
 		case d.IsDir():
-			return os.MkdirAll(filepath.Join(b.root, target), 0o755)
+			return b.root.MkdirAll(target, 0o755)
 		case info.Mode()&fs.ModeSymlink != 0:
 			to, err := os.Readlink(path)
 			if err != nil {
@@ -273,7 +290,8 @@ func (b *hostBuilder) copyTree(from, to, name string) error {
 			}
 			return b.link(target, to)
 		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
-			if copied += info.Size(); copied > maxHostEtc {
+			if b.copied += info.Size(); b.copied > b.limit {
+				b.beyond = true
 				return nil
 			}
 			b.note("copy %s %d %d", target, info.Size(), info.ModTime().UnixNano()) // as good as the content, and quick
@@ -284,7 +302,7 @@ func (b *hostBuilder) copyTree(from, to, name string) error {
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(b.root, target), data, 0o644) // for everybody in the sandbox
+			return b.root.WriteFile(target, data, 0o644|info.Mode()&0o111) // for everybody in the sandbox
 		}
 		return nil
 	})

@@ -12,8 +12,11 @@ type Rootfs struct {
 	release func()
 }
 
-// Bind is a directory of the machine that the sandbox sees.
-type Bind struct{ Source, Target string }
+// Bind is a directory or a file of the machine that the sandbox sees.
+type Bind struct {
+	Source, Target string
+	File           bool
+}
 
 // Config is what the image says about running it.
 type Config struct {

@@ -43,13 +43,14 @@ type Store struct {
 
 	mu      sync.Mutex
 	host    *Rootfs            // generated once; guarded by mu
+	chroots map[string]chroot  // by their trees; guarded by mu
 	uses    map[string]int     // sandboxes by digest; guarded by mu
 	flights map[string]*flight // by reference and account; guarded by mu
 }
 
 // NewStore returns a store on a directory. No I/O.
 func NewStore(opts Options) *Store {
-	return &Store{opts: opts, uses: map[string]int{}, flights: map[string]*flight{}}
+	return &Store{opts: opts, chroots: map[string]chroot{}, uses: map[string]int{}, flights: map[string]*flight{}}
 }
 
 // Request is an image to make ready.
