@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // Filter decides which nodes can run a group, whatever else runs there. What the computed class of a node decides is
@@ -208,13 +209,45 @@ func (f *Filter) constraints(n *drover.Node, cs []*drover.Constraint) string {
 	return ""
 }
 
-// missingDriver names the driver that a node has not, with the node's own words where it says why.
+// missingDriver names the driver that a node has not, with the node's own words where it says why, else with the nearest that it has.
 func missingDriver(n *drover.Node, name string) string {
 	text := "missing drivers: " + name
-	if d := n.Drivers[name]; d != nil && d.HealthDescription != "" {
+	switch d := n.Drivers[name]; {
+	case d != nil && d.HealthDescription != "":
 		text += " (" + d.HealthDescription + ")"
+	case d == nil:
+		if near := nearestDriver(n, name); near != "" {
+			text += " (the nearest that is there: " + near + ")"
+		}
 	}
 	return text
+}
+
+// kin are the drivers that do most of what another does, the nearest first.
+var kin = map[string][]string{
+	"exec": {"sandbox", "raw_exec"}, "exec2": {"exec", "sandbox", "raw_exec"}, "java": {"exec", "sandbox", "docker", "raw_exec"},
+	"sandbox": {"exec", "docker"}, "raw_exec": {"exec", "sandbox"},
+	"docker": {"podman", "sandbox"}, "podman": {"docker", "sandbox"}, "containerd-driver": {"docker", "podman", "sandbox"},
+	"virt": {"qemu"}, "qemu": {"virt"},
+}
+
+// nearestDriver is the driver of the node that a job could take instead, "" if it has none of the kind, nor one of nearly that name.
+func nearestDriver(n *drover.Node, name string) string {
+	for _, k := range kin[name] {
+		if hasDriver(n, k) {
+			return k
+		}
+	}
+	if kin[name] != nil {
+		return ""
+	}
+	var names []string
+	for _, k := range slices.Sorted(maps.Keys(n.Drivers)) {
+		if hasDriver(n, k) {
+			names = append(names, k)
+		}
+	}
+	return validation.Nearest(name, names)
 }
 
 // lacking says which constraint a node does not meet; of a driver's network mode, which nobody asked for by its

@@ -46,3 +46,21 @@ func TestPortsNeedTheirHostNetwork(t *testing.T) {
 		require.Equal(t, c.address, HostAddress(c.node, c.network), c.name)
 	}
 }
+
+// Who asks for a driver that no node has is told which would do.
+func TestTheNearestDriver(t *testing.T) {
+	t.Parallel()
+	well := &drover.DriverInfo{Detected: true, Healthy: true}
+	n := &drover.Node{Drivers: map[string]*drover.DriverInfo{
+		"sandbox": well, "docker": {Detected: true}, "raw_exec": well, "mock_driver": well, "java": {HealthDescription: "no java"},
+	}}
+	for name, want := range map[string]string{
+		"exec": "missing drivers: exec (the nearest that is there: sandbox)", "docker": "missing drivers: docker",
+		"podman":    "missing drivers: podman (the nearest that is there: sandbox)",
+		"java":      "missing drivers: java (no java)",
+		"qemu":      "missing drivers: qemu",
+		"mok_drivr": "missing drivers: mok_drivr (the nearest that is there: mock_driver)",
+	} {
+		require.Equal(t, want, missingDriver(n, name))
+	}
+}
