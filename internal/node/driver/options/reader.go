@@ -235,3 +235,9 @@ func (r *Reader) unknown() {
 		}
 	}
 }
+
+// Absolute reports whether a path is absolute, missing, or begins with a variable that the node replaces: who checks it once more
+// before a start sees that.
+func Absolute(path string) bool {
+	return path == "" || strings.HasPrefix(path, "/") || strings.HasPrefix(path, "${")
+}

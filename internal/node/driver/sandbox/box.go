@@ -52,6 +52,7 @@ type stored struct {
 	Address    string               `json:"address,omitempty"` // on the bridge
 	Ports      []drover.PortMapping `json:"ports,omitempty"`
 	Disk       diskLimit            `json:"disk,omitzero"`
+	Note       string               `json:"note,omitempty"` // of another driver
 }
 
 // state is what the agent stores for Attach; warm is whether there is no main task to wait for.
@@ -66,11 +67,15 @@ func (b *box) state(id, alloc, task string, warm bool) driver.State {
 	if b.rootfs != nil {
 		s.Image, s.Digest = b.rootfs.Ref, b.rootfs.Digest
 	}
+	name := Name
+	if t := b.config.task; t != nil {
+		name, s.Note = t.Driver, t.Note
+	}
 	data, err := json.Marshal(s)
 	if err != nil {
 		data = nil // numbers and strings always marshal
 	}
-	return driver.State{Driver: Name, ID: id, AllocID: alloc, TaskName: task, StartedAt: b.startedAt, Data: data}
+	return driver.State{Driver: name, ID: id, AllocID: alloc, TaskName: task, StartedAt: b.startedAt, Data: data}
 }
 
 // options of the client.

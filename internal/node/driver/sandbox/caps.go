@@ -26,6 +26,9 @@ var capNumbers = map[string]uint{
 
 // caps returns the bounding set as a bit mask. Errors name the capability.
 func (d *Driver) caps(c taskConfig) (uint64, error) {
+	if c.task != nil {
+		return c.task.Caps, nil
+	}
 	names := slices.Clone(keptCaps)
 	for _, add := range c.capAdd {
 		name := options.CapName(add)
@@ -44,7 +47,7 @@ func (d *Driver) caps(c taskConfig) (uint64, error) {
 	for _, drop := range c.capDrop {
 		if strings.EqualFold(drop, "all") {
 			// What the supervisor itself needs to start processes as other users stays.
-			mask = 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"]
+			mask = neededCaps
 			continue
 		}
 		n, known := capNumbers[options.CapName(drop)]
@@ -53,8 +56,12 @@ func (d *Driver) caps(c taskConfig) (uint64, error) {
 		}
 		mask &^= 1 << n
 	}
-	return mask | 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"], nil
+	return mask | neededCaps, nil
 }
+
+// neededCaps are what the supervisor needs to start, to signal and to end programs of other users: setgid, setuid, kill. A task of
+// another driver may be without them, see Task.
+const neededCaps = 1<<5 | 1<<6 | 1<<7
 
 // capsOf is caps of a sandbox. One that writes to the machine's file systems may not give capabilities to files. There its root's files
 // belong to the machine's root, so their capabilities would hold for whoever runs them outside.
@@ -66,9 +73,9 @@ func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
 	return mask, err
 }
 
-// supervisorCaps are what drover-init needs beside the task's. With sys_admin it gives each program a cgroup namespace; that capability
+// supervisorCaps are what drover-init needs, whatever the task's are. With sys_admin it gives each program a cgroup namespace; that capability
 // holds only for the sandbox's own namespaces, behind the same filter. With setpcap it withholds from programs what only it has.
 //
 // One cgroup namespace for all programs, with their groups below its root, would cost more. Only a process in a group without v2 limits
 // to hand down could make it, and moving that process afterwards takes the kernel 10 ms.
-const supervisorCaps = 1<<8 | 1<<21
+const supervisorCaps = 1<<8 | 1<<21 | neededCaps

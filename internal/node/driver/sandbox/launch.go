@@ -141,6 +141,9 @@ func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
 		Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
 		Unshare:    unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 	}
+	if t := b.config.task; t != nil && t.HostIPC {
+		s.Unshare &^= unix.CLONE_NEWIPC
+	}
 	switch {
 	case !ownNamespace(b.config.network):
 	case b.config.network == networkBridge: // which is connected before the child goes on

@@ -49,7 +49,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		if err != nil {
 			return nil, err
 		}
-		config.Binds = append(config.Binds, sandboxsetup.Bind{Source: src, Target: b.Target})
+		config.Binds = append(config.Binds, sandboxsetup.Bind{Source: src, Target: b.Target, File: b.File})
 	}
 	if err := d.addDevices(config, m, spec.Devices.Nodes); err != nil {
 		return nil, err
@@ -64,12 +64,17 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if err := d.addAllocation(config, m, spec, c); err != nil {
 		return nil, err
 	}
+	if c.task != nil && !spec.Pool {
+		if err := addTaskFolder(config, m, spec, rootfs); err != nil {
+			return nil, err
+		}
+	}
 	if c.network != networkNone {
 		if err := addResolver(config, m, spec, c.network); err != nil {
 			return nil, err
 		}
 	}
-	if rootfs.Ref != image.Host { // which has the machine's
+	if rootfs.Ref != image.Host && rootfs.Ref != image.Chroot { // which have the machine's
 		for _, l := range spec.Devices.Libraries {
 			if err := addMount(config, m, tree{path: l.Source, readOnly: true}, l.Target); err != nil {
 				return nil, err

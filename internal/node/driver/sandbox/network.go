@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -33,6 +34,8 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 		return c.network
 	case spec.NetNS != nil:
 		return networkGroup
+	case len(spec.Networks) == 0 && c.task != nil && !spec.Pool:
+		return networkHost // as on Nomad
 	case len(spec.Networks) == 0:
 		return networkNone
 	case spec.Networks[0].Mode == networkBridge:
@@ -44,18 +47,27 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 }
 
 // hostLeave is what a node's configuration says to give leave for the machine's network.
-const hostLeave = `needs allow_host_network on this node (plugin "sandbox" { config { allow_host_network = true } })`
+var hostLeave = HostLeave(Name)
+
+// HostLeave is hostLeave of another driver.
+func HostLeave(driver string) string {
+	return fmt.Sprintf("needs allow_host_network on this node (plugin %q { config { allow_host_network = true } })", driver)
+}
 
 // chooseNetwork is networkMode with the node's leave. On the machine's network a sandbox reaches abstract sockets and all that listens on
 // localhost, the agent itself too. A group may ask for it by mode host, or by a network block without a mode, and usually means only its
 // ports. Without leave such a group gets its ports on the bridge, as from docker. Errors: Forbidden.
 func (d *Driver) chooseNetwork(c taskConfig, spec *driver.Spec) (string, error) {
 	mode := networkMode(c, spec)
-	if mode != networkHost || d.cfg.AllowHostNetwork {
+	allowed, leave := d.cfg.AllowHostNetwork, hostLeave
+	if c.task != nil {
+		allowed, leave = c.task.AllowHostNetwork, HostLeave(c.task.Driver)
+	}
+	if mode != networkHost || allowed {
 		return mode, nil
 	}
 	if why := d.bridgeMissing(); why != "" {
-		return "", drover.Errorf(drover.Forbidden, "network: mode host %s, and mode bridge cannot be had: %s", hostLeave, why)
+		return "", drover.Errorf(drover.Forbidden, "network: mode host %s, and mode bridge cannot be had: %s", leave, why)
 	}
 	return networkBridge, nil
 }

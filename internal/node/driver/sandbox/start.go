@@ -20,24 +20,33 @@ import (
 // Start starts a sandbox, and its command if there is one. Without a command it is a warm runner: only the supervisor
 // runs. Errors: *driver.StartError; nothing is left behind.
 func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, error) {
-	h, err := d.start(ctx, &spec)
-	if err == nil {
-		return h, nil
+	config, err := d.parse(spec.Config)
+	if err != nil {
+		return nil, startError(err)
 	}
+	return d.started(d.start(ctx, &spec, config))
+}
+
+// started is what Start returns.
+func (d *Driver) started(h *handle, err error) (driver.Handle, error) {
+	if err != nil {
+		return nil, startError(err)
+	}
+	return h, nil
+}
+
+// startError says whether another try could help.
+func startError(err error) error {
 	if e := (*driver.StartError)(nil); errors.As(err, &e) {
-		return nil, err
+		return err
 	}
 	code := drover.CodeOf(err)
 	fatal := code == drover.Invalid || code == drover.NotFound || code == drover.Forbidden || code == drover.NotImplemented
-	return nil, &driver.StartError{Recoverable: !fatal, Err: err}
+	return &driver.StartError{Recoverable: !fatal, Err: err}
 }
 
 // start is Start with plain errors. On any of them all that was taken so far is given back, also when ctx is over.
-func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
-	config, err := d.parse(spec.Config)
-	if err != nil {
-		return nil, err
-	}
+func (d *Driver) start(ctx context.Context, spec *driver.Spec, config taskConfig) (_ *handle, err error) {
 	b := &box{spec: spec, config: config, stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
 	b.disk = diskLimit{Dir: spec.Dirs.Alloc, MB: spec.DiskMB}
 	defer func() {
@@ -45,9 +54,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
 		}
 	}()
-	request := config.request()
-	request.Progress = pullTeller(d.cfg.Clock, spec, config.image)
-	if b.rootfs, err = d.cfg.Images.Prepare(ctx, request); err != nil {
+	if b.rootfs, err = d.prepare(ctx, spec, config); err != nil {
 		return nil, err
 	}
 	task, err := b.command(spec)
@@ -124,6 +131,16 @@ func (d *Driver) rehearse(ctx context.Context, client *supervisor.Client) (r *ex
 	}
 	_ = s.Close() // it has ended
 	return r
+}
+
+// prepare makes the task's image ready.
+func (d *Driver) prepare(ctx context.Context, spec *driver.Spec, c taskConfig) (*image.Rootfs, error) {
+	if c.task != nil {
+		return d.cfg.Images.PrepareTrees(c.task.Trees)
+	}
+	request := c.request()
+	request.Progress = pullTeller(d.cfg.Clock, spec, c.image)
+	return d.cfg.Images.Prepare(ctx, request)
 }
 
 // request is what the image store is asked for.

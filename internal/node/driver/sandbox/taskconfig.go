@@ -29,6 +29,7 @@ type taskConfig struct {
 	password   string
 	pull       bool
 	capDrop    []string
+	task       *Task // what another driver asked for; nil for the sandbox driver's own tasks
 }
 
 // mountConfig is one block mounts. A relative source is in the task's folder, an absolute one needs the node's leave.
@@ -101,7 +102,7 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.network == networkHost && !d.cfg.AllowHostNetwork {
 		r.Problem("network_mode: host %s", hostLeave)
 	}
-	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
+	if !options.Absolute(c.workDir) {
 		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}
 	if len(c.hostname) > 63 {
