@@ -18,6 +18,8 @@ type stateData struct {
 	Group    string // of the task; "" = none
 	Warm     bool
 	Joined   bool `json:",omitempty"` // in its group's network namespace
+	// Elsewhere: in control groups of the machine's own.
+	Elsewhere bool `json:",omitempty"`
 }
 
 // groupName is unique: an earlier start of the task may still be dying.
@@ -25,7 +27,9 @@ func groupName(id string) string { return strings.ReplaceAll(id, "/", "_") }
 
 // state is what the agent stores for Attach.
 func (h *handle) state(spec driver.Spec) driver.State {
-	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm, Joined: h.joined}) // cannot fail: plain data
+	data, _ := json.Marshal(stateData{ // cannot fail: plain data
+		StateDir: h.stateDir, Group: h.groupName, Warm: h.warm, Joined: h.joined, Elsewhere: h.elsewhere,
+	})
 	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: h.startedAt, Data: data}
 }
 
@@ -47,6 +51,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 		groupName: data.Group,
 		warm:      data.Warm,
 		joined:    data.Joined,
+		elsewhere: data.Elsewhere,
 		startedAt: state.StartedAt,
 		ident:     state,
 	}

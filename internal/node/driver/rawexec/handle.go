@@ -25,6 +25,7 @@ type handle struct {
 	groupName string
 	warm      bool // no program of its own: a warm runner
 	joined    bool // in its group's network namespace
+	elsewhere bool // in control groups of the machine's own
 	startedAt time.Time
 	group     *cgroup.Group // nil without control groups
 
@@ -85,7 +86,7 @@ func (h *handle) Destroy(ctx context.Context) error {
 
 // handOn gives the supervisor of an ended task away for the next, and reports whether that could be.
 func (h *handle) handOn(ctx context.Context) bool {
-	return h.d.pool != nil && !h.warm && !h.joined && h.d.pool.Put(ctx, h.stateDir, h.options())
+	return h.d.pool != nil && !h.warm && !h.joined && !h.elsewhere && h.d.pool.Put(ctx, h.stateDir, h.options())
 }
 
 // removeGroup kills what is left in the task's control group, and removes it; nothing to do without one.

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // Name is the driver's name in a job.
@@ -28,6 +29,10 @@ type Config struct {
 	// IdleDir, if set, keeps supervisors whose task has ended for the next one, with their folders there: on the file
 	// system of the tasks' Dirs.State.
 	IdleDir string
+	// DeniedUIDs and DeniedGIDs are users and groups that no task runs as, DeniedEnv names of variables that no task gets, with * for any
+	// characters at either end.
+	DeniedUIDs, DeniedGIDs validation.IDs
+	DeniedEnv              []string
 }
 
 // Driver starts raw processes.
