@@ -34,7 +34,7 @@ var accepted = map[string][]string{
 	"server.default_scheduler_config": {"node_limit_for_feasibility_checks"},
 	"client": {
 		"alloc_mounts_dir", "preferred_address_family", "network_speed", "cpu_disable_dmidecode", "disk_free_mb",
-		"chroot_env", "client_min_port", "client_max_port", "gc_parallel_destroys",
+		"client_min_port", "client_max_port", "gc_parallel_destroys",
 		"gc_volumes_on_node_gc", "no_host_uuid", "host_volume_plugin_dir",
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
 		"bridge_network_hairpin_mode", "bind_wildcard_default_host_network", "reservable_cores",
@@ -68,20 +68,9 @@ var accepted = map[string][]string{
 	"plugin.config": {
 		"logging", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
 		"image_pull_timeout", "container_exists_attempts",
-		"windows_allow_insecure_container_admin", "oom_score_adj", "default_pid_mode", "default_ipc_mode",
-		"no_pivot_root",
+		"windows_allow_insecure_container_admin", "oom_score_adj", "no_pivot_root",
 	},
 	"plugin.config.gc": {"container", "dangling_containers"},
-}
-
-// refused are Nomad's keys that restrict or record something there. A start without them would be less safe than who wrote
-// them believes, so there is none.
-var refused = map[string]map[string]string{
-	"plugin.config": {
-		"denied_host_uids": "tasks of raw_exec could run as these users all the same: leave raw_exec off, and use sandbox",
-		"denied_host_gids": "tasks of raw_exec could run in these groups all the same: leave raw_exec off, and use sandbox",
-		"denied_envvars":   "tasks get no variables of the agent's: remove it",
-	},
 }
 
 // settle checks what the blocks' structs had no field for, and adds the accepted keys among it to Ignored. Errors: the
@@ -150,29 +139,16 @@ func settleBody(body hcl.Body, path string, found map[string]bool) hcl.Diagnosti
 		arguments.Attributes = append(arguments.Attributes, hcl.AttributeSchema{Name: name})
 		blocks.Blocks = append(blocks.Blocks, header)
 	}
-	for name := range refused[path] {
-		arguments.Attributes = append(arguments.Attributes, hcl.AttributeSchema{Name: name})
-		blocks.Blocks = append(blocks.Blocks, hcl.BlockHeaderSchema{Type: name})
-	}
 	given, rest, diags := body.PartialContent(&arguments)
 	if diags.HasErrors() {
 		return diags
 	}
 	nested, diags := rest.Content(&blocks)
-	note := func(name string, at hcl.Range) {
-		if why, no := refused[path][name]; no {
-			diags = append(diags, &hcl.Diagnostic{
-				Severity: hcl.DiagError, Summary: "Unsupported key " + dotted(path, name), Detail: why, Subject: &at,
-			})
-			return
-		}
+	for name := range given.Attributes {
 		found[dotted(path, name)] = true
 	}
-	for name, a := range given.Attributes {
-		note(name, a.NameRange)
-	}
 	for _, b := range nested.Blocks {
-		note(b.Type, b.DefRange)
+		found[dotted(path, b.Type)] = true
 	}
 	return diags
 }

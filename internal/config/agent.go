@@ -198,8 +198,11 @@ type Client struct {
 	NodePool     string            `hcl:"node_pool,optional"`  // pool of nodes that it joins
 	Meta         map[string]string // from meta { key = "value" }
 	Options      map[string]string // from options { key = "value" }
+	ChrootEnv    map[string]string // from chroot_env { "/path" = "/inside" }
 	MetaBlock    *Free             `hcl:"meta,block"`    // Metadata of the node, for constraints and templates.
 	OptionsBlock *Free             `hcl:"options,block"` // Nomad's older options: driver.NAME.enable switches a driver.
+	// Parts of the machine that tasks of exec and java see, read-only, and where: "/opt/app" = "/app"; default: Nomad's list.
+	ChrootBlock *Free `hcl:"chroot_env,block"`
 	// token of the server, whose @sha256:… names the authority that the node believes; default: what a server of the same user on this
 	// machine left for it
 	JoinToken     string `hcl:"join_token,optional"`
@@ -355,6 +358,8 @@ func DevMode() *Agent {
 			{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}},
 			{Name: "mock_driver", Config: &PluginConfig{Enabled: new(true)}}, // as Nomad's development builds
 			{Name: "sandbox", Config: &PluginConfig{AllowHostNetwork: new(true)}},
+			{Name: "exec", Config: &PluginConfig{AllowHostNetwork: new(true)}},
+			{Name: "java", Config: &PluginConfig{AllowHostNetwork: new(true)}},
 			{Name: "docker", Config: &PluginConfig{
 				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
 			}},

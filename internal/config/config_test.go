@@ -241,3 +241,32 @@ func TestArtifact(t *testing.T) {
 		`client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
 	require.Contains(t, file.Ignored, "client.artifact.http_max_size")
 }
+
+// Keys of Nomad's drivers about users, namespaces and what tasks see. One in the block of a driver that does not read it restricts nothing,
+// so it is an error.
+func TestKeysOfNomadsDrivers(t *testing.T) {
+	t.Parallel()
+	const head = "data_dir = \"/d\"\nclient {\n  enabled = true\n  servers = [\"127.0.0.1:4647\"]\n  join_token = \"t\"\n"
+	load := func(text string) *Agent {
+		a, err := Parse([]byte(head+text), "x.hcl")
+		require.NoError(t, err)
+		return Merge(Default(), a)
+	}
+	a := load("chroot_env {\n\"/opt/app\" = \"/app\"\n\"/usr\" = \"/usr\"\n}\n}\n" +
+		"plugin \"exec\" {\nconfig {\ndenied_host_uids = \"0,10-15\"\ndefault_ipc_mode = \"host\"\nallow_caps = [\"all\"]\n}\n}\n" +
+		"plugin \"raw_exec\" {\nconfig {\ndenied_envvars = [\"AWS_*\"]\n}\n}")
+	require.NoError(t, a.Validate())
+	require.Equal(t, map[string]string{"/opt/app": "/app", "/usr": "/usr"}, a.Client.ChrootEnv)
+	require.Equal(t, "0,10-15", a.Driver("exec").DeniedUIDs)
+	for text, says := range map[string]string{
+		"chroot_env {\n\"/proc\" = \"/proc\"\n}\n}":                         "client.chroot_env: \"/proc\": a task has a /proc of its own",
+		"}\nplugin \"exec\" {\nconfig {\ndenied_host_gids = \"a-b\"\n}\n}":  `plugin.exec.config.denied_host_gids: "a-b" is no id`,
+		"}\nplugin \"sandbox\" {\nconfig {\ndenied_host_uids = \"0\"\n}\n}": "plugin.sandbox.config.denied_host_uids: the driver sandbox has no such key",
+		"}\nplugin \"java\" {\nconfig {\ndefault_pid_mode = \"host\"\n}\n}": "plugin.java.config.default_pid_mode: only private can be had",
+		"}\nplugin \"exec\" {\nconfig {\ndefault_ipc_mode = \"some\"\n}\n}": "plugin.exec.config.default_ipc_mode: must be private or host",
+		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":  "plugin.docker.config.denied_envvars: the driver docker has no such key",
+		"}\nplugin \"podman\" {\nconfig {\n}\n}":                            "plugin.podman: is not a driver of ours (raw_exec, exec, java,",
+	} {
+		require.ErrorContains(t, load(text).Validate(), says)
+	}
+}

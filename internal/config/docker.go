@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // PluginGC says what of ended tasks goes away, and when.
@@ -45,6 +47,39 @@ func (p PluginConfig) ImageGC() (on bool, delay string) {
 	return p.GC.Image == nil || *p.GC.Image, p.GC.ImageDelay
 }
 
+// identityProblems are those of keys about users and namespaces. They restrict something, so who does not read them refuses them.
+func (p *Plugin) identityProblems() (errs []error) {
+	c, chroot := p.Config, p.Name == "exec" || p.Name == "java"
+	for _, key := range []struct {
+		name  string
+		given bool
+		read  bool
+	}{
+		{"denied_host_uids", c.DeniedUIDs != "", chroot || p.Name == "raw_exec"},
+		{"denied_host_gids", c.DeniedGIDs != "", chroot || p.Name == "raw_exec"},
+		{"denied_envvars", len(c.DeniedEnv) > 0, p.Name == "raw_exec"},
+		{"default_pid_mode", c.DefaultPIDMode != "", chroot},
+		{"default_ipc_mode", c.DefaultIPCMode != "", chroot},
+	} {
+		if key.given && !key.read {
+			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: the driver %s has no such key", p.Name, key.name, p.Name))
+		}
+	}
+	for key, text := range map[string]string{"denied_host_uids": c.DeniedUIDs, "denied_host_gids": c.DeniedGIDs} {
+		if _, err := validation.ParseIDs(text); err != nil {
+			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %w", p.Name, key, err))
+		}
+	}
+	if mode := c.DefaultPIDMode; mode != "" && mode != "private" {
+		errs = append(errs, fmt.Errorf("plugin.%s.config.default_pid_mode: only private can be had, got %q: a task is ended with its process "+
+			"namespace", p.Name, mode))
+	}
+	if mode := c.DefaultIPCMode; mode != "" && mode != "private" && mode != "host" {
+		errs = append(errs, fmt.Errorf("plugin.%s.config.default_ipc_mode: must be private or host, got %q", p.Name, mode))
+	}
+	return errs
+}
+
 func (p *Plugin) problems() (errs []error) {
 	if p.Config == nil {
 		return nil
@@ -57,6 +92,7 @@ func (p *Plugin) problems() (errs []error) {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: must be an absolute path, got %q", p.Name, key, path))
 		}
 	}
+	errs = append(errs, p.identityProblems()...)
 	_, delay := p.Config.ImageGC()
 	for key, text := range map[string]string{
 		"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout, "fingerprint_period": p.Config.FingerprintPeriod,

@@ -78,13 +78,13 @@ func enclosing(text []byte) int {
 	return -1
 }
 
-// freeBlocks turns client's meta = { … } and options = { … } into the blocks that they also may be.
+// freeBlocks turns client's meta = { … }, options = { … } and chroot_env = { … } into the blocks that they also may be.
 func freeBlocks(body *hclsyntax.Body) {
 	for _, b := range body.Blocks {
 		if b.Type != "client" {
 			continue
 		}
-		for _, name := range []string{"meta", "options"} {
+		for _, name := range []string{"meta", "options", "chroot_env"} {
 			attr := b.Body.Attributes[name]
 			if attr == nil {
 				continue

@@ -87,7 +87,8 @@ type free struct {
 func (a *Agent) fillFree() error {
 	blocks := []free{{&a.HeadersBlock, &a.Headers}}
 	if c := a.Client; c != nil {
-		blocks = append(blocks, free{&c.MetaBlock, &c.Meta}, free{&c.OptionsBlock, &c.Options})
+		blocks = append(blocks, free{&c.MetaBlock, &c.Meta}, free{&c.OptionsBlock, &c.Options},
+			free{&c.ChrootBlock, &c.ChrootEnv})
 	}
 	for _, b := range blocks {
 		block := *b.block

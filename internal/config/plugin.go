@@ -19,15 +19,26 @@ type PluginConfig struct {
 	Enabled *bool `hcl:"enabled,optional"`
 	// sandbox, docker: jobs may mount paths of the machine; default false
 	AllowHost *bool `hcl:"allow_host_mounts,optional"`
-	// sandbox, docker: jobs may have the machine's network; default false
+	// sandbox, exec, java, docker: jobs may have the machine's network; default false
 	AllowHostNetwork *bool `hcl:"allow_host_network,optional"`
 	// sandbox: folder of unpacked images, which needs no other agent's; path; default: images in data_dir
 	ImageDir        string `hcl:"image_dir,optional"`
 	Endpoint        string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
 	NoCgroups       *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
 	AllowPrivileged *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
-	// sandbox, docker: capabilities that jobs may add; default: docker's usual set without mknod and net_raw; sandbox: none
+	// sandbox, exec, java, docker: capabilities that jobs may add; exec and java: that jobs may have, "all" for all; default: docker's
+	// usual set without mknod and net_raw; exec and java: docker's without net_raw; sandbox: none
 	AllowCaps []string `hcl:"allow_caps,optional"`
+	// exec, java: processes of tasks that say nothing; only "private" can be had
+	DefaultPIDMode string `hcl:"default_pid_mode,optional"`
+	// exec, java: "host" lets tasks share the machine's System V IPC, and does it for those that say nothing; default private
+	DefaultIPCMode string `hcl:"default_ipc_mode,optional"`
+	// exec, java, raw_exec: users of the machine that no task runs as, such as "0,10-15"
+	DeniedUIDs string `hcl:"denied_host_uids,optional"`
+	// exec, java, raw_exec: groups of the machine that no task's user is in, such as "0,10-15"
+	DeniedGIDs string `hcl:"denied_host_gids,optional"`
+	// raw_exec: variables that no task gets, with * at the begin or the end for any characters: "AWS_*"
+	DeniedEnv []string `hcl:"denied_envvars,optional"`
 	// docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
 	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
 	// docker: patterns of devices that jobs may use: "/dev/nvidia*"

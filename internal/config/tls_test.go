@@ -79,16 +79,3 @@ func TestWhoMakesCertificates(t *testing.T) {
 	block = load(server + auto).OwnTLS()
 	require.Equal(t, &TLS{Auto: new(true), HTTP: new(false), RPC: new(true)}, block, "the API stays as it was on loopback")
 }
-
-// Who restricts something is told that it would not be.
-func TestKeysThatRestrictAreRefused(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"plugin \"raw_exec\" {\nconfig {\ndenied_host_uids = \"0-99\"\n}\n}":              "plugin.config.denied_host_uids",
-		"plugin \"raw_exec\" {\nconfig {\ndenied_envvars = [\"AWS_*\"]\n}\n}":             "tasks get no variables of the agent's",
-		"plugin \"raw_exec\" {\nconfig {\ndenied_host_gids = \"0\"\nenabled = true\n}\n}": "plugin.config.denied_host_gids",
-	} {
-		_, err := Parse([]byte(text), "x.hcl")
-		require.ErrorContains(t, err, want, text)
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // headerName is what HTTP takes for the name of a header.
@@ -38,6 +39,9 @@ func (p *problems) oneOf(key, text string, optional bool, words ...string) {
 		strings.Join(words[:len(words)-1], ", "), words[len(words)-1], text)
 }
 
+// drivers are those that a plugin block can be about.
+var drivers = []string{"raw_exec", "exec", "java", "sandbox", "docker", "mock_driver"}
+
 // Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.
 func (a *Agent) Validate() error {
 	p := &problems{}
@@ -52,9 +56,9 @@ func (a *Agent) Validate() error {
 		}
 	}
 	for _, plugin := range a.Plugins {
-		known := deviceNames[plugin.Name] != "" || slices.Contains([]string{"raw_exec", "sandbox", "docker", "mock_driver"}, plugin.Name)
-		p.check(known, "plugin."+plugin.Name,
-			"is not a driver of ours (raw_exec, sandbox, docker, mock_driver), nor a vendor of devices (nvidia, amd, intel)")
+		known := deviceNames[plugin.Name] != "" || slices.Contains(drivers, plugin.Name)
+		p.check(known, "plugin."+plugin.Name, "is not a driver of ours (%s), nor a vendor of devices (nvidia, amd, intel)",
+			strings.Join(drivers, ", "))
 		p.errs = append(p.errs, plugin.problems()...)
 	}
 	p.errs = append(p.errs, a.Fleet.problems(a.Clustered())...)
@@ -122,6 +126,9 @@ func (a *Agent) clientProblems(p *problems) {
 	p.check(low >= 0 && high >= 0 && low <= 65535 && high <= 65535 && (high == 0 || low <= high), "client.min_dynamic_port",
 		"and max_dynamic_port must be ports, the first not above the second, got %d and %d", low, high)
 	c.volumeProblems(p)
+	if err := validation.ChrootPaths(c.ChrootEnv); err != nil {
+		p.check(false, "client.chroot_env", "%v", err)
+	}
 	for _, n := range c.HostNetworks {
 		at := "client.host_network." + n.Name
 		p.check(n.CIDR != "" || n.Interface != "", at, "needs cidr, interface, or both")

@@ -386,7 +386,9 @@ func TestDriversThatMachinesSurelyLack(t *testing.T) {
 		{ours, false, "raw_exec", true},
 		{own, true, "raw_exec", false},
 		{own, true, "docker", false},
-		{own, true, "java", true},
+		{own, true, "podman", true},
+		{ours, true, "exec", false},
+		{ours, true, "java", false},
 		{ssh, true, "raw_exec", false},
 	} {
 		g := &drover.TaskGroup{Tasks: []*drover.Task{{Driver: "sandbox"}, {Driver: c.driver}}}

@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	modeBridge    = "bridge"
-	driverDocker  = "docker"
-	driverSandbox = "sandbox"
+	modeBridge   = "bridge"
+	driverDocker = "docker"
 )
+
+// sandboxes are the drivers whose tasks connect to the bridge themselves.
+var sandboxes = []string{"sandbox", "exec", "java"}
 
 // shares reports whether the group's tasks have one namespace.
 func shares(g *drover.TaskGroup) bool {
 	return g.Pool == nil && len(g.Networks) > 0 && g.Networks[0].Mode == modeBridge &&
-		(len(g.Tasks) > 1 || g.Tasks[0].Driver != driverSandbox) && slices.ContainsFunc(g.Tasks, known)
+		(len(g.Tasks) > 1 || !slices.Contains(sandboxes, g.Tasks[0].Driver)) && slices.ContainsFunc(g.Tasks, known)
 }
 
 // known are the drivers whose tasks can join a namespace.
 func known(t *drover.Task) bool {
-	return t.Driver == driverDocker || t.Driver == driverSandbox || t.Driver == "raw_exec"
+	return t.Driver == driverDocker || t.Driver == "raw_exec" || slices.Contains(sandboxes, t.Driver)
 }
 
 // ownNetwork reports whether the task is not in its group's.

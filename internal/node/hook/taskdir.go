@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -41,8 +42,11 @@ func (taskDir) Prestart(_ context.Context, r *Request) error {
 	if r.Task.Resources != nil {
 		mb = r.Task.Resources.SecretsMB
 	}
-	return r.Dir.MountSecrets(r.Task.Name, mb, r.Task.Driver == "sandbox")
+	return r.Dir.MountSecrets(r.Task.Name, mb, slices.Contains(shifting, r.Task.Driver))
 }
+
+// shifting are the drivers whose tasks see their folders with other owners than the machine does.
+var shifting = []string{"sandbox", "exec", "java"}
 
 // Walker is an optional power of a driver whose tasks come to their folders by path, as users of the machine: it says as which.
 type Walker interface {

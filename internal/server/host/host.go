@@ -143,19 +143,23 @@ func (h *Host) CollectImages(ctx context.Context) error {
 // own are the drivers of this machine but docker's. The fake one is there for benchmarks and tests, when it is asked for.
 func (h *Host) own(binary string) []driver.Driver {
 	cfg, d, coreMHz := h.cfg, h.deps, fingerprint.CoreMHz()
+	raw := cfg.Driver(rawexec.Name)
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{
-			Enabled: optional.Value(cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
+			Enabled: optional.Value(raw.Enabled), DeniedUIDs: ids(raw.DeniedUIDs), DeniedGIDs: ids(raw.DeniedGIDs), DeniedEnv: raw.DeniedEnv, Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
 			Log: h.log("raw_exec"), Cgroups: h.groups, IdleDir: filepath.Join(d.DataDir, "supervisor", ".idle"),
 		}),
 	}
-	if p := cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
-		list = append(list, sandbox.New(sandbox.Config{
-			Dir: filepath.Join(d.DataDir, "sandbox"), Binary: binary, Images: h.images, Cgroups: h.groups, Clock: d.Clock,
-			Log: h.log("sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: optional.Value(p.AllowHost),
-			AllowHostNetwork: optional.Value(p.AllowHostNetwork), AllowCaps: p.AllowCaps, Bridge: h.bridge,
-		}))
+	p := cfg.Driver(sandbox.Name)
+	sandboxes := sandbox.New(sandbox.Config{
+		Dir: filepath.Join(d.DataDir, "sandbox"), Binary: binary, Images: h.images, Cgroups: h.groups, Clock: d.Clock,
+		Log: h.log("sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: optional.Value(p.AllowHost),
+		AllowHostNetwork: optional.Value(p.AllowHostNetwork), AllowCaps: p.AllowCaps, Bridge: h.bridge,
+	})
+	if p.Enabled == nil || *p.Enabled {
+		list = append(list, sandboxes)
 	}
+	list = append(list, h.chroots(sandboxes)...)
 	if optional.Value(cfg.Driver("mock_driver").Enabled) {
 		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
 	}
