@@ -86,6 +86,19 @@ func TestFaultsOfServicesAndVolumes(t *testing.T) {
 		{`{"Volumes": {"v": null}}`, "job.group[g].volume[v]: must not be null"},
 		{`{"Volumes": {"v": {"Type": "nfs", "Source": "x"}}}`, `job.group[g].volume[v].Type: must be host, got "nfs"`},
 		{`{"Volumes": {"v": {"Type": "host"}}}`, "job.group[g].volume[v].Source: must be set"},
+		{
+			`{"Volumes": {"v": {"Type": "host", "Source": "x", "AccessMode": "multi-node-multi-writer"}}}`,
+			"job.group[g].volume[v].AccessMode: must be one of single-node-reader-only, single-node-writer, single-node-single-writer, " +
+				`single-node-multi-writer, got "multi-node-multi-writer"`,
+		},
+		{
+			`{"Volumes": {"v": {"Type": "host", "Source": "x", "AccessMode": "single-node-reader-only"}}}`,
+			"job.group[g].volume[v].AccessMode: single-node-reader-only takes read_only = true",
+		},
+		{
+			`{"Volumes": {"v": {"Type": "host", "Source": "x", "AttachmentMode": "block-device"}}}`,
+			"job.group[g].volume[v].AttachmentMode: block-device is not supported: use file-system",
+		},
 		{each + `, "Update": {"Canary": 1}}`, "job.group[g].volume[v].PerAlloc: must be false with canaries"},
 		{each + `, "Pool": {"Size": 1}}`, "job.group[g].volume[v].PerAlloc: must be false in a warm pool"},
 	})

@@ -11,6 +11,9 @@ const (
 	maxVolumePath       = 4096
 )
 
+// accessModes are those of host volumes.
+var accessModes = []string{AccessReader, AccessWriter, AccessSingleWriter, AccessMultiWriter}
+
 // isVolumeName reports whether a volume can be called so. Brackets are those of per_alloc. It is no regular expression, for the reason
 // that isPlainName gives.
 func isVolumeName(s string) bool {
@@ -82,7 +85,6 @@ func (v *HostVolume) Validate() error {
 
 // validateModes checks the ways in which the volume may be mounted.
 func (v *HostVolume) validateModes(r *report) {
-	access := []string{AccessReader, AccessWriter, AccessSingleWriter, AccessMultiWriter}
 	for _, c := range v.RequestedCapabilities {
 		if c == nil {
 			r.Addf("RequestedCapabilities", "must not be null")
@@ -91,9 +93,9 @@ func (v *HostVolume) validateModes(r *report) {
 		r.Check(c.AttachmentMode != AttachBlockDevice, "RequestedCapabilities.AttachmentMode", "block-device is not supported: use file-system")
 		r.Check(c.AttachmentMode == AttachFileSystem || c.AttachmentMode == AttachBlockDevice, "RequestedCapabilities.AttachmentMode",
 			"must be file-system, got %q", c.AttachmentMode)
-		r.Check(slices.Contains(access, c.AccessMode), "RequestedCapabilities.AccessMode",
-			"must be one of %s, got %q", strings.Join(access, ", "), c.AccessMode)
+		r.Check(slices.Contains(accessModes, c.AccessMode), "RequestedCapabilities.AccessMode",
+			"must be one of %s, got %q", strings.Join(accessModes, ", "), c.AccessMode)
 	}
-	r.Check(len(v.RequestedCapabilities) <= len(access), "RequestedCapabilities", "at most %d of them, got %d",
-		len(access), len(v.RequestedCapabilities))
+	r.Check(len(v.RequestedCapabilities) <= len(accessModes), "RequestedCapabilities", "at most %d of them, got %d",
+		len(accessModes), len(v.RequestedCapabilities))
 }

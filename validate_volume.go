@@ -2,6 +2,8 @@ package drover
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // validateVolumes checks the volumes that a group asks for. The scheduler looks only at those of type host.
@@ -15,10 +17,21 @@ func (g *TaskGroup) validateVolumes(v *report, j *Job, at string) {
 		v.Check(r.Type != "csi", where+".Type", "is not supported: Drover has no CSI: use a host volume")
 		v.Check(r.Type == "host" || r.Type == "csi", where+".Type", "must be host, got %q", r.Type)
 		v.Check(r.Source != "", where+".Source", "must be set")
+		r.validateModes(v, where)
 		if r.PerAlloc {
 			g.validatePerAlloc(v, j, where+".PerAlloc")
 		}
 	}
+}
+
+// validateModes checks how the volume is to be mounted. Those of the node's configuration are mounted in any mode.
+func (r *VolumeRequest) validateModes(v *report, at string) {
+	v.Check(r.AccessMode == "" || slices.Contains(accessModes, r.AccessMode), at+".AccessMode", "must be one of %s, got %q",
+		strings.Join(accessModes, ", "), r.AccessMode)
+	v.Check(r.AccessMode != AccessReader || r.ReadOnly, at+".AccessMode", "%s takes read_only = true", AccessReader)
+	v.Check(r.AttachmentMode != AttachBlockDevice, at+".AttachmentMode", "block-device is not supported: use file-system")
+	v.Check(r.AttachmentMode == "" || r.AttachmentMode == AttachFileSystem || r.AttachmentMode == AttachBlockDevice, at+".AttachmentMode",
+		"must be file-system, got %q", r.AttachmentMode)
 }
 
 // validatePerAlloc checks that one allocation at a time has an index, as with it goes the volume.

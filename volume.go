@@ -119,7 +119,7 @@ func (v *HostVolume) MountedBy(a *Allocation) bool {
 		return false
 	}
 	for _, r := range g.Volumes {
-		if r != nil && (r.Type == "" || r.Type == "host") && r.SourceOf(a.Index()) == v.Name {
+		if r.isHost() && r.SourceOf(a.Index()) == v.Name {
 			return true
 		}
 	}

@@ -80,8 +80,6 @@ var (
 		{"Sticky", true, "an allocation's replacement goes to any node that has the volume", func(r *drover.VolumeRequest) bool {
 			return r.Sticky
 		}},
-		{"AccessMode", false, "a host volume takes all writers", func(r *drover.VolumeRequest) bool { return r.AccessMode != "" }},
-		{"AttachmentMode", false, "a host volume is a folder", func(r *drover.VolumeRequest) bool { return r.AttachmentMode != "" }},
 	}
 	unheededOfMount = []part[drover.VolumeMount]{
 		{"PropagationMode", false, "mounts are private", func(m *drover.VolumeMount) bool {

@@ -53,6 +53,9 @@ func (v *view) fits(node *drover.Node, list []*drover.Allocation, fresh int) boo
 	if ok, _ := used.Fits(node.Total()); !ok {
 		return false
 	}
+	if fresh > 0 && !v.writable(node, list) {
+		return false
+	}
 	if node.NodeMaxAllocs > 0 && fresh > 0 && v.count(node.ID)+fresh > node.NodeMaxAllocs {
 		return false
 	}

@@ -62,6 +62,7 @@ func newRun(in Input) *run {
 		Draft: d, in: in, snapshot: in.Snapshot, reconciler: reconcile.New(d, in.Snapshot, matcher),
 		terms: rank.Terms{
 			Snapshot: in.Snapshot, Job: job, Random: rand.New(rand.NewPCG(seed, 0x5ced)), Matcher: matcher,
+			Volumes: feasible.Volumes{Get: in.Snapshot.HostVolume},
 		},
 		failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
 	}

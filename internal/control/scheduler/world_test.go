@@ -28,6 +28,7 @@ type world struct {
 	used        map[string]drover.Capacity
 	quick       drover.QuickEnds
 	byNode      map[string][]string
+	volumes     map[string]*drover.HostVolume
 }
 
 func newWorld() *world {
@@ -38,7 +39,7 @@ func newWorld() *world {
 		evals: map[string]*drover.Evaluation{}, deployments: map[string]*drover.Deployment{},
 		pools:  map[string]*drover.NodePool{},
 		config: &drover.SchedulerConfiguration{SchedulerAlgorithm: drover.SchedulerBinpack},
-		used:   map[string]drover.Capacity{}, byNode: map[string][]string{},
+		used:   map[string]drover.Capacity{}, byNode: map[string][]string{}, volumes: map[string]*drover.HostVolume{},
 	}
 }
 
@@ -49,6 +50,7 @@ func (w *world) JobVersions(_, id string) []*drover.Job          { return w.vers
 func (w *world) Node(id string) *drover.Node                     { return w.nodes[id] }
 func (w *world) NodePool(name string) *drover.NodePool           { return w.pools[name] }
 func (w *world) SchedulerConfig() *drover.SchedulerConfiguration { return w.config }
+func (w *world) HostVolume(id string) *drover.HostVolume         { return w.volumes[id] }
 func (w *world) Used(nodeID string) drover.Capacity              { return w.used[nodeID] }
 func (w *world) Nodes(string) iter.Seq[*drover.Node] {
 	return func(yield func(*drover.Node) bool) {

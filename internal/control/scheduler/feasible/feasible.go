@@ -19,6 +19,7 @@ type Filter struct {
 	unique    []*drover.Constraint // decided by node
 	drivers   []string
 	volumes   []*drover.VolumeRequest
+	known     Volumes
 	devices   []*drover.RequestedDevice
 	ports     []drover.Port // those that ask for a host network
 	byClass   []verdict
@@ -152,8 +153,8 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 			return missingDriver(n, d)
 		}
 	}
-	if f.missingVolume(n) != nil {
-		return "missing compatible host volumes"
+	if v, why := f.missingVolume(n); v != nil {
+		return volumeReason(v, why)
 	}
 	if reason := f.missingDevices(n); reason != "" {
 		return reason
@@ -166,8 +167,9 @@ func (f *Filter) Refusal(n *drover.Node, class int32) string {
 
 // MayStay reports whether the job's constraints, datacenters and node pool allow the node that an allocation of the group
 // is on, whose index is given. It is false without a node.
-func MayStay(m *Matcher, job *drover.Job, g *drover.TaskGroup, index int, n *drover.Node) bool {
-	return n != nil && InDatacenter(job, n.Datacenter) && InPool(job, n) && NewFilter(m, job, Single(g, index), 0).Refusal(n, -1) == ""
+func MayStay(m *Matcher, v Volumes, job *drover.Job, g *drover.TaskGroup, index int, n *drover.Node) bool {
+	return n != nil && InDatacenter(job, n.Datacenter) && InPool(job, n) &&
+		NewFilter(m, job, Single(g, index), 0).Knowing(v).Refusal(n, -1) == ""
 }
 
 // Lacks returns what a node does not have that the group needs, whatever else runs there: "driver raw_exec", a volume,
@@ -180,7 +182,7 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 			return "driver " + name
 		}
 	}
-	if v := f.missingVolume(n); v != nil {
+	if v, _ := f.missingVolume(n); v != nil {
 		return "host volume " + v.Source
 	}
 	for _, want := range f.devices {

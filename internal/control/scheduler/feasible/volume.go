@@ -22,29 +22,65 @@ func Single(g *drover.TaskGroup, index int) *drover.TaskGroup {
 	return &one
 }
 
-// missingVolume returns the first host volume that the node does not have, or not writable where the group wants to write; nil if
-// it has all. Of volumes of which each allocation has its own, one is enough.
-func (f *Filter) missingVolume(n *drover.Node) *drover.VolumeRequest {
-	for _, v := range f.volumes {
-		if !offers(n, v, f.namespace) {
-			return v
-		}
-	}
-	return nil
+// Volumes is what the state knows of host volumes. The zero value knows nothing, and refuses none.
+type Volumes struct {
+	Get func(id string) *drover.HostVolume // nil = nothing is known of any
 }
 
-// offers reports whether the node has the volume, or one of its kind, for the namespace.
-func offers(n *drover.Node, v *drover.VolumeRequest, namespace string) bool {
-	fits := func(have *drover.HostVolumeInfo) bool {
-		return have.OfferedTo(namespace) && (!have.ReadOnly || v.ReadOnly)
+// Knowing returns the filter, which from then on refuses volumes that cannot be mounted as the group wants.
+func (f *Filter) Knowing(v Volumes) *Filter {
+	f.known = v
+	return f
+}
+
+// volumeReason says that the node does not have a volume, in Nomad's words, or that it has one which is not enough.
+func volumeReason(v *drover.VolumeRequest, why string) string {
+	const text = "missing compatible host volumes"
+	if why == "" {
+		return text
 	}
-	if !v.PerAlloc {
-		return fits(n.HostVolumes[v.Source])
-	}
-	for name, have := range n.HostVolumes {
-		if strings.HasPrefix(name, v.Source+"[") && fits(have) {
-			return true
+	return text + ": " + v.Source + " " + why
+}
+
+// missingVolume returns the first host volume that the node does not have as the group wants it; nil if it has all. Of one that it has, why
+// says what is amiss. Of volumes of which each allocation has its own, one is enough.
+func (f *Filter) missingVolume(n *drover.Node) (v *drover.VolumeRequest, why string) {
+	for _, v := range f.volumes {
+		if ok, why := f.offers(n, v); !ok {
+			return v, why
 		}
 	}
-	return false
+	return nil, ""
+}
+
+// offers reports whether the node has the volume, or one of its kind, for the job's namespace.
+func (f *Filter) offers(n *drover.Node, v *drover.VolumeRequest) (ok bool, why string) {
+	if !v.PerAlloc {
+		return f.fits(n.HostVolumes[v.Source], v)
+	}
+	for name, have := range n.HostVolumes {
+		if !strings.HasPrefix(name, v.Source+"[") {
+			continue
+		}
+		if ok, _ := f.fits(have, v); ok {
+			return true, ""
+		}
+	}
+	return false, ""
+}
+
+// fits reports whether what a node has under the volume's name can be mounted as the group wants, and why not.
+func (f *Filter) fits(have *drover.HostVolumeInfo, v *drover.VolumeRequest) (ok bool, why string) {
+	if !have.OfferedTo(f.namespace) || have.ReadOnly && !v.ReadOnly {
+		return false, ""
+	}
+	if have.ID == "" || f.known.Get == nil { // those of the node's configuration have no modes
+		return true, ""
+	}
+	stored := f.known.Get(have.ID)
+	if stored == nil { // deleted since the node said that it has it
+		return false, ""
+	}
+	why = stored.Refuses(v)
+	return why == "", why
 }

@@ -18,6 +18,7 @@ type Terms struct {
 	Matcher        *feasible.Matcher
 	Oversubscribed bool // tasks may use more memory than they reserve
 	SpreadFit      bool // empty nodes are better than full ones
+	Volumes        feasible.Volumes
 }
 
 // Board ranks the nodes that can run a group. All are scored once; afterwards only what changed is scored again. Each node
@@ -31,9 +32,10 @@ type Board struct {
 	stage       *Stage
 	ask         *grant.Ask
 	filter      *feasible.Filter
-	desired     int  // the group's count, for anti-affinity
-	oneOfJob    bool // distinct_hosts of the job
-	oneOfGroup  bool // distinct_hosts of the group
+	writes      []drover.VolumeWrite // the host volumes that an allocation of the group writes
+	desired     int                  // the group's count, for anti-affinity
+	oneOfJob    bool                 // distinct_hosts of the job
+	oneOfGroup  bool                 // distinct_hosts of the group
 	affinities  []*drover.Affinity
 	properties  []*property
 	hasSpreads  bool
@@ -68,7 +70,8 @@ func NewBoard(t Terms, st *Stage, g *drover.TaskGroup, kept []*drover.Allocation
 	b := &Board{
 		Terms: t, stage: st, Group: g, desired: g.DesiredCount(), keys: map[string]int32{},
 		ask:    grant.NewAsk(g, t.Oversubscribed || g.Pool != nil),
-		filter: feasible.NewFilter(t.Matcher, t.Job, g, len(st.classes)),
+		filter: feasible.NewFilter(t.Matcher, t.Job, g, len(st.classes)).Knowing(t.Volumes),
+		writes: g.VolumeWrites(-1),
 	}
 	b.SpreadFit = b.SpreadFit || g.Pool != nil
 	b.readPreferences()
@@ -226,6 +229,10 @@ func (b *Board) admit(i int32) bool {
 	e := &b.entries[i]
 	c := &b.stage.nodes[e.cand]
 	if e.gone || b.occupied(e) {
+		return false
+	}
+	if written := b.contended(c, ""); written != "" {
+		b.exhaust(e, written)
 		return false
 	}
 	if fits, dimension := c.used.Add(b.ask.On(c.node)).Fits(c.total); !fits {

@@ -36,13 +36,13 @@ func (b *Board) PreemptAt(i int, p Preemptor) (nodeID string, victims []*drover.
 }
 
 // preempt takes the cheapest set of victims among all the given entries. Nodes whose ports, cores or devices were
-// refused, or whose devices are in use, are passed over: only divisible resources become free here.
+// refused, or whose devices or host volumes are in use, are passed over: only divisible resources become free here.
 func (b *Board) preempt(p Preemptor, entries []entry) (nodeID string, victims []*drover.Allocation) {
 	var best *candidate
 	for i := range entries {
 		e := &entries[i]
 		c := &b.stage.nodes[e.cand]
-		if e.gone || b.distinct(e) || !b.hasDevices(c) {
+		if e.gone || b.distinct(e) || !b.hasDevices(c) || b.contended(c, "") != "" {
 			continue
 		}
 		v, ok := b.victims(p, c)

@@ -46,6 +46,7 @@ type candidate struct {
 	order     uint32          // shuffled; breaks ties
 	jobAllocs int32           // live allocations of the job, after this plan
 	hold      *grant.Hold     // ports, cores and devices; nil until somebody asks
+	writers   *writers        // who writes host volumes; nil until somebody asks
 	evict     *evictable      // what could become free; nil until somebody asks
 }
 

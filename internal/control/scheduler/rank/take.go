@@ -83,6 +83,9 @@ func (b *Board) occupy(i int32, granted *drover.AllocatedResources) {
 	if c.hold != nil {
 		c.hold.Add(granted)
 	}
+	if len(b.writes) > 0 {
+		b.writersOn(c).add("", b.Job, b.writes)
+	}
 	e.collisions++
 	b.placed++
 	b.rescore(i)
@@ -152,5 +155,5 @@ func (b *Board) FitsInstead(a *drover.Allocation) bool {
 		used = used.Sub(a.AllocatedResources.Used())
 	}
 	ok, _ := used.Add(b.ask.On(c.node)).Fits(c.total)
-	return ok
+	return ok && b.contended(c, a.ID) == ""
 }

@@ -13,6 +13,7 @@ type State interface {
 	QuickEnds(namespace, id string) drover.QuickEnds
 	JobVersions(namespace, id string) []*drover.Job // newest first
 	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
+	HostVolume(id string) *drover.HostVolume
 }
 
 // Reconciler compares one job with its allocations, for one evaluation, and writes into that evaluation's draft.

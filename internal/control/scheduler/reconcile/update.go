@@ -38,7 +38,8 @@ func (r *Reconciler) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateK
 // The next evaluation would update it in place, and nothing makes that evaluation.
 func (r *Reconciler) takesOver(older *drover.Job, a *drover.Allocation, n *drover.Node) bool {
 	g := r.Job.Group(a.TaskGroup)
-	return r.changeOf(older, g) == updateInPlace && feasible.MayStay(r.matcher, r.Job, g, a.Index(), n)
+	return r.changeOf(older, g) == updateInPlace &&
+		feasible.MayStay(r.matcher, feasible.Volumes{Get: r.state.HostVolume}, r.Job, g, a.Index(), n)
 }
 
 // changeOf compares another version's group with the job's.
@@ -57,7 +58,7 @@ func (r *Reconciler) changeOf(j *drover.Job, g *drover.TaskGroup) updateKind {
 
 // mayStay reports whether the job's current constraints allow the node that an allocation is on.
 func (r *Reconciler) mayStay(a *drover.Allocation, g *drover.TaskGroup) bool {
-	return feasible.MayStay(r.matcher, r.Job, g, a.Index(), r.Node(a.NodeID))
+	return feasible.MayStay(r.matcher, feasible.Volumes{Get: r.state.HostVolume}, r.Job, g, a.Index(), r.Node(a.NodeID))
 }
 
 // sameWork reports whether both specifications run the same: what differs can be taken over by a running allocation.
