@@ -17,11 +17,12 @@ const (
 	TopicAuthMethod  = "ACLAuthMethod"
 	TopicBindingRule = "ACLBindingRule"
 	TopicHostVolume  = "HostVolume"
-	TopicEnvironment = "Environment" // ours
-	TopicRunner      = "Runner"      // ours
-	TopicExecution   = "Execution"   // ours
-	TopicInstance    = "Instance"    // ours: machines of the fleet
-	TopicFleetPool   = "FleetPool"   // ours
+	TopicVolumeClaim = "HostVolumeClaim" // ours
+	TopicEnvironment = "Environment"     // ours
+	TopicRunner      = "Runner"          // ours
+	TopicExecution   = "Execution"       // ours
+	TopicInstance    = "Instance"        // ours: machines of the fleet
+	TopicFleetPool   = "FleetPool"       // ours
 )
 
 // Event is one change, as the event stream sends it.

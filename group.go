@@ -104,7 +104,7 @@ func (r *VolumeRequest) SourceOf(index int) string {
 	return r.Source
 }
 
-// PerAlloc reports whether the group's allocations have different volumes, so that they cannot all go to the same nodes.
+// PerAlloc reports whether the volumes of the group's allocations have different names.
 func (g *TaskGroup) PerAlloc() bool {
 	for _, r := range g.Volumes {
 		if r.PerAlloc {

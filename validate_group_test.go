@@ -100,6 +100,10 @@ func TestFaultsOfServicesAndVolumes(t *testing.T) {
 			"job.group[g].volume[v].AttachmentMode: block-device is not supported: use file-system",
 		},
 		{each + `, "Update": {"Canary": 1}}`, "job.group[g].volume[v].PerAlloc: must be false with canaries"},
+		{
+			`{"Volumes": {"v": {"Type": "host", "Source": "x", "Sticky": true}}, "Pool": {"Size": 1}}`,
+			"job.group[g].volume[v].Sticky: must be false in a warm pool",
+		},
 		{each + `, "Pool": {"Size": 1}}`, "job.group[g].volume[v].PerAlloc: must be false in a warm pool"},
 	})
 	refused(t, JobTypeSystem, ofGroup, []fault{{each + `}`, "job.group[g].volume[v].PerAlloc: must be false in a system job"}})

@@ -18,6 +18,7 @@ func (g *TaskGroup) validateVolumes(v *report, j *Job, at string) {
 		v.Check(r.Type == "host" || r.Type == "csi", where+".Type", "must be host, got %q", r.Type)
 		v.Check(r.Source != "", where+".Source", "must be set")
 		r.validateModes(v, where)
+		v.Check(!r.Sticky || g.Pool == nil, where+".Sticky", "must be false in a warm pool: its allocations do not keep their indexes")
 		if r.PerAlloc {
 			g.validatePerAlloc(v, j, where+".PerAlloc")
 		}

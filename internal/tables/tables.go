@@ -34,6 +34,7 @@ const (
 	QuotaUsages     = "quota_usages" // what the namespaces of each quota use
 	AdmissionRules  = "admission_rules"
 	HostVolumes     = "host_volumes" // by id
+	VolumeClaims    = "host_volume_claims"
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -77,9 +77,6 @@ var (
 	}
 	unheededOfVolume = []part[drover.VolumeRequest]{
 		{"MountOptions", true, noCSI, func(r *drover.VolumeRequest) bool { return len(r.MountOptions) > 0 }},
-		{"Sticky", true, "an allocation's replacement goes to any node that has the volume", func(r *drover.VolumeRequest) bool {
-			return r.Sticky
-		}},
 	}
 	unheededOfMount = []part[drover.VolumeMount]{
 		{"PropagationMode", false, "mounts are private", func(m *drover.VolumeMount) bool {

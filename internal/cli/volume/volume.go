@@ -17,7 +17,7 @@ import (
 // Command is "drover volume".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("volume", "Keep data on nodes",
-		createCommand(app), registerCommand(app), statusCommand(app), deleteCommand(app), initCommand(app))
+		createCommand(app), registerCommand(app), statusCommand(app), deleteCommand(app), initCommand(app), claimCommand(app))
 }
 
 const itemPath = "/v1/volume/host/"

@@ -93,6 +93,7 @@ var kinds = [kindEnd]func() Command{
 	KindDeleteAdmissionRules:   func() Command { return new(DeleteAdmissionRules) },
 	KindUpsertHostVolume:       func() Command { return new(UpsertHostVolume) },
 	KindDeleteHostVolume:       func() Command { return new(DeleteHostVolume) },
+	KindDeleteVolumeClaim:      func() Command { return new(DeleteVolumeClaim) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -81,6 +81,7 @@ const (
 	KindDeleteAdmissionRules
 	KindUpsertHostVolume
 	KindDeleteHostVolume
+	KindDeleteVolumeClaim
 	kindEnd
 )
 
@@ -140,7 +141,7 @@ var kindNames = [...]string{
 	"UpsertAuthMethods", "DeleteAuthMethods", "UpsertBindingRules", "DeleteBindingRules", "ChangeVariable",
 	"UpsertQuotas", "DeleteQuotas", "BeginExecution", "DropExecution",
 	"UpsertAdmissionRules", "DeleteAdmissionRules",
-	"UpsertHostVolume", "DeleteHostVolume",
+	"UpsertHostVolume", "DeleteHostVolume", "DeleteVolumeClaim",
 }
 
 // String returns the command's name.

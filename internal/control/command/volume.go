@@ -18,6 +18,17 @@ type DeleteHostVolume struct {
 	Time      int64 // unix ns
 }
 
+// DeleteVolumeClaim forgets which volume an allocation of a group is to have: its next replacement goes where there is one of the name. Its
+// job is looked at again. Errors: NotFound.
+type DeleteVolumeClaim struct {
+	Namespace string
+	ID        string
+	Time      int64 // unix ns
+}
+
+// Kind implements Command.
+func (*DeleteVolumeClaim) Kind() Kind { return KindDeleteVolumeClaim }
+
 // Kind implements Command.
 func (*UpsertHostVolume) Kind() Kind { return KindUpsertHostVolume }
 

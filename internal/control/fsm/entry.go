@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"slices"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
@@ -65,6 +67,9 @@ func (e *entry) putJob(j *drover.Job) {
 // deleteJob forgets the job with all its versions. The events still carry its last form.
 func (e *entry) deleteJob(j *drover.Job) {
 	e.txn.DeleteJob(j)
+	for _, c := range slices.Collect(e.txn.VolumeClaimsOf(j.Namespace, j.ID, "")) {
+		e.dropClaim(c)
+	}
 	e.forgetDemand(j.Key())
 	e.jobs.add(change[drover.NamespacedID, *drover.Job]{key: j.Key(), kind: e.kind, gone: j})
 }
@@ -79,7 +84,7 @@ func (e *entry) putNode(n *drover.Node) {
 // evaluations.
 func (e *entry) deleteNode(n *drover.Node) {
 	e.txn.DeleteNode(n)
-	e.tellVolumes(volumes.Lost(e.txn, e.index, n.ID))
+	e.tellVolumes(volumes.Lost(e.txn, e.index, n.ID), 0)
 	e.nodes.add(change[string, *drover.Node]{key: n.ID, kind: e.kind, gone: n})
 }
 

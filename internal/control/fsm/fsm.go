@@ -234,6 +234,8 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 		return e.upsertHostVolume(c)
 	case *command.DeleteHostVolume:
 		return e.deleteHostVolume(c)
+	case *command.DeleteVolumeClaim:
+		return nil, e.deleteVolumeClaim(c)
 	}
 	return e.applyACL(c)
 }

@@ -102,6 +102,7 @@ func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
 			a.ClientStatus = drover.AllocClientPending
 		}
 		e.linkPrevious(&a)
+		e.claimVolumes(&a)
 	}
 	e.putAlloc(old, &a)
 	e.countInDeployment(old, &a)

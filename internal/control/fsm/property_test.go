@@ -35,6 +35,9 @@ func (d draw) job() *drover.Job {
 	if rapid.Bool().Draw(d.t, "pool") {
 		j.TaskGroups[0].Pool = &drover.WarmPool{Size: 1}
 	}
+	if rapid.Bool().Draw(d.t, "sticky") {
+		j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"d": {Type: "host", Source: d.id("name", 3), Sticky: true}}
+	}
 	if rapid.IntRange(0, 9).Draw(d.t, "child") == 0 {
 		j.ParentID = "j0"
 	}

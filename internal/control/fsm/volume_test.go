@@ -9,11 +9,16 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // volumes draws a request about a volume, or a node that says something about its own: what is so, or what is not.
 func (d draw) volumes(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 3).Draw(d.t, "volume") {
+	switch rapid.IntRange(0, 4).Draw(d.t, "volume") {
+	case 4:
+		for c := range s.VolumeClaims("*", "") {
+			return &command.DeleteVolumeClaim{Namespace: d.pick("of", "default", "none"), ID: c.ID, Time: d.time()}
+		}
 	case 0:
 		return &command.UpsertHostVolume{Time: d.time(), Volume: &drover.HostVolume{
 			ID: d.id("v", 4), Namespace: d.pick("namespace", "default", "none"), Name: d.id("name", 3), NodeID: d.id("n", 3),
@@ -62,6 +67,12 @@ func checkVolumes(t testing.TB, s *store.Snapshot) {
 		require.LessOrEqual(t, v.Done, v.Wanted)
 		require.LessOrEqual(t, v.Wanted, v.ModifyIndex)
 		require.GreaterOrEqual(t, s.NodeChanged(v.NodeID), v.Wanted, "the node hears of it")
+	}
+	for c := range s.VolumeClaims("*", "") {
+		v := s.HostVolume(c.VolumeID)
+		require.NotNil(t, v, "a claim is of a volume that there is")
+		require.Equal(t, c.VolumeName, v.Name)
+		require.NotNil(t, s.Job(c.Namespace, c.JobID), "it is freed with its job")
 	}
 	for n := range s.Nodes("") {
 		for name, have := range n.HostVolumes {
@@ -170,4 +181,73 @@ func TestAVolumeFromRequestToEnd(t *testing.T) {
 	say(gone)
 	require.Empty(t, state())
 	require.Equal(t, b.index, b.now().NodeChanged("n1"), "the node hears that it may forget it")
+}
+
+// A sticky volume is claimed by the first allocation that has it and by each that replaces that, until the job is purged, the volume is
+// gone or somebody gives the claim up. Who waits for it is looked at then.
+func TestStickyVolumesAreClaimed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(node("n1"))
+	v := b.do(&command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1})
+	has := node("n1")
+	has.Node.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {
+		ID: "v", Path: "/v", Report: &drover.HostVolumeReport{Namespace: "default", Wanted: v.(*drover.HostVolume).Wanted},
+	}}
+	b.do(has)
+	place := func(id, previous string) {
+		j := b.now().Job("default", "j")
+		b.do(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: j, Placed: []*drover.Allocation{{
+			ID: id, Namespace: "default", JobID: "j", Name: "j.g[0]", TaskGroup: j.TaskGroups[0].Name, NodeID: "n1", PreviousAllocation: previous,
+		}}}}, Time: 3})
+	}
+	claims := func() (out []drover.HostVolumeClaim) {
+		for c := range b.now().VolumeClaims("*", "") {
+			out = append(out, *c)
+		}
+		return out
+	}
+	j := job("j", "service", 1)
+	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"d": {Type: "host", Source: "data", Sticky: true}}
+	b.do(&command.RegisterJob{Job: j, Time: 2})
+	place("a0", "")
+	require.Empty(t, claims(), "the servers are of version 2")
+	b.do(&command.InitCluster{ID: "one", Epoch: "e1"})
+	b.do(&command.RaiseVersion{Version: 3})
+	place("a1", "a0")
+	first := claims()
+	require.Len(t, first, 1)
+	index := b.now().Index()
+	require.Equal(t, drover.HostVolumeClaim{
+		ID: first[0].ID, Namespace: "default", JobID: "j", TaskGroupName: j.TaskGroups[0].Name, AllocID: "a1", AllocName: "j.g[0]",
+		VolumeID: "v", VolumeName: "data", CreateIndex: index, ModifyIndex: index,
+	}, first[0])
+	place("a2", "a1")
+	next := claims()
+	require.Len(t, next, 1)
+	require.Equal(t, []any{first[0].ID, index, "a2"}, []any{next[0].ID, next[0].CreateIndex, next[0].AllocID})
+
+	evals := func() (n int) {
+		for range b.now().EvaluationsByJob("default", "j") {
+			n++
+		}
+		return n
+	}
+	_, err := b.try(&command.DeleteVolumeClaim{Namespace: "other", ID: first[0].ID})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	before := evals()
+	b.do(&command.DeleteVolumeClaim{Namespace: "default", ID: first[0].ID})
+	require.Empty(t, claims())
+	require.Equal(t, before+1, evals())
+	place("a3", "a2")
+	require.Len(t, claims(), 1)
+	b.do(&command.StopAllocs{IDs: []string{"a3"}, Time: 4})
+	for _, id := range []string{"a0", "a1", "a2", "a3"} {
+		b.do(&command.UpdateAllocs{Time: 5, Nodes: []command.NodeUpdates{{
+			NodeID: "n1", Updates: []exchange.AllocUpdate{{ID: id, ClientStatus: drover.AllocClientComplete}},
+		}}})
+	}
+	b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v", Force: true})
+	require.Empty(t, claims(), "there is nothing to stick to any more")
+	require.Equal(t, before+2, evals())
 }

@@ -123,6 +123,11 @@ func (in *Intake) DeleteHostVolume(ctx context.Context, namespace, volume string
 	return o, drover.Errorf(drover.Internal, "node %s could not delete volume %s: %s", now.NodeID, volume, now.StateDescription)
 }
 
+// DeleteVolumeClaim forgets which volume a group's allocation has: what replaces it goes where there is one of the name. Errors: NotFound.
+func (in *Intake) DeleteVolumeClaim(ctx context.Context, namespace, claim string) (drover.Outcome, error) {
+	return in.propose(ctx, &command.DeleteVolumeClaim{Namespace: namespace, ID: claim, Time: in.now().UnixNano()})
+}
+
 // placeVolume chooses the node of a volume that names none, and checks that of one that does. Errors: Invalid, NotFound, Conflict.
 func (in *Intake) placeVolume(s *store.Snapshot, v *drover.HostVolume) error {
 	ns := s.Namespace(v.Namespace)

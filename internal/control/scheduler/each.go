@@ -37,5 +37,5 @@ func (r *run) placeEach(own []reconcile.Placement, c *reconcile.Changes, x *Grou
 
 // boardOf is newBoard for the allocation of the name, where the group's allocations have different volumes.
 func (r *run) boardOf(version *drover.Job, g *drover.TaskGroup, name string) *rank.Board {
-	return r.newBoard(version, feasible.Single(g, (&drover.Allocation{Name: name}).Index()))
+	return r.newBoard(version, feasible.Single(g, (&drover.Allocation{Name: name}).Index()), name)
 }

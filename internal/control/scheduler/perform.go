@@ -31,11 +31,11 @@ func (r *run) perform(c *reconcile.Changes) {
 
 // placeOwn places what runs the job's own version.
 func (r *run) placeOwn(own []reconcile.Placement, c *reconcile.Changes, x *GroupExplanation) {
-	if c.Group.PerAlloc() {
+	if c.Group.OwnVolumes() {
 		r.placeEach(own, c, x)
 		return
 	}
-	b := r.newBoard(r.Job, c.Group)
+	b := r.newBoard(r.Job, c.Group, "")
 	b.Penalise(c.Avoid, true)
 	full := false
 	for _, p := range own {
@@ -74,7 +74,7 @@ func (r *run) placeServing(j *drover.Job, c *reconcile.Changes, x *GroupExplanat
 		if p.Job != j {
 			continue
 		}
-		if b == nil || g.PerAlloc() {
+		if b == nil || g.OwnVolumes() {
 			b, full = r.boardOf(j, g, p.Name), false
 		}
 		full = !r.placeOne(b, p, full, x)
@@ -83,8 +83,8 @@ func (r *run) placeServing(j *drover.Job, c *reconcile.Changes, x *GroupExplanat
 }
 
 // newBoard is board for a group whose failed placements are told by class.
-func (r *run) newBoard(version *drover.Job, g *drover.TaskGroup) *rank.Board {
-	b := r.board(version, g)
+func (r *run) newBoard(version *drover.Job, g *drover.TaskGroup, name string) *rank.Board {
+	b := r.board(version, g, name)
 	r.boards = append(r.boards, b)
 	return b
 }
@@ -147,7 +147,7 @@ func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation
 		return false
 	}
 	a := r.add(b.Group, p, place)
-	if p.Job != nil || r.Job.Group(b.Group.Name).PerAlloc() {
+	if p.Job != nil || r.Job.Group(b.Group.Name).OwnVolumes() {
 		r.kept = append(r.kept, a) // the next board of the group has to know of it
 	}
 	x.count(place)

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/draft"
@@ -122,12 +123,16 @@ func (r *run) allocations() iter.Seq[*drover.Allocation] {
 	return r.snapshot.AllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID)
 }
 
-// board ranks the nodes for a group of a version of the job. The first call lists the nodes.
-func (r *run) board(version *drover.Job, g *drover.TaskGroup) *rank.Board {
+// board ranks the nodes for a group of a version of the job, or for the allocation of the name where the group's allocations have different
+// volumes. The first call lists the nodes.
+func (r *run) board(version *drover.Job, g *drover.TaskGroup, name string) *rank.Board {
 	if r.stage == nil {
 		r.stage = rank.NewStage(r.snapshot, r.Job, r.terms.Random, r.kept)
 	}
 	terms := r.terms
 	terms.Job = version
+	if name != "" {
+		terms.Volumes.Name, terms.Volumes.Claims = name, slices.Collect(r.snapshot.VolumeClaimsOf(r.Job.Namespace, r.Job.ID, g.Name))
+	}
 	return rank.NewBoard(terms, r.stage, g, r.kept)
 }

@@ -17,10 +17,10 @@ type Snapshot interface {
 	rank.Snapshot
 	reconcile.State
 
-	Job(namespace, id string) *drover.Job
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
 	NodePool(name string) *drover.NodePool
 	SchedulerConfig() *drover.SchedulerConfiguration
+	VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*drover.HostVolumeClaim]
 }
 
 // ActiveAllocations is an optional power of a Snapshot: a job's allocations without those that both sides are done

@@ -20,7 +20,7 @@ func (r *run) placeSystem() {
 	var s *sites
 	begin := func(g *drover.TaskGroup) reconcile.Sites {
 		s = &sites{
-			Board: r.newBoard(r.Job, g), run: r, x: GroupExplanation{Group: g.Name}, serving: map[*drover.Job]*rank.Board{},
+			Board: r.newBoard(r.Job, g, ""), run: r, x: GroupExplanation{Group: g.Name}, serving: map[*drover.Job]*rank.Board{},
 		}
 		if g.Count != nil && *g.Count == 0 {
 			s.Clear()
@@ -41,7 +41,7 @@ func (s *sites) Place(i int, p reconcile.Placement) bool { return s.placeOn(s.Bo
 func (s *sites) PlaceServing(nodeID string, p reconcile.Placement) bool {
 	b := s.serving[p.Job]
 	if b == nil {
-		b = s.run.board(p.Job, p.Job.Group(s.Group.Name))
+		b = s.run.board(p.Job, p.Job.Group(s.Group.Name), "")
 		s.serving[p.Job] = b
 	}
 	i := b.Find(nodeID)

@@ -29,6 +29,7 @@ type world struct {
 	quick       drover.QuickEnds
 	byNode      map[string][]string
 	volumes     map[string]*drover.HostVolume
+	claims      []*drover.HostVolumeClaim
 }
 
 func newWorld() *world {
@@ -51,7 +52,19 @@ func (w *world) Node(id string) *drover.Node                     { return w.node
 func (w *world) NodePool(name string) *drover.NodePool           { return w.pools[name] }
 func (w *world) SchedulerConfig() *drover.SchedulerConfiguration { return w.config }
 func (w *world) HostVolume(id string) *drover.HostVolume         { return w.volumes[id] }
-func (w *world) Used(nodeID string) drover.Capacity              { return w.used[nodeID] }
+func (w *world) VolumeClaimsOf(_, jobID, _ string) iter.Seq[*drover.HostVolumeClaim] {
+	return w.claimed(func(c *drover.HostVolumeClaim) bool { return c.JobID == jobID })
+}
+
+func (w *world) VolumeClaimsOn(id string) iter.Seq[*drover.HostVolumeClaim] {
+	return w.claimed(func(c *drover.HostVolumeClaim) bool { return c.VolumeID == id })
+}
+
+func (w *world) claimed(keep func(*drover.HostVolumeClaim) bool) iter.Seq[*drover.HostVolumeClaim] {
+	return slices.Values(slices.DeleteFunc(slices.Clone(w.claims), func(c *drover.HostVolumeClaim) bool { return !keep(c) }))
+}
+
+func (w *world) Used(nodeID string) drover.Capacity { return w.used[nodeID] }
 func (w *world) Nodes(string) iter.Seq[*drover.Node] {
 	return func(yield func(*drover.Node) bool) {
 		for _, id := range w.order {

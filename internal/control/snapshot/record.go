@@ -69,6 +69,7 @@ const (
 	recSpent
 	recAdmissionRule
 	recHostVolume
+	recVolumeClaim
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

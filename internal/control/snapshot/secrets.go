@@ -2,7 +2,7 @@ package snapshot
 
 import "github.com/drover-project/drover"
 
-// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas, admission rules and volumes.
+// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas, admission rules, volumes and their claims.
 func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recRootKey, x.s.RootKeys()); err != nil {
 		return err
@@ -22,11 +22,14 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recAdmissionRule, x.s.AdmissionRules()); err != nil {
 		return err
 	}
-	return writeAll(x, recHostVolume, x.s.HostVolumes("*", ""))
+	if err := writeAll(x, recHostVolume, x.s.HostVolumes("*", "")); err != nil {
+		return err
+	}
+	return writeAll(x, recVolumeClaim, x.s.VolumeClaims("*", ""))
 }
 
-// secrets restores the records of what is kept encrypted, of quotas, admission rules and volumes, and refuses every kind that no reader
-// knows.
+// secrets restores the records of what is kept encrypted, of quotas, admission rules, volumes and their claims, and refuses every kind
+// that no reader knows.
 func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 	switch kind {
 	case recRootKey:
@@ -43,6 +46,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreAdmissionRule)
 	case recHostVolume:
 		return read(payload, x.t.RestoreHostVolume)
+	case recVolumeClaim:
+		return read(payload, x.t.RestoreVolumeClaim)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

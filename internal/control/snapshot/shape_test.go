@@ -56,7 +56,7 @@ var records = map[recordKind]any{
 	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
 	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
 	recAdmissionRule: drover.AdmissionRule{},
-	recHostVolume:    drover.HostVolume{},
+	recHostVolume:    drover.HostVolume{}, recVolumeClaim: drover.HostVolumeClaim{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

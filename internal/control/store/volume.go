@@ -9,14 +9,22 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
-// indexNode finds the volumes of a node.
-const indexNode = "node"
+// indexNode finds the volumes of a node, indexVolume the claims of a volume.
+const (
+	indexNode   = "node"
+	indexVolume = "volume"
+)
 
 // volumeTables are those of volumes.
 func volumeTables() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
 		table(tables.HostVolumes, func(v *drover.HostVolume) string { return term(v.ID) },
 			index(indexNode, func(v *drover.HostVolume) string { return term(v.NodeID) + term(v.ID) })),
+		table(tables.VolumeClaims, func(c *drover.HostVolumeClaim) string { return term(c.ID) },
+			index(indexJob, func(c *drover.HostVolumeClaim) string {
+				return jobPrefix(c.Namespace, c.JobID) + term(c.TaskGroupName) + term(c.ID)
+			}),
+			index(indexVolume, func(c *drover.HostVolumeClaim) string { return term(c.VolumeID) + term(c.ID) })),
 	}
 }
 
@@ -63,3 +71,36 @@ func (t *Txn) wantVolumes(nodeID string) {
 	u.Changed = max(u.Changed, t.index)
 	t.touchNodeAllocs(nodeID)
 }
+
+// VolumeClaim returns the claim or nil.
+func (r *reader) VolumeClaim(id string) *drover.HostVolumeClaim {
+	return get[drover.HostVolumeClaim](r, tables.VolumeClaims, term(id))
+}
+
+// VolumeClaims yields the namespace's claims ("*" = of all) whose ids begin with prefix, ordered by id.
+func (r *reader) VolumeClaims(namespace, prefix string) iter.Seq[*drover.HostVolumeClaim] {
+	return byNamespace(r, tables.VolumeClaims, namespace, prefix, func(c *drover.HostVolumeClaim) string { return c.Namespace })
+}
+
+// VolumeClaimsOf yields the claims of a job's group ("" = of all), ordered by id within a group.
+func (r *reader) VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*drover.HostVolumeClaim] {
+	prefix := jobPrefix(namespace, jobID)
+	if group != "" {
+		prefix += term(group)
+	}
+	return scan[drover.HostVolumeClaim](r, tables.VolumeClaims, indexJob, prefix)
+}
+
+// VolumeClaimsOn yields the claims of a volume, ordered by id.
+func (r *reader) VolumeClaimsOn(volumeID string) iter.Seq[*drover.HostVolumeClaim] {
+	return scan[drover.HostVolumeClaim](r, tables.VolumeClaims, indexVolume, term(volumeID))
+}
+
+// PutVolumeClaim stores the claim.
+func (t *Txn) PutVolumeClaim(c *drover.HostVolumeClaim) { t.put(tables.VolumeClaims, c.ID, c) }
+
+// DeleteVolumeClaim forgets the claim.
+func (t *Txn) DeleteVolumeClaim(c *drover.HostVolumeClaim) { t.drop(tables.VolumeClaims, c.ID, c) }
+
+// RestoreVolumeClaim stores a claim.
+func (t *Txn) RestoreVolumeClaim(c *drover.HostVolumeClaim) { t.insert(tables.VolumeClaims, c) }

@@ -11,7 +11,18 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 )
 
-const volumeID = "cccccccc-bbbb-4ccc-8ddd-000000000001"
+const (
+	volumeID = "cccccccc-bbbb-4ccc-8ddd-000000000001"
+	claimID  = "cccccccc-bbbb-4ccc-8ddd-000000000002"
+)
+
+func (i *fakeIntake) DeleteVolumeClaim(_ context.Context, namespace, id string) (drover.Outcome, error) {
+	c := i.store.Snapshot().VolumeClaim(id)
+	if c == nil || c.Namespace != namespace {
+		return drover.Outcome{}, drover.Errorf(drover.NotFound, "volume claim not found: %q", id)
+	}
+	return drover.Outcome{Index: put(i.store, func(t *store.Txn) { t.DeleteVolumeClaim(c) })}, nil
+}
 
 func (i *fakeIntake) CreateHostVolume(_ context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
 	made := *v
@@ -22,7 +33,13 @@ func (i *fakeIntake) CreateHostVolume(_ context.Context, v *drover.HostVolume) (
 	index := i.store.Index() + 1
 	made.ID, made.NodeID, made.NodePool, made.State, made.HostPath = volumeID, nodeID, "default", drover.HostVolumeReady, "/volumes/1"
 	made.CreateIndex, made.ModifyIndex, made.Wanted = index, index, index
-	put(i.store, func(t *store.Txn) { t.PutHostVolume(&made) })
+	put(i.store, func(t *store.Txn) {
+		t.PutHostVolume(&made)
+		t.PutVolumeClaim(&drover.HostVolumeClaim{
+			ID: claimID, Namespace: made.Namespace, JobID: "db", TaskGroupName: "g", AllocID: allocID, AllocName: "db.g[0]",
+			VolumeID: volumeID, VolumeName: made.Name, CreateIndex: index, ModifyIndex: index,
+		})
+	})
 	return &made, drover.Outcome{Index: index}, nil
 }
 
@@ -64,6 +81,8 @@ func TestVolumesNeedRightsInTheirNamespace(t *testing.T) {
 		{"GET", "/v1/volumes?namespace=other", "", []string{"db", "both", "reads", "creates", "registers"}},
 		{"GET", one + "?namespace=other", "", []string{"db", "both", "reads", "creates", "registers"}},
 		{"DELETE", one + "?namespace=other", "", []string{"db", "deletes"}},
+		{"GET", "/v1/volumes/claims?namespace=other", "", []string{"db", "both", "reads", "creates", "registers"}},
+		{"DELETE", "/v1/volumes/claim/" + claimID + "?namespace=other", "", []string{"db"}},
 	} {
 		for _, token := range []string{"web", "db", "both", "none", "reads", "creates", "registers", "deletes"} {
 			if c.method != "PUT" {
@@ -80,6 +99,8 @@ func TestVolumesNeedRightsInTheirNamespace(t *testing.T) {
 	require.Equal(t, 200, w.as("db", "PUT", create, made).Code)
 	require.Equal(t, "[]", w.as("web", "GET", "/v1/volumes?namespace=*", "").Body.String())
 	require.Contains(t, w.as("both", "GET", "/v1/volumes?namespace=*", "").Body.String(), volumeID)
+	require.Equal(t, "[]", w.as("web", "GET", "/v1/volumes/claims?namespace=*", "").Body.String())
+	require.Equal(t, 404, w.as("web", "DELETE", "/v1/volumes/claim/"+claimID, "").Code)
 	require.Equal(t, 404, w.as("web", "GET", one, "").Code, "another namespace's is none of this one")
 	require.Equal(t, 404, w.as("web", "DELETE", one, "").Code)
 }

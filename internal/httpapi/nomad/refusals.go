@@ -43,7 +43,7 @@ func Refusals() []Refusal {
 		{"recommendations are not implemented", []string{
 			"/v1/recommendations", "/v1/recommendations/", "/v1/recommendation", "/v1/recommendation/",
 		}},
-		{"CSI, and claims of volumes, are not implemented", []string{"/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
+		{"CSI is not implemented", []string{"/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},

@@ -1,6 +1,7 @@
 package feasible
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -24,7 +25,23 @@ func Single(g *drover.TaskGroup, index int) *drover.TaskGroup {
 
 // Volumes is what the state knows of host volumes. The zero value knows nothing, and refuses none.
 type Volumes struct {
-	Get func(id string) *drover.HostVolume // nil = nothing is known of any
+	Get    func(id string) *drover.HostVolume // nil = nothing is known of any
+	Name   string                             // of the allocation that is to be placed, if claims matter
+	Claims []*drover.HostVolumeClaim          // of its group
+}
+
+// claimed says why the allocation cannot have the volume, which the node calls as the request wants it: it has claimed another one; "" if
+// it can.
+func (v *Volumes) claimed(have *drover.HostVolumeInfo, r *drover.VolumeRequest) string {
+	if !r.Sticky || v.Name == "" {
+		return ""
+	}
+	for _, c := range v.Claims {
+		if c.AllocName == v.Name && c.VolumeName == r.Source && c.VolumeID != have.ID {
+			return fmt.Sprintf("is not the volume %s that %s has (claim %s)", c.VolumeID, v.Name, c.ID)
+		}
+	}
+	return ""
 }
 
 // Knowing returns the filter, which from then on refuses volumes that cannot be mounted as the group wants.
@@ -73,6 +90,9 @@ func (f *Filter) offers(n *drover.Node, v *drover.VolumeRequest) (ok bool, why s
 func (f *Filter) fits(have *drover.HostVolumeInfo, v *drover.VolumeRequest) (ok bool, why string) {
 	if !have.OfferedTo(f.namespace) || have.ReadOnly && !v.ReadOnly {
 		return false, ""
+	}
+	if why := f.known.claimed(have, v); why != "" {
+		return false, why
 	}
 	if have.ID == "" || f.known.Get == nil { // those of the node's configuration have no modes
 		return true, ""

@@ -15,6 +15,8 @@ type Snapshot interface {
 	Node(id string) *drover.Node
 	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
+	Job(namespace, id string) *drover.Job
+	VolumeClaimsOn(volumeID string) iter.Seq[*drover.HostVolumeClaim]
 }
 
 // NodeUsage is an optional power of a Snapshot: all nodes, in an order that repeats, with what allocations hold on

@@ -69,10 +69,11 @@ type ServiceReader interface {
 	RegistrationsOf(allocID string) iter.Seq[*drover.ServiceRegistration]
 }
 
-// VolumeReader reads host volumes.
+// VolumeReader reads host volumes and their claims.
 type VolumeReader interface {
 	HostVolume(id string) *drover.HostVolume
 	HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume]
+	VolumeClaims(namespace, prefix string) iter.Seq[*drover.HostVolumeClaim]
 }
 
 // ClusterReader reads what belongs to the cluster.

@@ -11,7 +11,7 @@ import (
 // topics are those of the event stream whose events others than management may see.
 var topics = []string{
 	drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicService,
-	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicHostVolume,
+	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicHostVolume, drover.TopicVolumeClaim,
 	drover.TopicInstance, drover.TopicFleetPool,
 }
 
@@ -22,7 +22,7 @@ func seesEvent(c *rights.Caller, topic, namespace, key string) bool {
 		return c.Namespace(namespace, policy.ReadJob)
 	case drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution:
 		return c.Namespace(namespace, policy.ReadRunner)
-	case drover.TopicHostVolume:
+	case drover.TopicHostVolume, drover.TopicVolumeClaim:
 		return c.Namespace(namespace, policy.HostVolumeRead)
 	case drover.TopicNode:
 		return c.Part(policy.Node, policy.Read)

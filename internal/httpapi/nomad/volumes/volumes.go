@@ -21,6 +21,7 @@ type Intake interface {
 	CreateHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
 	RegisterHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
 	DeleteHostVolume(ctx context.Context, namespace, id string, force bool) (drover.Outcome, error)
+	DeleteVolumeClaim(ctx context.Context, namespace, id string) (drover.Outcome, error)
 }
 
 // face answers the group's requests.
@@ -47,6 +48,11 @@ func Routes(c *answer.Cluster, in Intake) []httpapi.Route {
 		{
 			Pattern: "DELETE /v1/volume/host/{id}", Where: httpapi.Leader,
 			Need: httpapi.InNamespace(policy.HostVolumeDelete), Handle: f.remove,
+		},
+		{Pattern: "GET /v1/volumes/claims", Where: httpapi.Reads, Need: read, Handle: f.claims},
+		{
+			Pattern: "DELETE /v1/volumes/claim/{id}", Where: httpapi.Leader,
+			Need: httpapi.InNamespace(policy.HostVolumeWrite), Handle: f.unclaim,
 		},
 	}
 }
@@ -144,6 +150,33 @@ func (f *face) remove(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	o, err := f.intake.DeleteHostVolume(r.Context(), answer.Namespace(r), r.PathValue("id"), force)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct{}{})
+}
+
+// claims answers GET /v1/volumes/claims with those of a namespace, or of all ("*"); job_id, task_group and volume_name narrow it.
+func (f *face) claims(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	job, group, volume := query.Get("job_id"), query.Get("task_group"), query.Get("volume_name")
+	return answer.Lister[*drover.HostVolumeClaim, *drover.HostVolumeClaim]{
+		On: []answer.Source{{Table: tables.VolumeClaims}},
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.HostVolumeClaim] {
+			return s.VolumeClaims(q.Namespace, query.Get("prefix"))
+		},
+		ID: func(c *drover.HostVolumeClaim) string { return c.ID },
+		Keep: func(c *drover.HostVolumeClaim) bool {
+			return (job == "" || job == c.JobID) && (group == "" || group == c.TaskGroupName) && (volume == "" || volume == c.VolumeName)
+		},
+		View: func(c *drover.HostVolumeClaim, _ answer.Snapshot) *drover.HostVolumeClaim { return c },
+		Sees: answer.In(policy.HostVolumeRead, func(c *drover.HostVolumeClaim) string { return c.Namespace }),
+	}.Serve(f.Cluster, w, r)
+}
+
+// unclaim answers DELETE /v1/volumes/claim/ID.
+func (f *face) unclaim(w http.ResponseWriter, r *http.Request) error {
+	o, err := f.intake.DeleteVolumeClaim(r.Context(), answer.Namespace(r), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
