@@ -234,6 +234,8 @@ type Client struct {
 	HostVolumesDir string `hcl:"host_volumes_dir,optional"`
 	// folders that may be registered as volumes, with all that lies in them; "/" is any but the agent's own; default none
 	HostVolumePaths []string `hcl:"host_volume_paths,optional"`
+	// folder of programs that make host volumes, by Nomad's protocol; path; default host_volume_plugins in data_dir
+	HostVolumePluginDir string `hcl:"host_volume_plugin_dir,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
 

@@ -219,6 +219,8 @@ func (c *Client) serverProblems(p *problems) {
 func (c *Client) volumeProblems(p *problems) {
 	p.check(c.HostVolumesDir == "" || filepath.IsAbs(c.HostVolumesDir), "client.host_volumes_dir",
 		"must be an absolute path, got %q", c.HostVolumesDir)
+	p.check(c.HostVolumePluginDir == "" || filepath.IsAbs(c.HostVolumePluginDir), "client.host_volume_plugin_dir",
+		"must be an absolute path, got %q", c.HostVolumePluginDir)
 	for _, path := range c.HostVolumePaths {
 		p.check(filepath.IsAbs(path), "client.host_volume_paths", "must be absolute paths, got %q", path)
 	}

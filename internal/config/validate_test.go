@@ -77,6 +77,7 @@ func TestWhatIsRefused(t *testing.T) {
 			node(Client{HostNetworks: []*HostNetwork{{Name: "default", Interface: "lo"}}}), "client.host_network.default: \"default\" is",
 		},
 		"a relative path":       {node(Client{HostVolumePaths: []string{"srv"}}), "client.host_volume_paths: must be absolute paths"},
+		"relative plugins":      {node(Client{HostVolumePluginDir: "p"}), "client.host_volume_plugin_dir: must be an absolute path"},
 		"a relative volume":     {node(Client{HostVolumesDir: "v"}), "client.host_volumes_dir: must be an absolute path"},
 		"a volume without path": {node(Client{HostVolumes: []*HostVolume{{Name: "v"}}}), "client.host_volume.v.path: must be set"},
 		"egress to a name":      {node(Client{Egress: &Egress{Allow: []string{"x"}}}), `client.egress.allow: "x" is no IPv4 network`},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,7 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version,
 		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
 		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir, VolumePaths: cfg.HostVolumePaths,
+		VolumePluginDir: cmp.Or(cfg.HostVolumePluginDir, filepath.Join(a.dataDir, "host_volume_plugins")),
 		HostNetworks:   hostNetworks(cfg),
 		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
 		GC: agent.GCConfig{

@@ -183,7 +183,7 @@ func (in *Intake) placeVolume(s *store.Snapshot, v *drover.HostVolume) error {
 
 // unfit says why a node cannot have the volume; "" if it can.
 func unfit(s *store.Snapshot, m *feasible.Matcher, ns *drover.Namespace, v *drover.HostVolume, n *drover.Node) string {
-	plugin := "plugins.host_volume." + v.PluginID + ".version"
+	plugin := "plugins.host_volume." + v.PluginID
 	switch {
 	case v.NodePool != "" && v.NodePool != drover.AllNodePool && n.NodePool != v.NodePool:
 		return fmt.Sprintf("not in node pool %q", v.NodePool)
@@ -191,7 +191,10 @@ func unfit(s *store.Snapshot, m *feasible.Matcher, ns *drover.Namespace, v *drov
 		return fmt.Sprintf("namespace %q may not use its node pool", ns.Name)
 	case n.Status != drover.NodeStatusReady || n.SchedulingEligibility != drover.NodeEligible || n.Drain:
 		return "not ready and eligible"
-	case !v.Registered && n.Attributes[plugin] == "":
+	case !v.Registered && n.Attributes[plugin+".version"] == "":
+		if why := n.Attributes[plugin+".missing"]; why != "" {
+			return fmt.Sprintf("host volume plugin %q cannot be used: %s", v.PluginID, why)
+		}
 		return fmt.Sprintf("no host volume plugin %q", v.PluginID)
 	case volumes.Named(s, n, v.Name):
 		return fmt.Sprintf("has a volume %q already", v.Name)

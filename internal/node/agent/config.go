@@ -67,6 +67,8 @@ type Config struct {
 	VolumesDir string
 	// VolumePaths are folders that may be registered as volumes, with all that lies in them. Absolute; none by default.
 	VolumePaths []string
+	// VolumePluginDir is where programs are that make host volumes; absolute; "" = there are none.
+	VolumePluginDir string
 
 	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
 	MaxKillTimeout time.Duration

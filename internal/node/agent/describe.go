@@ -36,7 +36,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
 	n.Attributes["drover.secrets"] = secretsIn(a.root)
-	n.Attributes["plugins.host_volume."+drover.DefaultVolumePlugin+".version"] = cfg.DroverVersion
+	a.describePlugins(n)
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
 		n.Drivers[name] = &info

@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/volumes"
@@ -10,7 +11,10 @@ import (
 
 // openVolumes reads which volumes the node has that control asked for.
 func (a *Agent) openVolumes() *volumes.Manager {
-	cfg := volumes.Config{Dir: a.cfg.VolumesDir, Own: a.cfg.DataDir, Allowed: a.cfg.VolumePaths, Log: a.log}
+	cfg := volumes.Config{
+		Dir: a.cfg.VolumesDir, Own: a.cfg.DataDir, Allowed: a.cfg.VolumePaths, PluginDir: a.cfg.VolumePluginDir,
+		NodeID: a.identity.ID, NodePool: a.cfg.NodePool, Clock: a.clock, Log: a.log,
+	}
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join(a.cfg.DataDir, "host_volumes")
 	}
@@ -27,8 +31,18 @@ func (a *Agent) hostVolumes() map[string]*drover.HostVolumeInfo {
 	return all
 }
 
-// offerVolumes has control and tasks see the node's volumes as they are now.
+// offerVolumes has control and tasks see the node's volumes as they are now, and what can make some.
 func (a *Agent) offerVolumes() {
-	a.amend(func(n *drover.Node) { n.HostVolumes = a.hostVolumes() })
+	a.amend(func(n *drover.Node) {
+		n.HostVolumes, n.Attributes = a.hostVolumes(), maps.Clone(n.Attributes)
+		maps.DeleteFunc(n.Attributes, func(name, _ string) bool { return strings.HasPrefix(name, volumes.AttributePrefix) })
+		a.describePlugins(n)
+	})
 	a.again.Send()
+}
+
+// describePlugins names what makes volumes on the node.
+func (a *Agent) describePlugins(n *drover.Node) {
+	maps.Copy(n.Attributes, a.volumes.Attributes())
+	n.Attributes[volumes.AttributePrefix+drover.DefaultVolumePlugin+".version"] = a.cfg.DroverVersion
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/wake"
@@ -26,17 +27,24 @@ type Config struct {
 	Own  string // the agent's folder: what it has there, keys and other tasks' secrets, is no volume
 	// Allowed are folders that may be registered, with all that lies in them.
 	Allowed []string
-	Log     *slog.Logger
+	// PluginDir is where programs are that make volumes, by Nomad's protocol; absolute; "" = there are none.
+	PluginDir string
+	// Programs are told the node's id and pool.
+	NodeID, NodePool string
+	Clock            clock.Clock
+	Log              *slog.Logger
 }
 
 // Manager has the node's volumes.
 type Manager struct {
-	cfg  Config
-	news wake.Signal
+	cfg   Config
+	news  wake.Signal
+	other wake.Signal // the plugins are others
 
-	mu     sync.Mutex // guards what follows
-	want   []*drover.HostVolume
-	volume map[string]*volume // by id
+	mu      sync.Mutex // guards what follows
+	want    []*drover.HostVolume
+	volume  map[string]*volume  // by id
+	plugins map[string]*finding // by name
 }
 
 // volume is what the node knows of a volume. It is stored as JSON.
@@ -58,7 +66,7 @@ type volume struct {
 // New reads which volumes the node had. If that cannot be read, there are none until control says what it wants: folders that are there
 // are taken up again then.
 func New(cfg Config) *Manager {
-	m := &Manager{cfg: cfg, news: wake.NewSignal(), volume: map[string]*volume{}}
+	m := &Manager{cfg: cfg, news: wake.NewSignal(), other: wake.NewSignal(), volume: map[string]*volume{}}
 	if cfg.File == "" {
 		return m
 	}
@@ -127,21 +135,86 @@ func (m *Manager) Want(list []*drover.HostVolume) (changed bool) {
 	return changed
 }
 
-// Run does what is wanted until ctx ends. It calls changed, in its own goroutine, whenever the offer changed.
+// mostAtOnce is how many plugins may work at the same time.
+const mostAtOnce = 8
+
+// Run does what is wanted until ctx ends. It calls changed, in its own goroutine, whenever the offer or the plugins changed. What plugins
+// do may take long, so it goes on beside the rest, one after the other for each volume.
 func (m *Manager) Run(ctx context.Context, changed func()) {
+	var works sync.WaitGroup
+	defer works.Wait()
+	looked := make(chan struct{})             // closed when it is known which plugins there are
+	works.Go(func() { m.watch(ctx, looked) }) // ends with ctx
+	results, slots, busy := make(chan *volume), make(chan struct{}, mostAtOnce), map[string]bool{}
 	for {
-		select {
-		case <-m.news.C():
-		case <-ctx.Done():
-			return
-		}
 		for _, w := range m.due() {
 			if ctx.Err() != nil {
 				return
 			}
-			if m.done(m.perform(w)) {
+			if busy[w.ID] {
+				continue
+			}
+			if w.Registered || w.PluginID == drover.DefaultVolumePlugin {
+				if m.done(m.perform(ctx, w)) {
+					changed()
+				}
+				continue
+			}
+			busy[w.ID] = true
+			works.Go(func() { // ends with ctx, or with the program, whose time is bounded
+				select {
+				case <-looked:
+					m.performLong(ctx, w, slots, results)
+				case <-ctx.Done():
+				}
+			})
+		}
+		select {
+		case <-m.news.C():
+		case <-m.other.C():
+			changed()
+		case v := <-results:
+			delete(busy, v.ID)
+			if m.done(v) {
 				changed()
 			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// performLong performs a request when there is a slot.
+func (m *Manager) performLong(ctx context.Context, w *drover.HostVolume, slots chan struct{}, results chan<- *volume) {
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return
+	}
+	v := m.perform(ctx, w)
+	if ctx.Err() != nil {
+		return // it was cut short: it is asked for again
+	}
+	select {
+	case results <- v:
+	case <-ctx.Done():
+	}
+}
+
+// watch looks for plugins, and then again now and then.
+func (m *Manager) watch(ctx context.Context, looked chan struct{}) {
+	if m.cfg.PluginDir == "" {
+		close(looked)
+		return
+	}
+	if m.look(ctx) {
+		m.other.Send()
+	}
+	close(looked)
+	for clock.Sleep(ctx, m.cfg.Clock, lookEvery) {
+		if m.look(ctx) {
+			m.other.Send()
 		}
 	}
 }
@@ -171,7 +244,7 @@ func (m *Manager) done(v *volume) bool {
 }
 
 // perform makes or deletes a volume and returns what became of it.
-func (m *Manager) perform(w *drover.HostVolume) *volume {
+func (m *Manager) perform(ctx context.Context, w *drover.HostVolume) *volume {
 	v := &volume{
 		ID: w.ID, Namespace: w.Namespace, Name: w.Name, Path: w.HostPath, Bytes: w.CapacityBytes, Registered: w.Registered, Wanted: w.Wanted,
 	}
@@ -186,8 +259,11 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 		if real, err = m.mayRegister(w.HostPath); err == nil {
 			v.Path = real
 		}
+	case w.PluginID != drover.DefaultVolumePlugin && deleting:
+		err = m.removeBy(ctx, w)
+		v.Gone = err == nil
 	case w.PluginID != drover.DefaultVolumePlugin:
-		err = drover.Errorf(drover.NotFound, "this node has no host volume plugin %q", w.PluginID)
+		v.Path, v.Bytes, err = m.makeBy(ctx, w)
 	case deleting:
 		err = remove(m.path(w.ID))
 		v.Gone = err == nil
@@ -200,6 +276,36 @@ func (m *Manager) perform(w *drover.HostVolume) *volume {
 		m.cfg.Log.Warn("a host volume could not be made or deleted", "volume", w.Name, "id", w.ID, "state", w.State, "error", err)
 	}
 	return v
+}
+
+// makeBy has a plugin make a volume, or change one. Of one that was not there before nothing is left if that fails.
+func (m *Manager) makeBy(ctx context.Context, w *drover.HostVolume) (path string, size int64, err error) {
+	p, err := m.plugin(w.PluginID)
+	if err != nil {
+		return w.HostPath, w.CapacityBytes, err
+	}
+	if err := closed(m.cfg.Dir); err != nil {
+		return w.HostPath, w.CapacityBytes, fmt.Errorf("making the folder of host volumes: %w", err)
+	}
+	path, size, err = p.create(ctx, w)
+	if err == nil || ctx.Err() != nil {
+		return path, size, err
+	}
+	if w.HostPath == "" {
+		if undone := p.remove(ctx, w, ""); undone != nil {
+			m.cfg.Log.Warn("what a plugin may have made of a volume is still there", "volume", w.Name, "id", w.ID, "error", undone)
+		}
+	}
+	return w.HostPath, w.CapacityBytes, err
+}
+
+// removeBy has a plugin delete a volume.
+func (m *Manager) removeBy(ctx context.Context, w *drover.HostVolume) error {
+	p, err := m.plugin(w.PluginID)
+	if err != nil {
+		return err
+	}
+	return p.remove(ctx, w, w.HostPath)
 }
 
 func (m *Manager) path(id string) string { return filepath.Join(m.cfg.Dir, id) }
@@ -217,17 +323,22 @@ func (m *Manager) mayRegister(path string) (real string, err error) {
 		return "", drover.Errorf(drover.Forbidden, "HostPath: %s may not be registered on this node: its client.host_volume_paths are %q", path,
 			m.cfg.Allowed)
 	}
-	own, err := filepath.EvalSymlinks(m.cfg.Own)
-	if m.cfg.Own == "" || errors.Is(err, fs.ErrNotExist) {
-		return real, nil
+	return real, m.cfg.apart(path, real)
+}
+
+// apart refuses a path, which is really at real, by which a job would reach the agent's own folder.
+func (c *Config) apart(path, real string) error {
+	own, err := filepath.EvalSymlinks(c.Own)
+	if c.Own == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("the agent's folder: %w", err)
+		return fmt.Errorf("the agent's folder: %w", err)
 	}
 	if within(real, own) || within(own, real) {
-		return "", drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
+		return drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
 	}
-	return real, nil
+	return nil
 }
 
 // within reports whether path is dir or lies in it. Both are absolute and clean.

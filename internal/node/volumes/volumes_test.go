@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +35,7 @@ func newHost(t *testing.T) *host {
 	dir := t.TempDir()
 	h := &host{T: t, cfg: Config{
 		Dir: filepath.Join(dir, "volumes"), File: filepath.Join(dir, "client", "v.json"), Allowed: []string{"/"},
-		Log: slog.New(slog.DiscardHandler),
+		Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	}}
 	h.restart()
 	return h
