@@ -141,7 +141,7 @@ func (a *Agent) open(deps Deps) (err error) {
 	a.refills = newRefills(deps.Clock, runtime.NumCPU())
 	a.stops = newStops(deps.Clock, a.refills.busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
-	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
+	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous, Writers: a.writers}
 	return nil
 }
 

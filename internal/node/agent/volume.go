@@ -3,9 +3,11 @@ package agent
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/allocrunner"
 	"github.com/drover-project/drover/internal/node/volumes"
 )
 
@@ -45,4 +47,25 @@ func (a *Agent) offerVolumes() {
 func (a *Agent) describePlugins(n *drover.Node) {
 	maps.Copy(n.Attributes, a.volumes.Attributes())
 	n.Attributes[volumes.AttributePrefix+drover.DefaultVolumePlugin+".version"] = a.cfg.DroverVersion
+}
+
+// writers returns the older allocations that write a dynamic volume which the allocation may not write beside them.
+func (a *Agent) writers(alloc *drover.Allocation) (out []*allocrunner.Runner) {
+	writes, known := alloc.VolumeWrites(), a.node.Load().HostVolumes
+	writes = slices.DeleteFunc(writes, func(w drover.VolumeWrite) bool { return known[w.Name] == nil || known[w.Name].ID == "" })
+	if len(writes) == 0 {
+		return nil
+	}
+	for _, r := range a.runners() {
+		v := r.View()
+		older := v.Alloc.ID != alloc.ID && v.Alloc.CreateIndex < alloc.CreateIndex && v.Alloc.Namespace == alloc.Namespace
+		if older && !v.Ended() && contend(writes, v.Alloc.VolumeWrites()) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func contend(writes, others []drover.VolumeWrite) bool {
+	return slices.ContainsFunc(writes, func(w drover.VolumeWrite) bool { return slices.ContainsFunc(others, w.Contends) })
 }

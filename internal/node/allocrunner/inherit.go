@@ -13,17 +13,7 @@ func (r *Runner) inherit(life context.Context) {
 	if previous == nil {
 		return
 	}
-	for !r.stopAsked() {
-		select {
-		case <-previous.Done():
-		case <-r.wake.C():
-			continue
-		case <-life.Done():
-			return
-		}
-		break
-	}
-	if r.stopAsked() || !previous.View().Ended() {
+	if !r.awaitEnd(life, previous) || !previous.View().Ended() {
 		return
 	}
 	for _, t := range r.group.Tasks {
@@ -35,6 +25,34 @@ func (r *Runner) inherit(life context.Context) {
 	if err := r.dir.TakeOver(previous.dir, r.TaskNames()); err != nil {
 		r.log.Warn("the previous allocation's data is not taken over whole", "previous", previous.id, "error", err)
 	}
+}
+
+// awaitWriters waits until those have ended that write a host volume which this allocation may not write beside them. Control places it when
+// they have, but a node that was away may still have to end one that counts as lost.
+func (r *Runner) awaitWriters(life context.Context) {
+	if r.cfg.Writers == nil {
+		return
+	}
+	for _, other := range r.cfg.Writers(r.alloc) {
+		r.log.Info("waiting for the allocation that writes the same volume", "other", other.id)
+		if !r.awaitEnd(life, other) {
+			return
+		}
+	}
+}
+
+// awaitEnd waits until another allocation has ended; false if there is no use in that any more.
+func (r *Runner) awaitEnd(life context.Context, other *Runner) bool {
+	for !r.stopAsked() {
+		select {
+		case <-other.Done():
+			return !r.stopAsked()
+		case <-r.wake.C():
+		case <-life.Done():
+			return false
+		}
+	}
+	return false
 }
 
 // stopAsked reports whether there is no use in waiting.

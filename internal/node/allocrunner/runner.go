@@ -27,6 +27,8 @@ type Config struct {
 	Contacted <-chan struct{}
 	// Previous finds the allocation that this one replaces, if it was on this node. nil = nobody.
 	Previous func(allocID string) *Runner
+	// Writers finds the older allocations of this node that write a host volume which the allocation may not write beside them. nil = nobody.
+	Writers func(a *drover.Allocation) []*Runner
 	// Report is called by the runner's goroutine whenever something observable changed; it must not block.
 	Report func(exchange.AllocUpdate)
 	// Prober carries out the checks of services; nil = over the machine's network.
@@ -268,6 +270,7 @@ func (r *Runner) begin(life context.Context) {
 		r.setupFailed(err)
 		return
 	}
+	r.awaitWriters(life)
 	r.inherit(life)
 }
 
