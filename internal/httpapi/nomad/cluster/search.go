@@ -34,6 +34,9 @@ func searchables() []searchable {
 		{"evals", tables.Evals, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
 			return names(kept(s.Evaluations(ns, p), c.evaluation), func(e *drover.Evaluation) string { return e.ID })
 		}},
+		{"host_volumes", tables.HostVolumes, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(kept(s.HostVolumes(ns, p), c.volume), func(v *drover.HostVolume) string { return v.ID })
+		}},
 		{"jobs", tables.Jobs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
 			return names(kept(s.Jobs(ns, p), c.job), func(j *drover.Job) string { return j.ID })
 		}},
@@ -58,7 +61,7 @@ func searchables() []searchable {
 
 // emptyContexts are known to Nomad's clients; here there is never anything in them.
 func emptyContexts() []string {
-	return []string{"plugins", "volumes", "host_volumes", "vars", "recommendations"}
+	return []string{"plugins", "volumes", "vars", "recommendations"}
 }
 
 // names maps items to their names, one by one: a search stops at its limit without reading the rest.

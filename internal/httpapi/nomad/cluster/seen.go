@@ -11,8 +11,8 @@ import (
 // topics are those of the event stream whose events others than management may see.
 var topics = []string{
 	drover.TopicJob, drover.TopicEvaluation, drover.TopicAllocation, drover.TopicDeployment, drover.TopicService,
-	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicHostVolume, drover.TopicVolumeClaim,
-	drover.TopicInstance, drover.TopicFleetPool,
+	drover.TopicEnvironment, drover.TopicRunner, drover.TopicExecution, drover.TopicNode, drover.TopicNodePool, drover.TopicHostVolume,
+	drover.TopicVolumeClaim, drover.TopicInstance, drover.TopicFleetPool,
 }
 
 // seesEvent reports whether the caller may see events of a topic about what has the key in the namespace.
@@ -83,9 +83,12 @@ func (c sees) job(j *drover.Job) bool               { return c.Namespace(j.Names
 func (c sees) allocation(a *drover.Allocation) bool { return c.Namespace(a.Namespace, policy.ReadJob) }
 func (c sees) evaluation(e *drover.Evaluation) bool { return c.Namespace(e.Namespace, policy.ReadJob) }
 func (c sees) deployment(d *drover.Deployment) bool { return c.Namespace(d.Namespace, policy.ReadJob) }
-func (c sees) node(*drover.Node) bool               { return c.Part(policy.Node, policy.Read) }
-func (c sees) pool(p *drover.NodePool) bool         { return c.NodePool(p.Name, policy.ReadPool) }
-func (c sees) namespace(n *drover.Namespace) bool   { return c.SeesNamespace(n.Name) }
+func (c sees) volume(v *drover.HostVolume) bool {
+	return c.Namespace(v.Namespace, policy.HostVolumeRead)
+}
+func (c sees) node(*drover.Node) bool             { return c.Part(policy.Node, policy.Read) }
+func (c sees) pool(p *drover.NodePool) bool       { return c.NodePool(p.Name, policy.ReadPool) }
+func (c sees) namespace(n *drover.Namespace) bool { return c.SeesNamespace(n.Name) }
 func (c sees) scaling(p *drover.ScalingPolicy) bool {
 	return c.Namespace(p.Namespace, policy.ListScalingPolicies)
 }
@@ -95,6 +98,8 @@ func (c sees) searches(context, namespace string) bool {
 	switch context {
 	case "allocs", "deployment", "evals", "jobs":
 		return c.Namespace(namespace, policy.ReadJob)
+	case "host_volumes":
+		return c.Namespace(namespace, policy.HostVolumeRead)
 	case "nodes":
 		return c.Part(policy.Node, policy.Read)
 	case "quotas":
