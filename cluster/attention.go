@@ -25,6 +25,7 @@ const (
 	AreaDeployments  = "deployments"
 	AreaEnvironments = "environments"
 	AreaFleet        = "fleet"
+	AreaVolumes      = "volumes"
 )
 
 // Concern is one thing that wants attention.
@@ -32,10 +33,10 @@ type Concern struct {
 	Code  string `json:"code"`  // what it is, for programs: one of the codes below
 	Area  string `json:"area"`  // where it belongs
 	State string `json:"state"` // Weak or Broken
-	// Subject is the id of what it is about: a server, node, job, environment, pool or machine, as the code says. It is "" of
+	// Subject is the id of what it is about: a server, node, job, environment, pool, machine or volume, as the code says. It is "" of
 	// a concern that stands for several which are not told one by one.
 	Subject   string    `json:"subject,omitempty"`
-	Namespace string    `json:"namespace,omitempty"` // of a job or an environment
+	Namespace string    `json:"namespace,omitempty"` // of a job, an environment or a volume
 	Name      string    `json:"name,omitempty"`      // of the subject, for people
 	Count     int       `json:"count"`               // how many things it is about
 	Since     time.Time `json:"since,omitzero"`      // zero: not known
@@ -67,6 +68,9 @@ const (
 	MachineLost        = "machine.lost" // its agent is silent, and it costs
 	MachineOrphaned    = "machine.orphaned"
 	MachineHeld        = "machine.held" // idle for long, because somebody holds it
+	VolumePending      = "volume.pending"     // its node has not made it yet, for long
+	VolumeDeleting     = "volume.deleting"    // nor deleted it
+	VolumeUnavailable  = "volume.unavailable" // allocations cannot mount it
 	AreaUnknown        = "area.unknown" // what it is could not be found out
 )
 
@@ -74,4 +78,5 @@ const (
 type Viewer struct {
 	Servers, Nodes, Fleet bool
 	Jobs, Runners         func(namespace string) bool // of the namespace, or of some one for "*"
+	Volumes               func(namespace string) bool // of the namespace, or of some one for "*"
 }

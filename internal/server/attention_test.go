@@ -28,7 +28,7 @@ func TestManyWhoAskCostOneJudgement(t *testing.T) {
 		}}
 		seen := func(string) bool { return false }
 		ask := func(ctx context.Context) error {
-			_, err := a.For(ctx, cluster.Viewer{Jobs: seen, Runners: seen})
+			_, err := a.For(ctx, cluster.Viewer{Jobs: seen, Runners: seen, Volumes: seen})
 			return err
 		}
 		gone, leave := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ func AttentionCommand(app *term.App) *cobra.Command {
 	c := term.Command(app, "attention", "Say how the cluster is, and what of it wants attention", 0, 0,
 		func(ctx context.Context, app *term.App, _ []string) error { return attention(ctx, app, o) })
 	term.Describe(c, `
-Says of servers, nodes, evaluations, deployments, environments and the fleet how they are, and lists what wants attention, the worst
-first: since when, why, and the command that tells more or mends it. It tells what the token may read, and is what the web page
+Says of servers, nodes, evaluations, deployments, environments, the fleet and volumes how they are, and lists what wants attention, the
+worst first: since when, why, and the command that tells more or mends it. It tells what the token may read, and is what the web page
 begins with.
 
 Exit codes: 0 if all is well, 1 if something is broken, 5 if all works but something is weak.`,

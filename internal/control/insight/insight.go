@@ -19,6 +19,7 @@ type State interface {
 	Job(namespace, id string) *drover.Job
 	Evaluations(namespace, prefix string) iter.Seq[*drover.Evaluation]
 	Deployments(namespace, prefix string) iter.Seq[*drover.Deployment]
+	HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume]
 }
 
 // Facts are what is known at one time.
@@ -58,6 +59,7 @@ type Report struct {
 	evaluations           map[string]*queue   // by namespace
 	deployments           map[string]*rolling // likewise
 	environments          map[string]*warmth  // likewise
+	volumes               map[string]*shelf   // likewise
 
 	waitingAtFleet map[string]*fleet.Waiting // by class, while it is made
 }
@@ -69,6 +71,7 @@ const mostAlike = 5
 func Judge(f Facts) *Report {
 	r := &Report{
 		at: f.Now, evaluations: map[string]*queue{}, deployments: map[string]*rolling{}, environments: map[string]*warmth{},
+		volumes:        map[string]*shelf{},
 		waitingAtFleet: map[string]*fleet.Waiting{}, unknown: f.Unknown,
 	}
 	for area, why := range f.Unknown {
@@ -82,6 +85,7 @@ func Judge(f Facts) *Report {
 	r.judgeEvaluations(f.State)
 	r.judgeDeployments(f.State)
 	r.judgeEnvironments(f.Environments)
+	r.judgeVolumes(f.State)
 	r.waitingAtFleet = nil
 	slices.SortStableFunc(r.concerns, func(a, b cluster.Concern) int {
 		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(slices.Index(areas, a.Area), slices.Index(areas, b.Area)),
@@ -93,6 +97,7 @@ func Judge(f Facts) *Report {
 // areas in their order.
 var areas = []string{
 	cluster.AreaServers, cluster.AreaNodes, cluster.AreaEvaluations, cluster.AreaDeployments, cluster.AreaEnvironments, cluster.AreaFleet,
+	cluster.AreaVolumes,
 }
 
 // rank is 0 of the worst state.
@@ -154,6 +159,8 @@ func sees(v cluster.Viewer, c *cluster.Concern) bool {
 		return v.Jobs(c.Namespace)
 	case c.Area == cluster.AreaEnvironments:
 		return v.Runners(c.Namespace)
+	case c.Area == cluster.AreaVolumes:
+		return v.Volumes(c.Namespace)
 	}
 	return true
 }
@@ -176,6 +183,8 @@ func (r *Report) says(area string, v cluster.Viewer) string {
 		return sum(r.environments, v.Runners, (*warmth).plus).String()
 	case area == cluster.AreaFleet && v.Fleet:
 		return r.fleet
+	case area == cluster.AreaVolumes && v.Volumes("*"):
+		return sum(r.volumes, v.Volumes, (*shelf).plus).String()
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ type state struct {
 	jobs        []*drover.Job
 	evaluations []*drover.Evaluation
 	deployments []*drover.Deployment
+	volumes     []*drover.HostVolume
 }
 
 func (s *state) Nodes(string) iter.Seq[*drover.Node] { return slices.Values(s.nodes) }
@@ -38,6 +39,10 @@ func (s *state) Evaluations(_, _ string) iter.Seq[*drover.Evaluation] {
 
 func (s *state) Deployments(_, _ string) iter.Seq[*drover.Deployment] {
 	return slices.Values(s.deployments)
+}
+
+func (s *state) HostVolumes(_, _ string) iter.Seq[*drover.HostVolume] {
+	return slices.Values(s.volumes)
 }
 
 func (s *state) Job(namespace, id string) *drover.Job {
@@ -52,7 +57,7 @@ func (s *state) Job(namespace, id string) *drover.Job {
 func all(string) bool  { return true }
 func none(string) bool { return false }
 
-var everybody = cluster.Viewer{Servers: true, Nodes: true, Fleet: true, Jobs: all, Runners: all}
+var everybody = cluster.Viewer{Servers: true, Nodes: true, Fleet: true, Jobs: all, Runners: all, Volumes: all}
 
 // judged is what everybody sees: "state code subject count: says" of each concern.
 func judged(f insight.Facts) (cluster.Attention, []string) {
@@ -340,7 +345,7 @@ func TestAViewerSeesWhatTheyMayRead(t *testing.T) {
 			return func(n string) bool { return n == "*" && len(list) > 0 || slices.Contains(list, n) }
 		}
 		report := insight.Judge(f)
-		a := report.For(cluster.Viewer{Jobs: in(jobs), Runners: in(runners)})
+		a := report.For(cluster.Viewer{Jobs: in(jobs), Runners: in(runners), Volumes: none})
 		want := map[string]int{}
 		for _, e := range s.evaluations {
 			if slices.Contains(jobs, e.Namespace) {
@@ -373,8 +378,32 @@ func TestAViewerSeesWhatTheyMayRead(t *testing.T) {
 		if !maps.Equal(want, got) {
 			t.Fatalf("want %v, got %v", want, got)
 		}
-		if len(insight.Judge(f).For(cluster.Viewer{Jobs: none, Runners: none}).Areas) != 0 {
+		if len(insight.Judge(f).For(cluster.Viewer{Jobs: none, Runners: none, Volumes: none}).Areas) != 0 {
 			t.Fatal("who may read nothing is told of areas")
 		}
 	})
+}
+
+func TestVolumesThatCannotBeMounted(t *testing.T) {
+	t.Parallel()
+	v := func(id, state, why string, since time.Duration) *drover.HostVolume {
+		return &drover.HostVolume{
+			ID: id, Name: "data", Namespace: "team", NodeID: "n1", State: state, StateDescription: why, ModifyTime: before(since),
+		}
+	}
+	a, lines := judged(insight.Facts{State: &state{volumes: []*drover.HostVolume{
+		v("a", drover.HostVolumeReady, "", time.Hour),
+		v("b", drover.HostVolumePending, "", time.Minute),
+		v("c", drover.HostVolumePending, "", time.Hour),
+		v("d", drover.HostVolumeDeleting, "no such plugin", time.Second),
+		v("e", drover.HostVolumeUnavailable, "its node is down", time.Second),
+		v("f", drover.HostVolumeDeleting, "", time.Second),
+	}}})
+	require.Equal(t, []string{
+		"weak volume.deleting d 1: volume data has not been deleted: no such plugin",
+		"weak volume.pending c 1: volume data has not been made: node n1 has not answered",
+		"weak volume.unavailable e 1: volume data cannot be mounted: its node is down",
+	}, lines)
+	require.Equal(t, "weak: 1 of 6 host volumes ready.", saysOf(a, cluster.AreaVolumes))
+	require.Equal(t, "drover volume status -namespace team d", a.Concerns[0].Next)
 }

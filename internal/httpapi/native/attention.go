@@ -32,6 +32,7 @@ func (f *Face) attention(w http.ResponseWriter, r *http.Request) error {
 		Fleet:   caller.Part(policy.Fleet, policy.Read),
 		Jobs:    func(namespace string) bool { return caller.Namespace(namespace, policy.ReadJob) },
 		Runners: func(namespace string) bool { return caller.Namespace(namespace, policy.ReadRunner) },
+		Volumes: func(namespace string) bool { return caller.Namespace(namespace, policy.HostVolumeRead) },
 	})
 	return answer(w, r, http.StatusOK, a, err)
 }

@@ -12,7 +12,7 @@ var overviewText = struct {
 
 	Areas: map[string]string{
 		"servers": "Servers", "nodes": "Nodes", "evaluations": "Evaluations", "deployments": "Deployments", "environments": "Environments",
-		"fleet": "Fleet",
+		"fleet": "Fleet", "volumes": "Volumes",
 	},
 	States:         map[string]string{"ok": "well", "weak": "weak", "broken": "broken"},
 	ConcernColumns: []string{"State", "Since (UTC)", "What, and what to do"},
