@@ -99,6 +99,8 @@ type AllocFolder interface {
 	ListFolder(ctx context.Context, allocID, path string) ([]drover.AllocFileInfo, error)
 	StatFolder(ctx context.Context, allocID, path string) (drover.AllocFileInfo, error)
 	ReadFolder(ctx context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error)
+	// SnapshotFolder streams what another node takes over of an allocation that has ended, as a tar: alloc/data and the tasks' local folders.
+	SnapshotFolder(ctx context.Context, allocID string) (io.ReadCloser, error)
 	// Logs streams a task's captured output ("stdout" or "stderr") over all rotated files.
 	Logs(ctx context.Context, r LogRequest) (LogReader, error)
 }

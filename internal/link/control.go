@@ -97,6 +97,9 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 			return &lookReply{found}, err
 		})
 	}
+	if migrates, ok := c.(exchange.Migrations); ok {
+		mux.Handle(procFetch, fetchHandler(migrates, checked, opts))
+	}
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		if id := nodes.server(); id != "" {
@@ -132,6 +135,7 @@ type Control struct {
 	push      *connect.Client[nodeRequest, empty]
 	sign      *connect.Client[signRequest, signReply]
 	look      *connect.Client[lookRequest, lookReply]
+	fetch     *connect.Client[fetchRequest, chunk]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
 	faces     http.Handler                    // of the node's agent, for control; nil: it is not asked
@@ -159,6 +163,7 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
 		sign:      connect.NewClient[signRequest, signReply](hc, base+procSign, opts),
 		look:      connect.NewClient[lookRequest, lookReply](hc, base+procLook, opts),
+		fetch:     connect.NewClient[fetchRequest, chunk](hc, base+procFetch, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
 	}

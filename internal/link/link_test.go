@@ -82,6 +82,10 @@ func (w *world) ReadFolder(context.Context, string, string, int64, int64) (io.Re
 	return io.NopCloser(strings.NewReader(strings.Repeat("x", 200_000))), nil
 }
 
+func (w *world) SnapshotFolder(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(strings.Repeat("y", 200_000))), nil
+}
+
 func (w *world) Logs(_ context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
 	if r.Task == "none" {
 		return nil, drover.Errorf(drover.NotFound, "unknown task")

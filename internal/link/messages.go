@@ -18,6 +18,7 @@ const (
 	procTunnel    = controlPath + "Tunnel"
 	procSign      = controlPath + "SignIdentities"
 	procLook      = controlPath + "Look"
+	procFetch     = controlPath + "Fetch"
 )
 
 // Procedures of the workloads, called by control through the tunnel.
@@ -29,6 +30,7 @@ const (
 	procListFolder  = nodePath + "ListFolder"
 	procStatFolder  = nodePath + "StatFolder"
 	procReadFolder  = nodePath + "ReadFolder"
+	procSnapshot    = nodePath + "SnapshotFolder"
 	procLogs        = nodePath + "Logs"
 	procRestart     = nodePath + "Restart"
 	procSignal      = nodePath + "Signal"
@@ -86,6 +88,11 @@ type lookRequest struct {
 	NodeID  string
 	Asked   []exchange.Lookup
 	MaxWait time.Duration
+}
+
+type fetchRequest struct {
+	NodeID  string
+	AllocID string // of the node, whose predecessor's data it asks for
 }
 
 type lookReply struct{ Found []exchange.Found }

@@ -52,6 +52,12 @@ func (c *workloadsClient) ReadFolder(ctx context.Context, allocID, path string, 
 	return r, err
 }
 
+// SnapshotFolder reads what another node takes over.
+func (c *workloadsClient) SnapshotFolder(ctx context.Context, allocID string) (io.ReadCloser, error) {
+	_, r, err := c.download(ctx, procSnapshot, target{AllocID: allocID})
+	return r, err
+}
+
 // RestartTask restarts tasks.
 func (c *workloadsClient) RestartTask(ctx context.Context, allocID, task string, all bool) error {
 	_, err := nodeCall[empty](ctx, c, procRestart, target{AllocID: allocID, Task: task, All: all})

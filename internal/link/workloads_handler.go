@@ -70,6 +70,10 @@ func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 		r, err := w.ReadFolder(ctx, t.AllocID, t.Path, t.Offset, t.Limit)
 		return nil, r, err
 	})
+	download(mux, procSnapshot, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
+		r, err := w.SnapshotFolder(ctx, t.AllocID)
+		return nil, r, err
+	})
 	download(mux, procFileRead, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		info, r, err := w.Files(t.AllocID, t.Task).Read(ctx, t.File)
 		return &info, r, err

@@ -55,6 +55,10 @@ func (r *recorder) ReadFolder(_ context.Context, allocID, path string, offset, l
 	return io.NopCloser(strings.NewReader("text")), r.note("ReadFolder", allocID, " ", path, " ", offset, " ", limit)
 }
 
+func (r *recorder) SnapshotFolder(_ context.Context, allocID string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("tar")), r.note("SnapshotFolder", allocID)
+}
+
 func (r *recorder) Logs(_ context.Context, l exchange.LogRequest) (exchange.LogReader, error) {
 	return &twoChunks{}, r.note("Logs", l)
 }
@@ -189,6 +193,9 @@ func questionsOfAllocations(t *testing.T) []question {
 		}},
 		{"ReadFoldera /x 4 8", "text", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			return text(w.ReadFolder(ctx, "a", "/x", 4, 8))
+		}},
+		{"SnapshotFoldera", "tar", func(ctx context.Context, w exchange.Workloads) (string, error) {
+			return text(w.SnapshotFolder(ctx, "a"))
 		}},
 		{"Logs{a t stderr end 7 true p}", "line", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			l, err := w.Logs(ctx, log)

@@ -144,9 +144,10 @@ func (a *Agent) openFront(c *control) {
 	})
 	c.front = nodes.New(nodes.Deps{
 		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock, Issuer: c.issuer, Looker: c.lookups,
-		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
-		Suspect: a.remote.Suspect,
-		Control: decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},
+		Workloads: a.workloads,
+		Holds:     func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
+		Suspect:   a.remote.Suspect,
+		Control:   decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},
 	})
 }
 

@@ -81,8 +81,8 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
 		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir, VolumePaths: cfg.HostVolumePaths,
 		VolumePluginDir: cmp.Or(cfg.HostVolumePluginDir, filepath.Join(a.dataDir, "host_volume_plugins")),
-		HostNetworks:   hostNetworks(cfg),
-		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
+		HostNetworks:    hostNetworks(cfg),
+		MaxKillTimeout:  config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
 		GC: agent.GCConfig{
 			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
 			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),

@@ -46,9 +46,6 @@ var (
 	}
 	unheededOfGroup = []part[drover.TaskGroup]{
 		{"Consul", true, noConsul, func(g *drover.TaskGroup) bool { return len(g.Consul) > 0 }},
-		{"EphemeralDisk.Migrate", false, "data is taken over on the same node only", func(g *drover.TaskGroup) bool {
-			return g.EphemeralDisk != nil && g.EphemeralDisk.Migrate
-		}},
 	}
 	unheededOfTask = []part[drover.Task]{
 		{"Vault", true, noVault, func(t *drover.Task) bool { return len(t.Vault) > 0 }},

@@ -89,6 +89,9 @@ func (absent) ReadFolder(context.Context, string, string, int64, int64) (io.Read
 	return nil, notHere()
 }
 
+// SnapshotFolder implements exchange.AllocFolder.
+func (absent) SnapshotFolder(context.Context, string) (io.ReadCloser, error) { return nil, notHere() }
+
 // Logs implements exchange.AllocFolder.
 func (absent) Logs(context.Context, exchange.LogRequest) (exchange.LogReader, error) {
 	return nil, notHere()

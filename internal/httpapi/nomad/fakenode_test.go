@@ -64,6 +64,10 @@ func (n *fakeNode) StatFolder(_ context.Context, alloc, path string) (drover.All
 	return drover.AllocFileInfo{Name: path, Size: int64(len(body)), FileMode: "-rw-r--r--", ModTime: "2026-11-21T06:00:00Z"}, err
 }
 
+func (n *fakeNode) SnapshotFolder(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("tar")), nil
+}
+
 func (n *fakeNode) ReadFolder(_ context.Context, alloc, path string, offset, limit int64) (io.ReadCloser, error) {
 	body, err := n.file(path)
 	if err != nil {

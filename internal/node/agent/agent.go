@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -141,7 +142,14 @@ func (a *Agent) open(deps Deps) (err error) {
 	a.refills = newRefills(deps.Clock, runtime.NumCPU())
 	a.stops = newStops(deps.Clock, a.refills.busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
-	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous, Writers: a.writers}
+	a.runnerCfg = allocrunner.Config{
+		Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous, Writers: a.writers,
+	}
+	if control, ok := deps.Controller.(exchange.Migrations); ok {
+		a.runnerCfg.Fetch = func(ctx context.Context, allocID string, w io.Writer) error {
+			return control.Fetch(ctx, a.identity.ID, allocID, w)
+		}
+	}
 	return nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/hook"
@@ -61,6 +63,30 @@ func (a *Agent) ReadFolder(_ context.Context, allocID, path string, offset, limi
 		return nil, err
 	}
 	return d.Read(path, offset, limit)
+}
+
+// endPatience is how long an allocation that was reported as ended may take to be done with.
+const endPatience = 30 * time.Second
+
+// SnapshotFolder streams what a replacement on another node takes over of an allocation that has ended. Errors: NotFound, Conflict while it
+// runs.
+func (a *Agent) SnapshotFolder(ctx context.Context, allocID string) (io.ReadCloser, error) {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return nil, err
+	}
+	clock.Await(ctx, a.clock, endPatience, r.Done())
+	if !r.View().Ended() {
+		return nil, drover.Errorf(drover.Conflict, "allocation %s has not ended", allocID)
+	}
+	if d := r.Dir(); !d.Exists() {
+		return nil, drover.Errorf(drover.NotFound, "the folder of allocation %s was removed", allocID)
+	}
+	from, to := io.Pipe()
+	go func() { // ends with ctx, or when the reader is closed
+		to.CloseWithError(r.Dir().Snapshot(ctx, to, r.TaskNames()))
+	}()
+	return from, nil
 }
 
 // Logs streams a task's captured output. A follower is told io.EOF once the task has ended and all was read.

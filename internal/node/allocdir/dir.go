@@ -139,28 +139,6 @@ func (d Dir) Remove(tasks ...string) error {
 	return errors.Join(d.RemoveState(tasks...), d.uncover(), os.RemoveAll(d.Path()))
 }
 
-// TakeOver moves alloc/data and the tasks' local folders from another allocation of this node, whose tasks have ended.
-// It goes by the folders' names alone and never looks into them.
-func (d Dir) TakeOver(from Dir, tasks []string) error {
-	parts := []string{filepath.Join("alloc", "data")}
-	for _, t := range tasks {
-		parts = append(parts, filepath.Join(t, "local"))
-	}
-	var errs []error
-	for _, p := range parts {
-		source, target := filepath.Join(from.Path(), p), filepath.Join(d.Path(), p)
-		if info, err := os.Lstat(source); err != nil || !info.IsDir() {
-			continue
-		}
-		if err := os.Remove(target); err != nil { // it is new and empty
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, os.Rename(source, target))
-	}
-	return errors.Join(errs...)
-}
-
 // RemoveState deletes what the supervisors of the tasks left, once none is alive.
 func (d Dir) RemoveState(tasks ...string) error {
 	var errs []error

@@ -3,6 +3,7 @@ package allocrunner
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type Config struct {
 	Contacted <-chan struct{}
 	// Previous finds the allocation that this one replaces, if it was on this node. nil = nobody.
 	Previous func(allocID string) *Runner
+	// Fetch writes the data of the allocation on another node that this one replaces, as exchange.Migrations does. nil = there is none.
+	Fetch func(ctx context.Context, allocID string, w io.Writer) error
 	// Writers finds the older allocations of this node that write a host volume which the allocation may not write beside them. nil = nobody.
 	Writers func(a *drover.Allocation) []*Runner
 	// Report is called by the runner's goroutine whenever something observable changed; it must not block.

@@ -71,12 +71,14 @@ type Deps struct {
 	Control exchange.Controller // that of this server, which decides only while it leads
 	Issuer  Issuer              // nil: this server makes no tokens
 	Looker  Looker              // nil: this server answers no templates
-	Gate    Gate
-	Holds   func(nodeID string) bool // whether this server reaches the node
-	Suspect func(serverID string)    // tells the nodes that this server reaches that another server does not answer it
-	Log     Log
-	Store   *store.Store
-	Clock   clock.Clock
+	// Workloads finds a node's; nil: this server hands on no data.
+	Workloads func(nodeID string) (exchange.Workloads, error)
+	Gate      Gate
+	Holds     func(nodeID string) bool // whether this server reaches the node
+	Suspect   func(serverID string)    // tells the nodes that this server reaches that another server does not answer it
+	Log       Log
+	Store     *store.Store
+	Clock     clock.Clock
 }
 
 // Front is control as nodes see it at this server: an exchange.Controller and a link.Authenticator.

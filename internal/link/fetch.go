@@ -1,0 +1,73 @@
+package link
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// fetchHandler answers nodes with the data of allocations that theirs replace.
+func fetchHandler(
+	m exchange.Migrations, checked func(context.Context, http.Header, *nodeRequest) error, opts connect.HandlerOption,
+) http.Handler {
+	return connect.NewServerStreamHandler(procFetch, func(
+		ctx context.Context, r *connect.Request[fetchRequest], s *connect.ServerStream[chunk],
+	) error {
+		if err := checked(ctx, r.Header(), &nodeRequest{NodeID: r.Msg.NodeID}); err != nil {
+			return toWire(err)
+		}
+		return toWire(m.Fetch(ctx, r.Msg.NodeID, r.Msg.AllocID, chunks{s}))
+	}, opts)
+}
+
+// chunks writes to a stream.
+type chunks struct{ stream *connect.ServerStream[chunk] }
+
+func (c chunks) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		piece := p[:min(len(p), chunkSize)]
+		if err := c.stream.Send(&chunk{Data: piece}); err != nil {
+			return n, err
+		}
+		n, p = n+len(piece), p[len(piece):]
+	}
+	return n, nil
+}
+
+// Fetch implements exchange.Migrations.
+func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) error {
+	r := connect.NewRequest(&fetchRequest{nodeID, allocID})
+	c.who().set(r.Header())
+	s, err := c.fetch.CallServerStream(ctx, r)
+	if err != nil {
+		return fromWire(err)
+	}
+	defer s.Close()
+	begun := false
+	for s.Receive() {
+		begun = true
+		if _, err := w.Write(s.Msg().Data); err != nil {
+			return err
+		}
+	}
+	if err := s.Err(); err != nil {
+		if begun { // another server would begin anew
+			return drover.Errorf(drover.Internal, "link: the stream broke: %w", fromWire(err))
+		}
+		return fromWire(err)
+	}
+	return nil
+}
+
+// Fetch implements exchange.Migrations.
+func (d *Dialed) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) error {
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.Fetch(ctx, nodeID, allocID, w) })
+	return err
+}
+
+var _ exchange.Migrations = (*Dialed)(nil)

@@ -1,0 +1,73 @@
+package nodes
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// lookAgain is how long an allocation's end is waited for before it is looked for again.
+const lookAgain = time.Minute
+
+// Fetch implements exchange.Migrations: a node gets the data of what its own allocation replaces, and of nothing else. Any server does it.
+func (f *Front) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) error {
+	if f.deps.Workloads == nil {
+		return drover.Errorf(drover.NotImplemented, "this server hands on no data")
+	}
+	if f.deps.Servers.Clustered() { // the node may have heard of its allocation from another server
+		if err := f.Current(ctx); err != nil {
+			return err
+		}
+	}
+	previous, err := predecessor(f.deps.Store.Snapshot(), nodeID, allocID)
+	for err == nil && !previous.ClientTerminal() {
+		changed := f.deps.Store.Watch(tables.Allocs, previous.ID)
+		if previous, err = predecessor(f.deps.Store.Snapshot(), nodeID, allocID); err != nil || previous.ClientTerminal() {
+			break
+		}
+		if !clock.Await(ctx, f.deps.Clock, lookAgain, changed) && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	from, err := f.deps.Workloads(previous.NodeID)
+	if err != nil {
+		return err
+	}
+	data, err := from.SnapshotFolder(ctx, previous.ID)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	_, err = io.Copy(w, data)
+	return err
+}
+
+// predecessor returns the allocation whose data the node may have. Errors: NotFound, Forbidden.
+func predecessor(s *store.Snapshot, nodeID, allocID string) (*drover.Allocation, error) {
+	a := s.Allocation(allocID)
+	if a == nil || a.NodeID != nodeID || a.Terminal() || a.Job == nil {
+		return nil, drover.Errorf(drover.Forbidden, "allocation %q is not one that node %s is to run", allocID, nodeID)
+	}
+	if g := a.Job.Group(a.TaskGroup); g == nil || g.EphemeralDisk == nil || !g.EphemeralDisk.Migrate {
+		return nil, drover.Errorf(drover.Forbidden, "allocation %s: its group does not migrate its disk", allocID)
+	}
+	previous := s.Allocation(a.PreviousAllocation)
+	if previous == nil {
+		return nil, drover.Errorf(drover.NotFound, "allocation %s: what it replaces is forgotten", allocID)
+	}
+	if previous.Namespace != a.Namespace || previous.JobID != a.JobID || previous.TaskGroup != a.TaskGroup {
+		return nil, drover.Errorf(drover.Forbidden, "allocation %s replaces one of another group", allocID)
+	}
+	return previous, nil
+}
+
+var _ exchange.Migrations = (*Front)(nil)

@@ -1,0 +1,61 @@
+package nodes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
+)
+
+// A node gets the data of what its own allocation replaces, and nothing else.
+func TestWhoseDataANodeMayHave(t *testing.T) {
+	t.Parallel()
+	migrates := &drover.Job{Namespace: "default", ID: "j", TaskGroups: []*drover.TaskGroup{
+		{Name: "g", EphemeralDisk: &drover.EphemeralDisk{Migrate: true}}, {Name: "stays", EphemeralDisk: &drover.EphemeralDisk{Sticky: true}},
+	}}
+	s := store.New()
+	txn := s.Begin(1)
+	put := func(id, node, group, previous string, edit func(*drover.Allocation)) {
+		a := &drover.Allocation{
+			ID: id, Namespace: "default", JobID: "j", Job: migrates, TaskGroup: group, NodeID: node, PreviousAllocation: previous,
+			DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending,
+		}
+		if edit != nil {
+			edit(a)
+		}
+		txn.PutAllocation(a)
+	}
+	put("old", "n0", "g", "", nil)
+	put("new", "n1", "g", "old", nil)
+	put("over", "n1", "g", "old", func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientComplete })
+	put("stopped", "n1", "g", "old", func(a *drover.Allocation) { a.DesiredStatus = drover.AllocDesiredStop })
+	put("first", "n1", "g", "", nil)
+	put("orphan", "n1", "g", "gone", nil)
+	put("other group", "n1", "stays", "old", nil)
+	put("strange", "n1", "g", "other", nil)
+	put("other", "n0", "g", "", func(a *drover.Allocation) { a.JobID, a.Job = "k", nil })
+	txn.Commit()
+	for _, c := range []struct {
+		node, alloc string
+		want        drover.Code
+	}{
+		{"n2", "new", drover.Forbidden},
+		{"n0", "old", drover.NotFound},
+		{"n1", "old", drover.Forbidden},
+		{"n1", "none", drover.Forbidden},
+		{"n1", "over", drover.Forbidden},
+		{"n1", "stopped", drover.Forbidden},
+		{"n1", "first", drover.NotFound},
+		{"n1", "orphan", drover.NotFound},
+		{"n1", "other group", drover.Forbidden},
+		{"n1", "strange", drover.Forbidden},
+	} {
+		_, err := predecessor(s.Snapshot(), c.node, c.alloc)
+		require.Equal(t, c.want, drover.CodeOf(err), "%s of %s: %v", c.alloc, c.node, err)
+	}
+	a, err := predecessor(s.Snapshot(), "n1", "new")
+	require.NoError(t, err)
+	require.Equal(t, "old", a.ID)
+}
