@@ -11,8 +11,10 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/keyring"
+	"github.com/drover-project/drover/internal/control/keyring/kms"
 	"github.com/drover-project/drover/internal/control/keyring/transit"
 	"github.com/drover-project/drover/internal/control/variables"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/httpapi/nomad/keys"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/peercall"
@@ -62,7 +64,11 @@ func (a *Agent) openKeyring(c *control) error {
 
 // wrapper makes what a keyring block describes; files is nil of what keeps none.
 func (a *Agent) wrapper(c *control, b *config.Keyring) (w keyring.Wrapper, files *keyring.Files, err error) {
-	if b.Provider == config.KeyringTransit {
+	switch b.Provider {
+	case config.KeyringAWS, config.KeyringGoogle, config.KeyringAzure:
+		w, err = a.cloudWrapper(b)
+		return w, nil, err
+	case config.KeyringTransit:
 		secure, err := transitTLS(b)
 		return transit.New(transit.Config{
 			Label: b.Name, Address: b.Setting(b.Address, "VAULT_ADDR"), Token: b.Setting(b.Token, "VAULT_TOKEN"),
@@ -96,6 +102,51 @@ func (a *Agent) wrapper(c *control, b *config.Keyring) (w keyring.Wrapper, files
 		return nil, nil, drover.Errorf(drover.Invalid, "%s: %w", at, err)
 	}
 	return fixed, nil, nil
+}
+
+// cloudWrapper makes what a keyring block describes that is about a cloud's key.
+func (a *Agent) cloudWrapper(b *config.Keyring) (keyring.Wrapper, error) {
+	deps := kms.Deps{Name: b.Name, Clock: a.deps.Clock}
+	switch b.Provider {
+	case config.KeyringAWS:
+		region := b.AWSRegion()
+		var sign ec2.Credentials = ec2.NewChain(ec2.ChainConfig{Region: region})
+		if b.AccessKey != "" {
+			sign = kms.StaticAWS(b.AccessKey, b.SecretKey, b.SessionToken)
+		}
+		return kms.NewAWS(kms.AWS{Region: region, Key: b.KMSKeyID, Endpoint: b.KMSEndpoint(), Credentials: sign}, deps), nil
+	case config.KeyringGoogle:
+		account, err := googleAccount(b)
+		if err != nil {
+			return nil, err
+		}
+		return kms.NewGoogle(kms.Google{
+			Project: b.Setting(b.Project, "GOOGLE_PROJECT"), Region: b.Setting(b.Region, "GOOGLE_REGION"), KeyRing: b.KeyRing,
+			CryptoKey: b.CryptoKey, Credentials: account, Endpoint: b.KMSEndpoint(), Metadata: os.Getenv("GCE_METADATA_HOST"),
+		}, deps)
+	default:
+		return kms.NewAzure(kms.Azure{
+			Vault: b.VaultName, Key: b.KeyName, Environment: b.Environment, Resource: b.Setting(b.Resource, "AZURE_AD_RESOURCE"),
+			Endpoint: b.KMSEndpoint(), Tenant: b.Setting(b.TenantID, "AZURE_TENANT_ID"), Client: b.Setting(b.ClientID, "AZURE_CLIENT_ID"),
+			Secret: b.Setting(b.ClientSecret, "AZURE_CLIENT_SECRET"), Authority: os.Getenv("AZURE_AUTHORITY_HOST"),
+		}, deps)
+	}
+}
+
+// googleAccount is a service account's key; nil = the machine's account.
+func googleAccount(b *config.Keyring) ([]byte, error) {
+	at := b.Setting(b.Setting(b.Credentials, "GOOGLE_CREDENTIALS"), "GOOGLE_APPLICATION_CREDENTIALS")
+	switch {
+	case at == "":
+		return nil, nil // a valid answer
+	case strings.HasPrefix(strings.TrimSpace(at), "{"): // a variable may hold the text itself
+		return []byte(at), nil
+	}
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "credentials: %w", err)
+	}
+	return text, nil
 }
 
 // transitTLS is how the service is spoken with; nil = as everybody is.

@@ -55,7 +55,7 @@ type Keyring struct {
 const (
 	// arrival bounds how long a key is waited for that the state of this server does not have yet.
 	arrival = 2 * time.Second
-	// unwrapping bounds how long services and other servers are asked.
+	// unwrapping bounds how long one service, or the other servers, are asked.
 	unwrapping = 5 * time.Second
 )
 
@@ -131,8 +131,6 @@ func (k *Keyring) unwrapped(ctx context.Context, row *secrets.RootKey) (*opened,
 	if o := k.remembered(row.KeyID); o != nil {
 		return o, nil
 	}
-	ctx, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
-	defer cancel()
 	var faults []error
 	for _, wrapped := range row.Wrapped {
 		known := false
@@ -141,12 +139,7 @@ func (k *Keyring) unwrapped(ctx context.Context, row *secrets.RootKey) (*opened,
 				continue
 			}
 			known = true
-			plain, err := w.Unwrap(ctx, wrapped.KeyID, wrapped.Ciphertext)
-			if err != nil {
-				faults = append(faults, err)
-				continue
-			}
-			o, err := parse(plain, row.KeyID)
+			o, err := k.unwrapBy(ctx, w, wrapped, row.KeyID)
 			if err != nil {
 				faults = append(faults, err)
 				continue
@@ -163,7 +156,18 @@ func (k *Keyring) unwrapped(ctx context.Context, row *secrets.RootKey) (*opened,
 	return nil, drover.Errorf(drover.Unavailable, "root key %s cannot be unwrapped on this server: %w", row.KeyID, errors.Join(faults...))
 }
 
-// wrap makes a new root key and wraps it with each wrapper that is to.
+// unwrapBy asks one wrapper. It has a time of its own: a service that does not answer must not keep the others from being asked.
+func (k *Keyring) unwrapBy(ctx context.Context, w Wrapper, wrapped secrets.Wrapped, keyID string) (*opened, error) {
+	ctx, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
+	defer cancel()
+	plain, err := w.Unwrap(ctx, wrapped.KeyID, wrapped.Ciphertext)
+	if err != nil {
+		return nil, err
+	}
+	return parse(plain, keyID)
+}
+
+// wrap makes a new root key and wraps it with each wrapper that is to: one that cannot keeps the key from being made.
 func (k *Keyring) wrap(ctx context.Context) (*secrets.RootKey, error) {
 	m, err := generate(k.deps.IDs.New())
 	if err != nil {
@@ -179,10 +183,10 @@ func (k *Keyring) wrap(ctx context.Context) (*secrets.RootKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
-	defer cancel()
 	for _, w := range k.deps.Wrappers[:k.deps.Wraps] {
-		kek, text, err := w.Wrap(ctx, plain, k.former(w))
+		asking, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
+		kek, text, err := w.Wrap(asking, plain, k.former(w))
+		cancel()
 		if err != nil {
 			return nil, drover.Errorf(drover.CodeOf(err), "wrapping a root key with keyring %q: %w", w.Provider(), err)
 		}

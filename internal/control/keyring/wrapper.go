@@ -3,9 +3,8 @@ package keyring
 import "context"
 
 // Wrapper encrypts root keys with a key-encryption key that it has, or that a service has for it. It is for any number of goroutines.
-// A KMS of a cloud is one more implementation.
 type Wrapper interface {
-	// Provider is the kind of the wrapper, as the configuration names it: aead, transit.
+	// Provider is the kind of the wrapper, as the configuration names it: aead, transit, awskms ….
 	Provider() string
 	// Name is that of its block in the configuration; may be "".
 	Name() string
