@@ -29,7 +29,7 @@ var layers = []layer{ // a table
 	{
 		"foundation",
 		"admission appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration " +
-			"rights claims rotation servicecheck sysmon takeover taskenv telemetry tenant tlspin unheeded version wake binding",
+			"rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version wake binding",
 		"what everybody may use",
 	},
 	{
