@@ -27,13 +27,18 @@ type NamespaceNodePoolConfig struct {
 	Allowed, Denied []string
 }
 
-// PinRequire of NamespaceImages: an image that names no digest is refused.
-const PinRequire = "require"
+// What NamespaceImages does about images that name no digest.
+const (
+	PinRequire = "require" // they are refused
+	PinResolve = "resolve" // they are given the digest that their registry has when their job is registered
+)
 
 // NamespaceImages says which images a namespace's tasks may run. It is ours; Nomad has nothing like it.
 type NamespaceImages struct {
 	// Registries are registries, or paths in one, that images may come from: ghcr.io/acme allows ghcr.io/acme/web. "host" allows the
 	// machine's own files in a sandbox. Empty: all.
 	Registries []string
-	Pin        string // "" or PinRequire
+	Pin        string // "", PinRequire or PinResolve
+	// SignedBy are public keys in PEM, ECDSA P-256. An image must have cosign's signature by one of them. Empty: it need not be signed.
+	SignedBy []string `json:",omitempty"`
 }

@@ -55,6 +55,9 @@ type Assignment struct {
 	// Volumes are those that the node has or is to have, and those that it is to delete: their state says so. One that is not listed is
 	// mounted no more; the node leaves its folder alone.
 	Volumes []*drover.HostVolume
+	// SignedBy are, by namespace, public keys in PEM of which one must have signed the images of its tasks. One that is not listed asks
+	// for no signatures.
+	SignedBy map[string][]string
 }
 
 // Seen is what a node has seen of control's state. It obeys no older one.

@@ -39,7 +39,9 @@ func (j *jobs) encoded(job *drover.Job) ([]byte, error) {
 
 // reply makes an assignment ready to be sent, with the jobs apart from the allocations if the node understands that.
 func (j *jobs) reply(a exchange.Assignment, apart bool) (*pullReply, error) {
-	r := &pullReply{Index: a.Index, State: a.State, Age: a.Age, Allocs: a.Allocs, Meta: a.Meta, Volumes: a.Volumes}
+	r := &pullReply{
+		Index: a.Index, State: a.State, Age: a.Age, Allocs: a.Allocs, Meta: a.Meta, Volumes: a.Volumes, SignedBy: a.SignedBy,
+	}
 	if !apart {
 		return r, nil
 	}
@@ -67,7 +69,9 @@ func (j *jobs) reply(a exchange.Assignment, apart bool) (*pullReply, error) {
 
 // assignment puts a reply together again. Allocations of the same job share it. Errors: Invalid if it does not fit together.
 func (r *pullReply) assignment() (exchange.Assignment, error) {
-	a := exchange.Assignment{Index: r.Index, State: r.State, Age: r.Age, Allocs: r.Allocs, Meta: r.Meta, Volumes: r.Volumes}
+	a := exchange.Assignment{
+		Index: r.Index, State: r.State, Age: r.Age, Allocs: r.Allocs, Meta: r.Meta, Volumes: r.Volumes, SignedBy: r.SignedBy,
+	}
 	decoded := make([]*drover.Job, len(r.Jobs))
 	for i, data := range r.Jobs {
 		decoded[i] = new(drover.Job)

@@ -73,6 +73,8 @@ type pullReply struct {
 	Volumes []*drover.HostVolume
 	Jobs    [][]byte // encoded
 	JobOf   []int    // the place of each allocation's job in Jobs; -1 = it has none
+
+	SignedBy map[string][]string
 }
 
 // signRequest asks for tokens of what runs on the node.

@@ -27,6 +27,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/registry"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/nodes"
@@ -109,6 +110,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount:        cfg.JobMaxCount,
 		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
+		Images: registry.New(registry.Config{Clock: d.Clock}),
 		Judged: func(rule, level string) { judged.WithLabelValues(rule, level).Inc() },
 	})
 	if err := a.openKeyring(c); err != nil {

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/signature"
 )
 
 const (
 	hostImage = "host"      // the sandbox's name for the machine's own files
 	hub       = "docker.io" // the registry of names that have none
+	maxKeys   = 16          // of those that may sign a namespace's images
 )
 
 // reference is what both docker's daemon and our own store of images read in the same way: registry, path, tag and digest. A first
@@ -54,14 +56,14 @@ func refusedImages(ns *drover.Namespace, j *drover.Job) (errs []error) {
 // refusedImage says why the namespace does not allow the task's image, "" if it does. What counts is what the node runs, so nothing
 // that only the node knows may stand in the image's name, nor in the names of keys.
 func refusedImage(rule *drover.NamespaceImages, t *drover.Task) string {
-	if rule == nil || len(rule.Registries) == 0 && rule.Pin == "" {
+	if rule == nil || len(rule.Registries) == 0 && rule.Pin == "" && len(rule.SignedBy) == 0 {
 		return ""
 	}
 	if key := replacedKey(t.Config); key != "" {
 		return fmt.Sprintf("%q: keys cannot be interpolated where images are restricted", key)
 	}
 	if load, ok := t.Config["load"]; ok && load != nil && load != "" {
-		return "load: an image of the task's own files has no registry and no digest: push it to a registry"
+		return "load: an image of the task's own files has no registry, no digest and no signature: push it to a registry"
 	}
 	image, given := t.Config["image"]
 	ref, text := image.(string)
@@ -87,17 +89,37 @@ func refusedReference(rule *drover.NamespaceImages, ref string) string {
 	if part == nil || imageID.MatchString(ref) {
 		return fmt.Sprintf("image: %q is no reference with a registry such as docker.io/library/python:3", ref)
 	}
-	if rule.Pin != "" && part[3] == "" {
+	if rule.Pin == drover.PinRequire && part[3] == "" {
 		return fmt.Sprintf("image: %q has no digest: add @sha256:… of the image that is meant", ref)
 	}
 	full := located(part[1], part[2])
-	if len(rule.Registries) == 0 || slices.ContainsFunc(rule.Registries, func(allowed string) bool {
+	if len(rule.Registries) > 0 && !slices.ContainsFunc(rule.Registries, func(allowed string) bool {
 		host, path, _ := strings.Cut(allowed, "/")
 		return allowed != hostImage && strings.HasPrefix(full+"/", strings.TrimSuffix(registry(host)+"/"+path, "/")+"/")
 	}) {
+		return fmt.Sprintf("image: %q comes from %s, which is not among the registries %q", ref, full, rule.Registries)
+	}
+	if rule.Pin == drover.PinResolve && part[3] == "" {
+		return fmt.Sprintf("image: %q has no digest: it was registered before the namespace pinned images, register the job again", ref)
+	}
+	return ""
+}
+
+// Unpinned is the name of the task's image if its namespace gives images their digests, allows this one, and it has none yet; "" else.
+func Unpinned(ns *drover.Namespace, t *drover.Task) string {
+	if ns == nil || ns.Images == nil || ns.Images.Pin != drover.PinResolve {
 		return ""
 	}
-	return fmt.Sprintf("image: %q comes from %s, which is not among the registries %q", ref, full, rule.Registries)
+	ref, _ := t.Config["image"].(string)
+	part := reference.FindStringSubmatch(ref)
+	if part == nil || part[3] != "" || ref == hostImage {
+		return ""
+	}
+	rule := *ns.Images
+	if rule.Pin = ""; refusedImage(&rule, t) != "" {
+		return ""
+	}
+	return ref
 }
 
 // located is an image's path with its registry, as docker completes short names.
@@ -135,8 +157,20 @@ func checkImages(ns *drover.Namespace) error {
 	if rule == nil {
 		return nil
 	}
-	if rule.Pin != "" && rule.Pin != drover.PinRequire {
-		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q is neither empty nor %q", ns.Name, rule.Pin, drover.PinRequire)
+	if rule.Pin != "" && rule.Pin != drover.PinRequire && rule.Pin != drover.PinResolve {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q is neither empty, nor %q, nor %q", ns.Name, rule.Pin,
+			drover.PinRequire, drover.PinResolve)
+	}
+	// Servers ask only whom an operator has named: their network may reach more than that of who registers a job.
+	if rule.Pin == drover.PinResolve && !slices.ContainsFunc(rule.Registries, func(r string) bool { return r != hostImage }) {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q needs Registries: the servers ask these and no others", ns.Name,
+			drover.PinResolve)
+	}
+	if len(rule.SignedBy) > maxKeys {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.SignedBy has %d keys, the limit is %d", ns.Name, len(rule.SignedBy), maxKeys)
+	}
+	if _, err := signature.ParseKeys(rule.SignedBy); err != nil {
+		return drover.Errorf(drover.Invalid, "namespace %q: Images.SignedBy: %w", ns.Name, err)
 	}
 	if len(rule.Registries) > maxEntries {
 		return drover.Errorf(drover.Invalid, "namespace %q: Images.Registries has %d entries, the limit is %d", ns.Name, len(rule.Registries),

@@ -18,6 +18,8 @@ func TestRefusedImages(t *testing.T) {
 	t.Parallel()
 	listed := &drover.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost:5000"}}
 	pinned := &drover.NamespaceImages{Pin: drover.PinRequire}
+	resolved := &drover.NamespaceImages{Pin: drover.PinResolve, Registries: []string{"docker.io"}}
+	signed := &drover.NamespaceImages{SignedBy: []string{"key"}}
 	withHost := &drover.NamespaceImages{Registries: []string{"host", "index.docker.io"}}
 	for _, c := range []struct {
 		rule *drover.NamespaceImages
@@ -39,7 +41,14 @@ func TestRefusedImages(t *testing.T) {
 		{withHost, "a/b", ""},
 		{pinned, "evil.io/x" + digest, ""},
 		{pinned, "host", ""},
+		{resolved, "redis:8" + digest, ""},
+		{signed, "redis", ""},
+		{signed, "host", ""},
 
+		{resolved, "redis:8", "it was registered before"},
+		{signed, "./layout", "is no reference"},
+		{signed, "sha256:" + strings.Repeat("a", 64), "is no reference"},
+		{signed, "${image}", "cannot be interpolated"},
 		{listed, "ghcr.io/acme2/web", "comes from ghcr.io/acme2/web"},
 		{listed, "ghcr.io/web", "comes from ghcr.io/web"},
 		{listed, "acme/redis", "comes from docker.io/acme/redis"},
@@ -127,6 +136,23 @@ func TestAllowedImagesAreWhatTheStorePulls(t *testing.T) {
 	})
 }
 
+// TestUnpinned: only what the namespace allows is looked up.
+func TestUnpinned(t *testing.T) {
+	t.Parallel()
+	ns := &drover.Namespace{Images: &drover.NamespaceImages{Pin: drover.PinResolve, Registries: []string{"docker.io/library", "host"}}}
+	for ref, want := range map[any]string{
+		"redis": "redis", "docker.io/library/redis:8": "docker.io/library/redis:8",
+		"redis" + digest: "", "host": "", "evil.io/x": "", "${image}": "", "./x": "", "cafe": "", 7: "",
+	} {
+		task := &drover.Task{Name: "t", Driver: "sandbox", Config: map[string]any{"image": ref}}
+		require.Equal(t, want, Unpinned(ns, task), "%v", ref)
+		require.Empty(t, Unpinned(nil, task))
+		require.Empty(t, Unpinned(&drover.Namespace{Images: &drover.NamespaceImages{Pin: drover.PinRequire}}, task))
+	}
+	require.Empty(t, Unpinned(ns, &drover.Task{Driver: "docker", Config: map[string]any{"image": "redis", "${k}": "x"}}))
+	require.Empty(t, Unpinned(ns, &drover.Task{Driver: "docker", Config: map[string]any{"image": "redis", "load": "x.tar"}}))
+}
+
 func TestCheckImages(t *testing.T) {
 	t.Parallel()
 	for _, r := range []string{
@@ -141,6 +167,13 @@ func TestCheckImages(t *testing.T) {
 	}
 	err := Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Registries: make([]string, maxEntries+1)}}, nil)
 	require.ErrorContains(t, err, "Images.Registries has 257 entries, the limit is 256")
-	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Pin: "resolve"}}, nil)
-	require.EqualError(t, err, `namespace "n": Images.Pin: "resolve" is neither empty nor "require"`)
+	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Pin: "true"}}, nil)
+	require.EqualError(t, err, `namespace "n": Images.Pin: "true" is neither empty, nor "require", nor "resolve"`)
+	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Pin: "resolve", Registries: []string{"host"}}}, nil)
+	require.ErrorContains(t, err, `Images.Pin: "resolve" needs Registries`)
+	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{SignedBy: []string{"key"}}}, nil)
+	require.ErrorContains(t, err, `namespace "n": Images.SignedBy: key 1: it is no PEM block`)
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{SignedBy: make([]string, maxKeys+1)}}, nil)
+	require.ErrorContains(t, err, "Images.SignedBy has 17 keys, the limit is 16")
 }

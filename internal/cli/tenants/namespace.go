@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/signature"
 )
 
 // namespaces are the routes by which a namespace is written and deleted.
@@ -52,6 +53,7 @@ type namespaceFile struct {
 type images struct {
 	Registries []string `hcl:"registries,optional"`
 	Pin        string   `hcl:"pin,optional"`
+	SignedBy   []string `hcl:"signed_by,optional"`
 }
 
 type capabilities struct {
@@ -131,8 +133,9 @@ func namespaceApplyCommand(app *term.App) *cobra.Command {
 	term.Describe(c, `
 The file has the whole namespace, as HCL or JSON: name, description, quota, meta {}, capabilities {} (enabled_task_drivers,
 disabled_task_drivers, enabled_network_modes, disabled_network_modes), node_pool_config {} (default, and allowed or denied, in which
-* stands for any text) and images {} (registries, and pin = "require" for images with digests only). It is also what 'namespace inspect'
-prints. With a name instead, only what flags name changes.`, `
+* stands for any text) and images {} (registries; pin = "require" for images with digests only, or "resolve" for digests that are looked up
+when a job is registered; signed_by, public keys of which one must have signed an image). It is also what 'namespace inspect' prints. With
+a name instead, only what flags name changes.`, `
 drover namespace apply -description 'the web team' web
 drover namespace apply web.namespace.hcl
 drover namespace inspect web | drover namespace apply -`)
@@ -206,7 +209,11 @@ func showNamespace(app *term.App, n *drover.Namespace) error {
 			"Disabled Network Modes", strings.Join(c.DisabledNetworkModes, ","))
 	}
 	if i := n.Images; i != nil {
-		facts = append(facts, "Image Registries", strings.Join(i.Registries, ","), "Image Digests", i.Pin)
+		signers := ""
+		if keys, err := signature.ParseKeys(i.SignedBy); err == nil { // the server let no others in
+			signers = strings.Join(signature.IDs(keys), ",")
+		}
+		facts = append(facts, "Image Registries", strings.Join(i.Registries, ","), "Image Digests", i.Pin, "Image Signers", signers)
 	}
 	if err := term.Facts(app.Out, facts...); err != nil {
 		return err

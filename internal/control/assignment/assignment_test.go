@@ -163,6 +163,23 @@ func TestPullTellsTheMetaSetAtRuntime(t *testing.T) {
 	require.Equal(t, map[string]*string{"rack": new("r2"), "old": nil}, a.Meta)
 }
 
+// TestPullTellsWhoSignsImages: of the namespaces of the node's allocations.
+func TestPullTellsWhoSignsImages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, drover.JobTypeService, "n1", "a")
+	_, _, err := b.log.Propose(t.Context(), &command.UpsertNamespaces{Namespaces: []*drover.Namespace{
+		{Name: "default", Images: &drover.NamespaceImages{SignedBy: []string{"key"}}},
+		{Name: "other", Images: &drover.NamespaceImages{SignedBy: []string{"another"}}},
+	}})
+	require.NoError(t, err)
+	for node, want := range map[string]map[string][]string{"n1": {"default": {"key"}}, "n2": nil} {
+		a, err := b.Pull(t.Context(), node, exchange.Seen{}, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, want, a.SignedBy)
+	}
+}
+
 func TestPushesShareEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -183,6 +183,12 @@ func Wanted(s *store.Snapshot, nodeID string) exchange.Assignment {
 	}
 	for x := range s.UnfinishedByNode(nodeID) {
 		a.Allocs = append(a.Allocs, x)
+		if ns := s.Namespace(x.Namespace); ns != nil && ns.Images != nil && len(ns.Images.SignedBy) > 0 {
+			if a.SignedBy == nil {
+				a.SignedBy = map[string][]string{}
+			}
+			a.SignedBy[x.Namespace] = ns.Images.SignedBy
+		}
 	}
 	return a
 }

@@ -26,6 +26,9 @@ func (in *Intake) ValidateJob(ctx context.Context, job *drover.Job) error {
 		return drover.Errorf(drover.Invalid, "missing job for validation")
 	}
 	j := in.canonical(job)
+	if err := in.pin(ctx, j); err != nil {
+		return err
+	}
 	if err := in.faults(j, in.deps.Store.Snapshot()); err != nil {
 		return err
 	}

@@ -11,11 +11,18 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/registry"
 )
 
 // Log commits commands; *raftlog.Log satisfies it.
 type Log interface {
 	Propose(ctx context.Context, c command.Command) (index uint64, result any, err error)
+}
+
+// Images asks registries; *registry.Client satisfies it.
+type Images interface {
+	// Resolve returns the digest of what the name means now. Errors: as registry.Error has them, with the name.
+	Resolve(ctx context.Context, ref string, a registry.Account) (digest string, err error)
 }
 
 // Deps is what an Intake needs.
@@ -36,6 +43,8 @@ type Deps struct {
 	Region string
 	// ServiceProvider is that of services which name none; "" = drover's own.
 	ServiceProvider string
+	// Images says which digest the name of an image has now, for namespaces that pin them; nil: nobody does.
+	Images Images
 	// Judged, if set, is told of each admission rule, with its level, that is against a job of which something would begin.
 	Judged func(rule, level string)
 }

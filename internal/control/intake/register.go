@@ -28,6 +28,9 @@ func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (dr
 // admit returns the canonical job as it would be stored, and what its author is warned of. Errors: as RegisterJob.
 func (in *Intake) admit(ctx context.Context, r drover.RegisterRequest, planned bool) (j *drover.Job, warnings []string, err error) {
 	j = in.canonical(r.Job)
+	if err := in.pin(ctx, j); err != nil {
+		return nil, nil, err
+	}
 	s := in.deps.Store.Snapshot()
 	if err := in.faults(j, s); err != nil {
 		return nil, nil, err

@@ -75,7 +75,7 @@ func TestANamespaceRestrictsImages(t *testing.T) {
 	param.Type, param.ParameterizedJob = drover.JobTypeBatch, &drover.ParameterizedJobConfig{MetaRequired: []string{"image"}}
 	b.register(param)
 	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{Pin: "maybe"}})
-	code(t, drover.Invalid, err, `namespace "default": Images.Pin: "maybe" is neither empty nor "require"`)
+	code(t, drover.Invalid, err, `namespace "default": Images.Pin: "maybe" is neither empty, nor "require", nor "resolve"`)
 	_, err = b.UpsertNamespace(ctx, &drover.Namespace{
 		Name: "default", Images: &drover.NamespaceImages{Registries: []string{"ghcr.io/acme"}, Pin: drover.PinRequire},
 	})

@@ -54,8 +54,9 @@ type Agent struct {
 	collect   wake.Signal   // an allocation ended
 	self      self
 
-	node    atomic.Pointer[drover.Node]        // changed by amend alone, once Run has described it
-	nodeMu  sync.Mutex                         // is held while it is changed
+	node    atomic.Pointer[drover.Node] // changed by amend alone, once Run has described it
+	nodeMu  sync.Mutex                  // is held while it is changed
+	signers signers
 	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
 	sight   Sight
 	state   localstate.Store
@@ -133,6 +134,9 @@ func (a *Agent) open(deps Deps) (err error) {
 	if a.state, err = openState(cfg, deps); err != nil {
 		return err
 	}
+	if err := a.signers.open(cfg); err != nil {
+		return err
+	}
 	a.volumes = a.openVolumes()
 	start, err := countStart(cfg)
 	if err != nil {
@@ -173,7 +177,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
 		Hooks:    hook.Standard(settings),
 		Settings: settings,
-		Networks: deps.Networks, Signer: signer,
+		Networks: deps.Networks, Signer: signer, SignedBy: a.signers.of,
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {

@@ -73,6 +73,10 @@ type Spec struct {
 	Pool bool
 	// Rehearse: nobody else needs the machine just now, so a warm runner may be made warmer than one that has only started.
 	Rehearse bool
+	// SignedBy are public keys in PEM of which one must have signed the task's image; none: it need not be signed. A driver that runs
+	// images refuses others, and runs what it looked at.
+	SignedBy  []string
+	Namespace string // of the job, which asks for that
 	// Tell, if set, takes what people should know while the task starts ("Downloading image x"): a task event each.
 	Tell func(message string)
 }

@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ type flight struct {
 // join waits for the fetch of this image by this account, or starts it. It ends with its last waiter: a layer that is
 // whole by then stays.
 func (s *Store) join(ctx context.Context, r *Request) (*record, error) {
-	key := strings.Join([]string{r.Ref, r.Username, r.Password}, "\x00")
+	key := strings.Join([]string{r.Ref, r.Username, r.Password, strconv.FormatBool(len(r.SignedBy) > 0)}, "\x00")
 	s.mu.Lock()
 	f := s.flights[key]
 	if f == nil {

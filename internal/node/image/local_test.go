@@ -36,7 +36,7 @@ func (d *daemon) LocalImage(_ context.Context, ref string) (string, error) {
 	switch {
 	case d.away.Load():
 		return "", drover.Errorf(drover.Unavailable, "nobody answers")
-	case img == nil || !strings.HasSuffix(ref, "/x:1"):
+	case img == nil || !strings.HasSuffix(ref, "/x:1") && !strings.Contains(ref, "/x@"):
 		return "", drover.Errorf(drover.NotFound, "no such image")
 	}
 	id, err := (*img).ConfigName()

@@ -2,27 +2,25 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/registry"
 )
 
 // openRemote asks the registry for the image of linux and this machine's architecture. It downloads no layers yet. A
 // request without a user name uses the logins in the agent's ~/.docker/config.json. Errors: Invalid, and those of
-// remoteError.
+// registry.Error.
 func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
 	ref, err := name.ParseReference(r.Ref)
 	if err != nil {
@@ -41,11 +39,11 @@ func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
 	}
 	img, err := remote.Image(ref, options...)
 	if err != nil {
-		return nil, remoteError(r.Ref, err)
+		return nil, registry.Error(r.Ref, err)
 	}
 	o, err := describeRemote(img)
 	if err != nil {
-		return nil, remoteError(r.Ref, err)
+		return nil, registry.Error(r.Ref, err)
 	}
 	return o, nil
 }
@@ -88,27 +86,6 @@ func describeRemote(img v1.Image) (*opened, error) {
 		o.layers = append(o.layers, l.Compressed)
 	}
 	return o, nil
-}
-
-// remoteError says what went wrong with a registry and whether trying again helps.
-func remoteError(ref string, err error) error {
-	if ours := (*drover.Error)(nil); errors.As(err, &ours) {
-		return drover.Errorf(ours.Code, "image %s: %w", ref, err)
-	}
-	var answer *transport.Error
-	if !errors.As(err, &answer) {
-		if strings.Contains(err.Error(), "no child with platform") {
-			return drover.Errorf(drover.NotFound, "image %s: the registry has it, but not for linux/%s", ref, runtime.GOARCH)
-		}
-		return drover.Errorf(drover.Unavailable, "image %s: reaching the registry: %w", ref, err)
-	}
-	switch answer.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return drover.Errorf(drover.Forbidden, "image %s: the registry refuses access (wrong or missing login, or no such image): %w", ref, err)
-	case http.StatusNotFound:
-		return drover.Errorf(drover.NotFound, "image %s: the registry does not have it: %w", ref, err)
-	}
-	return drover.Errorf(drover.Unavailable, "image %s: %w", ref, err)
 }
 
 // patient waits as long as a registry asks for, if that is not too long: trying again earlier would be refused too.

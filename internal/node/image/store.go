@@ -19,6 +19,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/registry"
 )
 
 // Options of a Store.
@@ -28,7 +29,7 @@ type Options struct {
 	Log       *slog.Logger
 	Limits    Limits
 	Transport http.RoundTripper // to registries; nil = the default
-	// Local is asked for what no registry gives; nil = nobody.
+	// Local is asked for what no registry gives, and need not be signed; nil = nobody.
 	Local Local
 	// Quiet ends a pull that makes no progress; default 2 minutes.
 	Quiet time.Duration
@@ -37,6 +38,7 @@ type Options struct {
 // Store keeps images. Its methods may be called at once.
 type Store struct {
 	opts   Options
+	signed *registry.Client
 	layers singleflight.Group // by their digests
 	// preparing is held for reading while layers come, for writing while they go.
 	preparing sync.RWMutex
@@ -50,7 +52,10 @@ type Store struct {
 
 // NewStore returns a store on a directory. No I/O.
 func NewStore(opts Options) *Store {
-	return &Store{opts: opts, chroots: map[string]chroot{}, uses: map[string]int{}, flights: map[string]*flight{}}
+	return &Store{
+		opts: opts, signed: registry.New(registry.Config{Clock: opts.Clock, Transport: opts.Transport}), uses: map[string]int{},
+		chroots: map[string]chroot{}, flights: map[string]*flight{},
+	}
 }
 
 // Request is an image to make ready.
@@ -58,6 +63,9 @@ type Request struct {
 	Ref      string // "host", a registry reference, a path to an OCI layout or an archive
 	Username string // "" = what ~/.docker/config.json says
 	Password string
+	// SignedBy are public keys in PEM of which one must have signed the image, as Namespace asks. "host" needs no signature.
+	SignedBy  []string
+	Namespace string
 	// Pull asks the registry even if the image is there already.
 	Pull bool
 	// Progress, if set, is told that a pull began (zeroes), and as layers arrive; also of a pull that somebody else
@@ -71,16 +79,21 @@ type Progress struct {
 	Bytes              int64 // unpacked up to now
 }
 
-// Prepare makes an image ready; many waiters for one image cost one pull, which ends with the
-// last of them. Errors: Invalid (the reference cannot be
-// one, the archive is bad), NotFound (no such image), Forbidden (the registry refuses), Unavailable (the network),
-// TooLarge.
+// Prepare makes an image ready; many waiters for one image cost one pull, which ends with the last of them. Where a signature is asked
+// for, what is unpacked has the digest that was signed. Errors: Invalid (the reference cannot be one, the archive is bad), NotFound (no
+// such image), Forbidden (the registry refuses, or nobody signed it who may), Unavailable (the network), TooLarge.
 func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
 	switch r.Ref {
 	case "":
 		return nil, drover.Errorf(drover.Invalid, `no image: give "host", a reference like docker.io/library/python:3, or a path`)
 	case Host:
 		return s.prepareHost()
+	}
+	if len(r.SignedBy) > 0 {
+		var err error
+		if r, err = s.verified(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	s.preparing.RLock()
 	defer s.preparing.RUnlock()
@@ -98,7 +111,8 @@ func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
 // fetchOnce returns the record of a complete image, or fetches it. With Pull set it always asks the source again.
 func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 	if !r.Pull {
-		if rec, err := s.load(r.Ref); err != nil || rec != nil && !s.moved(ctx, rec) {
+		rec, err := s.load(r.Ref)
+		if err != nil || rec != nil && (rec.Source == "" || len(r.SignedBy) == 0 && !s.moved(ctx, rec)) {
 			return rec, err
 		}
 	}
@@ -150,7 +164,11 @@ func (s *Store) find(ctx context.Context, r Request) (*opened, error) {
 	if isPath(r.Ref) {
 		return s.open(ctx, r)
 	}
-	id, patience := s.localID(ctx, r.Ref), s.quiet()
+	patience := s.quiet()
+	if len(r.SignedBy) > 0 {
+		return s.ask(ctx, r, patience)
+	}
+	id := s.localID(ctx, r.Ref)
 	if id != "" {
 		patience = min(patience, nearby)
 	}
@@ -198,7 +216,7 @@ func (s *Store) layerError(ctx context.Context, ref string, onDisk bool, err err
 	case errors.As(err, &broken):
 		return drover.Errorf(drover.Unavailable, "image %s: it broke off on its way from the registry: %w", ref, err)
 	}
-	return remoteError(ref, err)
+	return registry.Error(ref, err)
 }
 
 // describe makes the record of an opened image. It refuses an image whose manifest and configuration disagree on the

@@ -207,6 +207,9 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 		return nil, context.Canceled // the task is dead
 	}
 	s := spec(alloc, request, intent)
+	if r.shared.SignedBy != nil {
+		s.Namespace, s.SignedBy = alloc.Namespace, r.shared.SignedBy(alloc.Namespace)
+	}
 	s.Rehearse = s.Pool && r.shared.Calm != nil && r.shared.Calm()
 	if r.shared.Networks != nil {
 		if s.NetNS, err = r.shared.Networks.Join(ctx, alloc, request.Group, request.Task); err != nil {

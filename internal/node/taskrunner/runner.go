@@ -42,6 +42,8 @@ type Shared struct {
 	Publish func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats
 	// Calm reports whether nobody uses this node's warm runners at the moment. nil = it is not known.
 	Calm func() bool
+	// SignedBy returns the keys that may have signed images of the namespace's tasks; none: they need not be signed. nil = nobody asks.
+	SignedBy func(namespace string) []string
 	// Signer renews tasks' tokens. nil = they are not renewed.
 	Signer hook.Signer
 	// Terminated is told of every exit. nil = nobody.

@@ -139,6 +139,7 @@ func (d *Driver) prepare(ctx context.Context, spec *driver.Spec, c taskConfig) (
 		return d.cfg.Images.PrepareTrees(c.task.Trees)
 	}
 	request := c.request()
+	request.SignedBy, request.Namespace = spec.SignedBy, spec.Namespace
 	request.Progress = pullTeller(d.cfg.Clock, spec, c.image)
 	return d.cfg.Images.Prepare(ctx, request)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/internal/registry"
 )
 
 // Image is what of an image matters to a start.
@@ -59,7 +60,8 @@ type Config struct {
 // Service gets images, counts who uses them, and removes those that it got itself some time after the last use. Its
 // methods may be called at once.
 type Service struct {
-	cfg Config
+	cfg    Config
+	signed *registry.Client
 
 	mu     sync.Mutex
 	pulls  map[string]*pull       // under way, by reference and account; guarded by mu
@@ -74,12 +76,20 @@ type Service struct {
 // New returns a service without I/O.
 func New(cfg Config) *Service {
 	return &Service{
-		cfg: cfg, pulls: map[string]*pull{}, users: map[string]int{}, ours: map[string][]string{}, timers: map[string]clock.Timer{},
+		cfg: cfg, signed: registry.New(registry.Config{Clock: cfg.Clock}), pulls: map[string]*pull{}, users: map[string]int{},
+		ours: map[string][]string{}, timers: map[string]clock.Timer{},
 	}
 }
 
-// Get has the image on the machine, and holds it until release. Errors: NotFound, Forbidden and Invalid are final.
+// Get has the image on the machine, and holds it until release. Where it has to be signed, it is the one of the digest that was signed.
+// Errors: NotFound, Forbidden and Invalid are final.
 func (s *Service) Get(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+	if len(spec.SignedBy) > 0 {
+		var err error
+		if c, err = s.verified(ctx, spec, c); err != nil {
+			return Image{}, err
+		}
+	}
 	info, err := s.Find(ctx, c.Ref)
 	switch {
 	case c.Load != "":

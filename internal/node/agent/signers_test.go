@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSignersAreKept: an agent that starts while no server answers knows who signs.
+func TestSignersAreKept(t *testing.T) {
+	t.Parallel()
+	cfg := Config{DataDir: t.TempDir()}
+	var first signers
+	require.NoError(t, first.open(cfg))
+	require.Empty(t, first.of("web"))
+	require.NoError(t, first.set(map[string][]string{"web": {"key"}}))
+	var next signers
+	require.NoError(t, next.open(cfg))
+	require.Equal(t, []string{"key"}, next.of("web"))
+	require.Empty(t, next.of("other"))
+	require.NoError(t, next.set(nil))
+	require.Empty(t, next.of("web"))
+	var last signers
+	require.NoError(t, last.open(cfg))
+	require.Empty(t, last.of("web"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.DataDir, "client", "image-signers.json"), []byte("{"), 0o600))
+	require.ErrorContains(t, last.open(cfg), "image-signers.json", "it is not taken for no keys")
+
+	var memory signers
+	require.NoError(t, memory.open(Config{InMemory: true}))
+	require.NoError(t, memory.set(map[string][]string{"web": {"key"}}))
+	require.Equal(t, []string{"key"}, memory.of("web"))
+}
