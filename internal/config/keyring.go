@@ -35,7 +35,7 @@ type Keyring struct {
 	ClientKey  string `hcl:"tls_client_key,optional"`  // transit: key of that certificate; path
 	ServerName string `hcl:"tls_server_name,optional"` // transit: name that the service's certificate must have; default: that of address
 
-	// awskms: such as eu-central-1; default: AWS_REGION or AWS_DEFAULT_REGION; gcpckms: location of the key ring; default: GOOGLE_REGION
+	// awskms: such as eu-central-1; gcpckms: location of the key ring; default: AWS_REGION, AWS_DEFAULT_REGION or GOOGLE_REGION
 	Region    string `hcl:"region,optional"`
 	KMSKeyID  string `hcl:"kms_key_id,optional"` // awskms: id, ARN or alias of a symmetric key
 	AccessKey string `hcl:"access_key,optional"` // awskms: id of an access key; default: as Amazon's tools find credentials

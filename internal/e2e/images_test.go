@@ -58,6 +58,22 @@ func imageJob(id, image string) *api.Job {
 	return j
 }
 
+// runnerSays claims a runner of the environment e, and requires that its image says so.
+func (a *agent) runnerSays(want string) {
+	t, native := a.t, a.native()
+	t.Helper()
+	runner, err := native.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Minute})
+	require.NoError(t, err)
+	x, err := native.StartExecution(t.Context(), runner.ID, execution.Request{Spec: execution.Spec{
+		Argv: []string{"/busybox", "grep", "-q", want, "/text"},
+	}})
+	require.NoError(t, err)
+	x, err = native.WaitExecution(t.Context(), x.ID)
+	require.NoError(t, err)
+	require.Zero(t, x.Receipt.ExitCode, "%+v", x.Receipt)
+	require.NoError(t, native.Release(t.Context(), runner.ID))
+}
+
 // TestImagesArePinnedAndSigned: what runs is what was registered and signed, in jobs and environments, whatever the registry does with the
 // tag afterwards.
 func TestImagesArePinnedAndSigned(t *testing.T) {
@@ -100,28 +116,15 @@ func TestImagesArePinnedAndSigned(t *testing.T) {
 	_, full, err := native.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: ref, PoolSize: 1}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, full)
-	runs := func(want string) {
-		t.Helper()
-		runner, err := native.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Minute})
-		require.NoError(t, err)
-		x, err := native.StartExecution(t.Context(), runner.ID, execution.Request{Spec: execution.Spec{
-			Argv: []string{"/busybox", "grep", "-q", want, "/text"},
-		}})
-		require.NoError(t, err)
-		x, err = native.WaitExecution(t.Context(), x.ID)
-		require.NoError(t, err)
-		require.Zero(t, x.Receipt.ExitCode, "%+v", x.Receipt)
-		require.NoError(t, native.Release(t.Context(), runner.ID))
-	}
-	runs("one")
+	a.runnerSays("one")
 
 	// The tag moves to what nobody signed.
 	_, second := r.Push(t, "app:1", saying(t, "two"))
 	dispatched, _, err := c.Jobs().Dispatch("p", nil, nil, "", nil)
 	require.NoError(t, err)
 	require.Equal(t, "one", logs(t, c, allocation(t, c, dispatched.DispatchedJobID, "complete").ID, "stdout"))
-	runs("one")
-	runs("one")
+	a.runnerSays("one")
+	a.runnerSays("one")
 	plan, _, err := c.Jobs().Plan(imageJob("j", ref), true, nil)
 	require.NoError(t, err)
 	diff, err := json.Marshal(plan.Diff)

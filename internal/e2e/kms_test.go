@@ -21,7 +21,8 @@ func TestAKeyringMovesFromOneCloudToAnother(t *testing.T) {
 	account := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(account, google.Account, 0o600))
 	ofAmazon := fmt.Sprintf("keyring \"awskms\" {\n  active = %%t\n  region = %q\n  kms_key_id = %q\n"+
-		"  access_key = %q\n  secret_key = %q\n  endpoint = %q\n}\n", kmstest.Region, kmstest.Alias, kmstest.AccessKey, kmstest.SecretKey, amazon.URL)
+		"  access_key = %q\n  secret_key = %q\n  endpoint = %q\n}\n",
+		kmstest.Region, kmstest.Alias, kmstest.AccessKey, kmstest.SecretKey, amazon.URL)
 	ofGoogle := fmt.Sprintf("keyring \"gcpckms\" {\n  active = true\n  project = \"p\"\n  region = \"global\"\n  key_ring = \"r\"\n"+
 		"  crypto_key = \"k\"\n  credentials = %q\n  endpoint = %q\n}\n", account, google.URL)
 	data := filepath.Join(t.TempDir(), "data")

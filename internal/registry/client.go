@@ -24,6 +24,8 @@ import (
 type Config struct {
 	Clock     clock.Clock
 	Transport http.RoundTripper // nil = the library's, which knows the environment's proxies
+	// File keeps what Verify found, for clients after this one; its folder is made. "" keeps nothing.
+	File string
 }
 
 // Client reads from registries. It is for any number of goroutines.
@@ -31,7 +33,7 @@ type Client struct {
 	cfg Config
 
 	mu    sync.Mutex
-	found map[wanted]Signed // guarded by mu
+	found map[string]Signed // by name and key, see place; nil until it was read; guarded by mu
 }
 
 // New returns a Client. No I/O.
@@ -39,7 +41,7 @@ func New(cfg Config) *Client {
 	if cfg.Transport == nil {
 		cfg.Transport = remote.DefaultTransport
 	}
-	return &Client{cfg: cfg, found: map[wanted]Signed{}}
+	return &Client{cfg: cfg}
 }
 
 // Account is one at a registry; of the zero value the process's own is taken, that is what ~/.docker/config.json says.

@@ -3,14 +3,16 @@ package registry
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -128,7 +130,8 @@ func TestVerify(t *testing.T) {
 	require.ErrorContains(t, err, "none of the 1 signatures in sha256-"+digest.Hex+".sig is of these keys")
 
 	// What was found is not asked for again, unless for another key, or anew.
-	c := newClient()
+	kept := Config{Clock: clock.Wall{}, File: filepath.Join(t.TempDir(), "new", "signed.json")}
+	c := New(kept)
 	_, err = c.Verify(t.Context(), ref, Account{}, keysOf(t, mine), false)
 	require.NoError(t, err)
 	asked := r.Asked.Load()
@@ -145,6 +148,16 @@ func TestVerify(t *testing.T) {
 	r.Stop()
 	_, err = newClient().Verify(t.Context(), ref, Account{}, keysOf(t, mine), false)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	got, err = New(kept).Verify(t.Context(), ref, Account{}, keysOf(t, mine), false)
+	require.NoError(t, err, "the next client knows it, too")
+	require.Equal(t, want, got)
+	_, err = New(kept).Verify(t.Context(), ref, Account{}, keysOf(t, yours), false)
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	for _, damaged := range []string{"", "{", "null", `{"x":7}`} {
+		require.NoError(t, os.WriteFile(kept.File, []byte(damaged), 0o600))
+		_, err = New(kept).Verify(t.Context(), ref, Account{}, keysOf(t, mine), false)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), damaged)
+	}
 }
 
 // TestIndexes: either the index is signed, or the image for this machine that is in it. That one for another machine is says nothing.
@@ -172,41 +185,38 @@ func TestIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, r.Host+"/app@"+digest.String(), got.Ref)
 
-	// An image of a signed index, named by its own digest, is not signed.
-	other, _ := r.Push(t, "other:1", index(t, image(t)))
-	parsed, err := name.ParseReference(other)
+	// That an index is signed says nothing of an image in it that is named by its own digest: cosign signs it with --recursive.
+	alone := image(t)
+	_, whole := r.Push(t, "other:1", index(t, alone))
+	r.Sign(t, s, "other", whole)
+	hash, err := alone.Digest()
 	require.NoError(t, err)
-	r.Sign(t, s, "other", mustDigest(t, r, parsed))
-	_, err = newClient().Verify(t.Context(), other, Account{}, keysOf(t, s), false)
-	require.NoError(t, err)
+	_, err = newClient().Verify(t.Context(), r.Host+"/other@"+hash.String(), Account{}, keysOf(t, s), false)
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 }
 
-func mustDigest(t *testing.T, _ *registrytest.Registry, ref name.Reference) v1.Hash {
-	t.Helper()
-	text, err := newClient().Resolve(t.Context(), ref.String(), Account{})
-	require.NoError(t, err)
-	h, err := v1.NewHash(text)
-	require.NoError(t, err)
-	return h
+// forgery is what lies beside an image in place of its signature.
+type forgery struct {
+	layers func(repository, digest string) []registrytest.Layer
+	want   string // why it is refused; "" = it is good
 }
 
-// TestForgeries: what somebody can do who may push to the repository, or who is the registry, but has no key.
-func TestForgeries(t *testing.T) {
-	t.Parallel()
-	s, stranger := registrytest.NewSigner(t, ""), registrytest.NewSigner(t, "")
-	digestOf := func(repository, digest, kind string) []byte {
-		return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":%q}}`,
-			repository, digest, kind)
-	}
-	const kind = "cosign container image signature"
-	other := "sha256:" + strings.Repeat("0", 64)
-	for what, c := range map[string]struct {
-		layers func(repository, digest string) []registrytest.Layer
-		want   string // "" = it is good
-	}{
+const kind = "cosign container image signature"
+
+// noDigest is no image's.
+var noDigest = "sha256:" + strings.Repeat("0", 64) // a constant
+
+func payload(repository, digest, kind string) []byte {
+	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":%q}}`,
+		repository, digest, kind)
+}
+
+// otherSignatures are good ones of something else.
+func otherSignatures(t *testing.T, s, stranger *registrytest.Signer) map[string]forgery {
+	return map[string]forgery{
 		"no signature": {func(string, string) []registrytest.Layer { return nil }, "none of the 0 signatures"},
 		"another image": {func(repo, _ string) []registrytest.Layer {
-			p := registrytest.Payload(repo, other)
+			p := registrytest.Payload(repo, noDigest)
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, "it is of another image"},
 		"another repository": {func(repo, d string) []registrytest.Layer {
@@ -218,7 +228,7 @@ func TestForgeries(t *testing.T) {
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, "it is of an image in another repository"},
 		"another payload": {func(repo, d string) []registrytest.Layer {
-			return []registrytest.Layer{{Payload: registrytest.Payload(repo, d), Signature: s.Sign(t, registrytest.Payload(repo, other))}}
+			return []registrytest.Layer{{Payload: registrytest.Payload(repo, d), Signature: s.Sign(t, registrytest.Payload(repo, noDigest))}}
 		}, "none of the 1 signatures"},
 		"a stranger's, then a good one": {func(repo, d string) []registrytest.Layer {
 			p := registrytest.Payload(repo, d)
@@ -226,7 +236,7 @@ func TestForgeries(t *testing.T) {
 			return []registrytest.Layer{{Payload: theirs, Signature: stranger.Sign(t, theirs)}, {Payload: p, Signature: s.Sign(t, p)}}
 		}, ""},
 		"a good one of another image, then a good one": {func(repo, d string) []registrytest.Layer {
-			p, q := registrytest.Payload(repo, d), registrytest.Payload(repo, other)
+			p, q := registrytest.Payload(repo, d), registrytest.Payload(repo, noDigest)
 			return []registrytest.Layer{{Payload: q, Signature: s.Sign(t, q)}, {Payload: p, Signature: s.Sign(t, p)}}
 		}, ""},
 		"a tag in the name": {func(repo, d string) []registrytest.Layer {
@@ -234,26 +244,32 @@ func TestForgeries(t *testing.T) {
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, ""},
 		"another type": {func(repo, d string) []registrytest.Layer {
-			p := digestOf(repo, d, "atomic container signature")
+			p := payload(repo, d, "atomic container signature")
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, "not a \"" + kind},
+	}
+}
+
+// oddDocuments are signed by the key, and mean more than one thing, or nothing.
+func oddDocuments(t *testing.T, s *registrytest.Signer) map[string]forgery {
+	return map[string]forgery{
 		"a digest twice": {func(repo, d string) []registrytest.Layer {
 			p := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q,`+
-				`"docker-manifest-digest":%q},"type":%q}}`, repo, other, d, kind)
+				`"docker-manifest-digest":%q},"type":%q}}`, repo, noDigest, d, kind)
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, `the key "docker-manifest-digest" stands twice`},
 		"critical twice": {func(repo, d string) []registrytest.Layer {
-			p := append(digestOf(repo, other, kind)[:len(digestOf(repo, other, kind))-1], digestOf(repo, d, kind)[1:]...)
+			p := append(payload(repo, noDigest, kind)[:len(payload(repo, noDigest, kind))-1], payload(repo, d, kind)[1:]...)
 			p = []byte(strings.Replace(string(p), `}"critical"`, `},"critical"`, 1))
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, `the key "critical" stands twice`},
 		"an escaped key twice": {func(repo, d string) []registrytest.Layer {
 			p := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-diges\u0074":%q,`+
-				`"docker-manifest-digest":%q},"type":%q}}`, repo, other, d, kind)
+				`"docker-manifest-digest":%q},"type":%q}}`, repo, noDigest, d, kind)
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, "stands twice"},
 		"another case": {func(repo, d string) []registrytest.Layer {
-			p := []byte(strings.Replace(string(digestOf(repo, d, kind)), "docker-manifest-digest", "Docker-Manifest-Digest", 1))
+			p := []byte(strings.Replace(string(payload(repo, d, kind)), "docker-manifest-digest", "Docker-Manifest-Digest", 1))
 			return []registrytest.Layer{{Payload: p, Signature: s.Sign(t, p)}}
 		}, "docker-manifest-digest is missing"},
 		"no JSON": {func(string, string) []registrytest.Layer {
@@ -280,7 +296,17 @@ func TestForgeries(t *testing.T) {
 		"a huge manifest": {func(string, string) []registrytest.Layer {
 			return []registrytest.Layer{{Payload: []byte("x"), Signature: "AAAA", Annotate: map[string]string{"x": strings.Repeat("x", maxAnswer)}}}
 		}, "larger than 4194304 bytes"},
-	} {
+	}
+}
+
+// TestForgeries: what somebody can do who may push to the repository, or who is the registry, but has no key; or who has one, and means
+// something else.
+func TestForgeries(t *testing.T) {
+	t.Parallel()
+	s, stranger := registrytest.NewSigner(t, ""), registrytest.NewSigner(t, "")
+	all := otherSignatures(t, s, stranger)
+	maps.Copy(all, oddDocuments(t, s))
+	for what, c := range all {
 		r := registrytest.New(t, "", "")
 		ref, digest := r.Push(t, "app:1", image(t))
 		r.Attach(t, "app", digest, c.layers(r.Host+"/app", digest.String())...)

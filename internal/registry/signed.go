@@ -26,12 +26,7 @@ type Signed struct {
 	Key string // id of the key
 }
 
-// wanted is what was asked for before.
-type wanted struct{ ref, key string }
-
 const (
-	// maxFound bounds how many images are remembered.
-	maxFound = 4096
 	// maxSignatures bounds how many signatures of an image are looked at.
 	maxSignatures = 64
 	// maxPayload bounds what one is of, in bytes.
@@ -91,27 +86,6 @@ func (c *Client) Verify(ctx context.Context, ref string, a Account, keys []signa
 	s := Signed{Ref: repository.Name() + "@" + digest.String(), Key: key}
 	c.remember(ref, s)
 	return s, nil
-}
-
-// remembered is what was found before, for one of the keys.
-func (c *Client) remembered(ref string, keys []signature.Key) (Signed, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range keys {
-		if s, ok := c.found[wanted{ref, k.ID}]; ok {
-			return s, true
-		}
-	}
-	return Signed{}, false
-}
-
-func (c *Client) remember(ref string, s Signed) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.found) >= maxFound {
-		clear(c.found) // it is asked for again
-	}
-	c.found[wanted{ref, s.Key}] = s
 }
 
 // signer returns which of the keys signed the digest. Errors: Forbidden, with why no signature counts; others are the registry's.

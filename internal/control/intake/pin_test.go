@@ -124,7 +124,8 @@ func TestDigestsThatCannotBeLookedUp(t *testing.T) {
 	r.err = nil
 
 	for _, auth := range []any{
-		map[string]any{"username": "me", "password": "p"}, []map[string]any{{"username": "me", "password": "p"}},
+		map[string]any{"username": "me", "password": "p"},
+		[]map[string]any{{"username": "me", "password": "p"}},
 		[]any{map[string]any{"username": "me", "password": "p"}},
 	} {
 		j := withImages("j", "docker.io/library/redis:8")

@@ -52,9 +52,9 @@ type Store struct {
 
 // NewStore returns a store on a directory. No I/O.
 func NewStore(opts Options) *Store {
+	signed := registry.Config{Clock: opts.Clock, Transport: opts.Transport, File: filepath.Join(opts.Dir, "signed.json")}
 	return &Store{
-		opts: opts, signed: registry.New(registry.Config{Clock: opts.Clock, Transport: opts.Transport}), uses: map[string]int{},
-		chroots: map[string]chroot{}, flights: map[string]*flight{},
+		opts: opts, signed: registry.New(signed), chroots: map[string]chroot{}, uses: map[string]int{}, flights: map[string]*flight{},
 	}
 }
 

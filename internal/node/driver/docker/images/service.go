@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -75,8 +76,9 @@ type Service struct {
 
 // New returns a service without I/O.
 func New(cfg Config) *Service {
+	signed := registry.Config{Clock: cfg.Clock, File: filepath.Join(cfg.Owner, "docker-signed.json")}
 	return &Service{
-		cfg: cfg, signed: registry.New(registry.Config{Clock: cfg.Clock}), pulls: map[string]*pull{}, users: map[string]int{},
+		cfg: cfg, signed: registry.New(signed), pulls: map[string]*pull{}, users: map[string]int{},
 		ours: map[string][]string{}, timers: map[string]clock.Timer{},
 	}
 }
