@@ -13,6 +13,10 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 )
 
+// Protocols are what a listener with TLS offers, by their names in its handshake. Browsers have many streams open on one connection of
+// HTTP/2, and six connections otherwise. Websockets come over HTTP/1.1, which their clients ask for.
+var Protocols = []string{"h2", "http/1.1"}
+
 // Server answers on a listener.
 type Server struct {
 	Handler http.Handler

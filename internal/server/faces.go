@@ -45,7 +45,7 @@ func (a *Agent) httpPart() lifecycle.Part {
 		} else {
 			ln = httpapi.LimitConns(ln, 0)
 		}
-		if secure := a.live.HTTP.Listening(); secure != nil {
+		if secure := a.live.HTTP.Listening(httpapi.Protocols...); secure != nil {
 			ln = tls.NewListener(ln, secure)
 		}
 		return s.Serve(ctx, ln)
