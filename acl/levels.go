@@ -12,4 +12,10 @@ type Levels struct {
 	Quota      string `json:"quota"`
 	Plugin     string `json:"plugin"`
 	Fleet      string `json:"fleet"`
+	// Whether objects of a kind may be read in some namespace; of variables, listed.
+	Jobs      bool `json:"jobs"`
+	Services  bool `json:"services"`
+	Runners   bool `json:"runners"`
+	Volumes   bool `json:"volumes"`
+	Variables bool `json:"variables"`
 }

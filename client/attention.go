@@ -13,3 +13,10 @@ func (c *Client) Attention(ctx context.Context) (cluster.Attention, error) {
 	_, err := c.call(ctx, http.MethodGet, []string{"attention"}, nil, nil, &a)
 	return a, err
 }
+
+// Doctor asks all servers of the region how they are, and is what that means, in words. It needs no leader.
+func (c *Client) Doctor(ctx context.Context) (cluster.Examination, error) {
+	var x cluster.Examination
+	_, err := c.call(ctx, http.MethodGet, []string{"doctor"}, nil, nil, &x)
+	return x, err
+}

@@ -35,6 +35,12 @@ type Finding struct {
 	Says   string
 }
 
+// Examination is what was found of the servers of a region.
+type Examination struct {
+	State    string // the worst of the findings: OK, Weak or Broken
+	Findings []Finding
+}
+
 // What a cluster needs; beyond is Weak, or Broken where both are given.
 const (
 	mostSkew      = 500 * time.Millisecond

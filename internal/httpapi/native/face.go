@@ -75,6 +75,8 @@ type Deps struct {
 	// this server alone, and may be outdated.
 	Incarnation func() uint64
 	Checkup     func() (cluster.Checkup, error) // of the server that is asked
+	// Examine asks all servers how they are, and says what that means; nil on an agent without server.
+	Examine func(ctx context.Context) cluster.Examination
 	// Attention is what of the cluster wants attention, as far as the viewer sees it; nil on an agent without server.
 	Attention func(ctx context.Context, v cluster.Viewer) (cluster.Attention, error)
 	Clock     clock.Clock

@@ -13,7 +13,7 @@ import (
 func (f *Face) rightsOperations() []operation {
 	return []operation{{
 		Route:   httpapi.Route{Pattern: "GET /v1/rights", Where: httpapi.Any, Need: httpapi.Anybody, Handle: f.rights},
-		summary: "What the caller may do with the parts of the cluster",
+		summary: "What the caller may do with the parts of the cluster, and of what it may read something",
 		query: []param{{
 			Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off",
 		}},
@@ -48,5 +48,9 @@ func levelsOf(c *rights.Caller) acl.Levels {
 		AccessorID: c.Token.AccessorID, Name: c.Token.Name, Management: c.Management(),
 		Agent: level(policy.Agent), Node: level(policy.Node), Operator: level(policy.Operator), Quota: level(policy.Quota),
 		Plugin: level(policy.Plugin), Fleet: level(policy.Fleet),
+		Jobs:     c.Namespace(rights.AnyNamespace, policy.ReadJob),
+		Services: c.Namespace(rights.AnyNamespace, policy.ReadServices), Runners: c.Namespace(rights.AnyNamespace, policy.ReadRunner),
+		Volumes:   c.Namespace(rights.AnyNamespace, policy.HostVolumeRead),
+		Variables: c.AnyVariable(rights.AnyNamespace, policy.ListVariables),
 	}
 }
