@@ -107,9 +107,9 @@ func TestAnActionOnAnAllocationAsksOnceAndIsTheAPIs(t *testing.T) {
 		inert(t, w.Body.String())
 		form.Set("sure", "1")
 		w = ask(t, h, "POST", "/ui/allocations/a1/"+name, "good", form)
-		require.Equal(t, "/ui/allocations/a1?done="+name, w.Header().Get("Location"))
+		require.Equal(t, "/ui/allocations/a1", w.Header().Get("Location"))
 		require.Contains(t, a.called(), want)
-		require.Contains(t, ask(t, h, "GET", "/ui/allocations/a1?done="+name, "good", nil).Body.String(), allocText.Actions[name].done)
+		require.Contains(t, follow(t, h, w, "good"), allocText.Actions[name].done)
 	}
 	h := page(&api{})
 	w := ask(t, h, "POST", "/ui/allocations/a1/signal", "good", url.Values{"signal": {" "}})
@@ -132,5 +132,5 @@ func TestAllocationsAreListed(t *testing.T) {
 	body := ask(t, page(&api{}), "GET", "/ui/allocations", "good", nil).Body.String()
 	require.Contains(t, body, `href="/ui/allocations/a1"`)
 	require.Contains(t, body, `<span class="status lost">lost</span>`)
-	require.Contains(t, body, `href="/ui/allocations" aria-current="page"`)
+	require.Contains(t, body, `href="/ui/allocations" data-key="a" aria-current="page"`)
 }

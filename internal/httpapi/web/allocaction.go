@@ -70,7 +70,7 @@ func (f *Face) allocAction(w http.ResponseWriter, r *http.Request) error {
 	if err := f.doAllocation(r, id, name, task, signal); err != nil {
 		return f.allocationPage(w, r, httpapi.Status(err), err)
 	}
-	http.Redirect(w, r, allocPath(id).With("done", name).String(), http.StatusSeeOther)
+	tell(w, r, allocPath(id), name)
 	return nil
 }
 

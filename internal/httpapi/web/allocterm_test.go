@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 )
 
 // TestATerminalIsTheAPIs has the API see the viewer's token, and nothing else of what the browser sent.
@@ -28,7 +30,7 @@ func TestATerminalIsTheAPIs(t *testing.T) {
 	r.Header.Set("Origin", "http://localhost:4646")
 	r.Header.Set("X-Nomad-Token", "another")
 	w := httptest.NewRecorder()
-	setCookie(w, r, "good")
+	cookies.SetToken(w, r, "good")
 	r.AddCookie(w.Result().Cookies()[0])
 	w = httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/admin"
+	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
@@ -28,6 +30,9 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/{rest...}", Handle: f.unknown},
 		{Pattern: "GET /ui/login", Handle: f.loginPage},
 		{Pattern: "POST /ui/login", Handle: f.login, MaxBody: 64 << 10},
+		{Pattern: "POST /ui/login/jwt", Handle: f.loginJWT, MaxBody: 64 << 10},
+		{Pattern: "POST /ui/login/oidc", Handle: f.beginOIDC, MaxBody: 64 << 10},
+		{Pattern: "GET " + callbackPath, Handle: f.endOIDC},
 		{Pattern: "POST /ui/logout", Handle: f.logout},
 		{Pattern: "POST /ui/theme", Handle: f.theme, MaxBody: 4 << 10},
 		{Pattern: "GET /ui/static/{version}/{name}", Raw: serveAsset},
@@ -53,13 +58,14 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/clients", Handle: f.nodes},
 		{Pattern: "GET /ui/clients/{node}", Handle: f.node},
 		{Pattern: "GET /ui/environments", Handle: f.environments},
-		{Pattern: "GET /ui/servers", Handle: f.servers},
 		{Pattern: "GET /ui/play", Handle: f.playPage},
 		{Pattern: "POST /ui/play", Handle: f.playSubmit},
 		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},
 		{Pattern: "POST /ui/play/environment", Handle: f.playEnvironment},
 	}
 	routes = append(routes, (&herd.Pages{Site: site{f}}).Routes()...)
+	routes = append(routes, (&admin.Pages{Site: site{f}}).Routes()...)
+	routes = append(routes, (&find.Pages{Site: site{f}}).Routes()...)
 	for i := range routes {
 		routes[i].Where, routes[i].Need = httpapi.Here, httpapi.Nothing
 	}

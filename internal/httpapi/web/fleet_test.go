@@ -68,15 +68,22 @@ func TestTheFleetFailsBySection(t *testing.T) {
 // TestTheBarHasWhatTheTokenMaySee: pages of parts of the cluster of which the token may see nothing are not offered.
 func TestTheBarHasWhatTheTokenMaySee(t *testing.T) {
 	t.Parallel()
-	api := fixed{"/v1/rights": {http.StatusOK, `{"node": "read"}`}}
+	api := fixed{"/v1/rights": {http.StatusOK, `{"node": "read", "jobs": true}`}}
 	body := ask(t, of(api), "GET", "/ui/nothing", "good", nil).Body.String()
-	require.Contains(t, body, `<a href="/ui/clients">`)
-	require.Contains(t, body, `<a href="/ui/jobs">`)
-	require.NotContains(t, body, `<a href="/ui/fleet">`)
-	require.NotContains(t, body, `<a href="/ui/servers">`)
+	for _, shown := range []string{"clients", "jobs", "allocations", "evaluations", "deployments", "namespaces", "servers", "events"} {
+		require.Contains(t, body, `<a href="/ui/`+shown+`"`, shown)
+	}
+	for _, hidden := range []string{
+		"fleet", "doctor", "environments", "runners", "executions", "play", "services", "volumes", "variables", "access",
+	} {
+		require.NotContains(t, body, `<a href="/ui/`+hidden+`"`, hidden)
+	}
 	api["/v1/rights"] = struct {
 		status int
 		body   string
 	}{http.StatusOK, `{"management": true}`}
-	require.Contains(t, ask(t, of(api), "GET", "/ui/nothing", "good", nil).Body.String(), `<a href="/ui/fleet">`)
+	body = ask(t, of(api), "GET", "/ui/nothing", "good", nil).Body.String()
+	for _, shown := range []string{"fleet", "doctor", "variables", "access"} {
+		require.Contains(t, body, `<a href="/ui/`+shown+`"`, shown)
+	}
 }

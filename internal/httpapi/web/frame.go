@@ -2,11 +2,11 @@ package web
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
-	"github.com/drover-project/drover/internal/httpapi/web/herd"
+	"github.com/drover-project/drover/internal/httpapi/web/cookies"
+	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
 
@@ -39,6 +39,7 @@ func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view)
 	if v.policy != "" {
 		w.Header().Set("Content-Security-Policy", v.policy)
 	}
+	cookies.Forget(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, err := w.Write(html.Document(frame(r, v, f.levels(r))))
@@ -47,7 +48,7 @@ func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view)
 
 func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 	root := []html.Part{html.Attr("lang", "en")}
-	if theme := themeOf(r); theme != "" {
+	if theme := cookies.Theme(r); theme != "" {
 		root = append(root, html.Attr("data-theme", theme))
 	}
 	head := []html.Part{
@@ -58,7 +59,7 @@ func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 		html.El("link", html.Attr("rel", "stylesheet"), html.Href(asset("app.css"))),
 		html.El("link", html.Attr("rel", "icon"), html.Attr("type", "image/svg+xml"), html.Href(asset("favicon.svg"))),
 	}
-	head = append(head, html.Module(asset("live.js")))
+	head = append(head, html.Module(asset("live.js")), html.Module(asset("keys.js")))
 	if v.module != "" {
 		head = append(head, html.Module(asset(v.module)))
 	}
@@ -68,72 +69,8 @@ func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 			html.Anchor("main", html.Class("skip"), html.Text(text.Skip)),
 			bar(r, levels, liveMark(r, v.body)),
 			html.El("main", html.ID("main"), html.Attr("tabindex", "-1"), v.body),
+			find.Palette(), find.KeyList(),
 		))...)
-}
-
-// overviewPath is where the page begins.
-const overviewPath = "/ui/"
-
-// navigation is the pages that there are.
-var navigation = []struct {
-	words string
-	path  html.URL
-}{
-	{herd.OverviewName, html.Path("ui", "")},
-	{text.Playground, html.Path("ui", "play")},
-	{text.Environments, html.Path("ui", "environments")},
-	{herd.ExecutionsName, html.Path("ui", "executions")},
-	{text.Jobs, html.Path("ui", "jobs")},
-	{text.Allocations, html.Path("ui", "allocations")},
-	{text.Nodes, html.Path("ui", "clients")},
-	{herd.FleetName, html.Path("ui", "fleet")},
-	{herd.EventsName, html.Path("ui", "events")},
-	{clusterText.Servers, html.Path("ui", "servers")},
-}
-
-// offers reports whether a viewer with these rights sees something of a page of the navigation. What depends on namespaces is for
-// everybody: its page says what they may see.
-func offers(l *acl.Levels, path string) bool {
-	if l == nil || l.Management {
-		return true
-	}
-	switch path {
-	case "/ui/clients":
-		return l.Node != ""
-	case "/ui/fleet":
-		return l.Fleet != ""
-	case "/ui/servers":
-		return l.Operator != "" || l.Agent != ""
-	}
-	return true
-}
-
-// levels are what the viewer may do with the parts of the cluster; nil if that is not known.
-func (f *Face) levels(r *http.Request) *acl.Levels {
-	var l acl.Levels
-	if err := f.ask(r.Context(), r, http.MethodGet, apiPath("rights"), nil, &l); err != nil {
-		return nil
-	}
-	return &l
-}
-
-func bar(r *http.Request, levels *acl.Levels, mark html.Part) html.Part {
-	items := make([]html.Part, 0, len(navigation))
-	for _, n := range navigation {
-		if !offers(levels, n.path.String()) {
-			continue
-		}
-		link := []html.Part{html.Href(n.path), html.Text(n.words)}
-		if p := n.path.String(); r.URL.Path == p || p != overviewPath && strings.HasPrefix(r.URL.Path, p+"/") {
-			link = append(link, html.Attr("aria-current", "page"))
-		}
-		items = append(items, html.El("li", html.El("a", link...)))
-	}
-	return html.El("header", html.Class("bar"),
-		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")),
-		html.El("nav", html.Attr("aria-label", text.Pages), html.El("ul", items...)),
-		html.El("div", html.Class("end"), mark, themeForm(r), session(r)),
-	)
 }
 
 // tab is a part of what a page is about.
@@ -158,7 +95,7 @@ func tabs(r *http.Request, label string, parts []tab) html.Part {
 // session offers to sign in, or out.
 func session(r *http.Request) html.Part {
 	if tokenOf(r) == "" {
-		return html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignIn))
+		return html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.RequestURI())), html.Text(text.SignIn))
 	}
 	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "logout")),
 		html.El("button", html.Class("plain"), html.Text(text.SignOut)))
@@ -166,11 +103,11 @@ func session(r *http.Request) html.Part {
 
 func themeForm(r *http.Request) html.Part {
 	other, words := "dark", text.Dark
-	if themeOf(r) == "dark" {
+	if cookies.Theme(r) == "dark" {
 		other, words = "light", text.Light
 	}
 	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "theme")),
-		html.El("input", html.Attr("type", "hidden"), html.Attr("name", "next"), html.Attr("value", r.URL.Path)),
+		html.El("input", html.Attr("type", "hidden"), html.Attr("name", "next"), html.Attr("value", r.URL.RequestURI())),
 		html.El("button", html.Class("plain"), html.Attr("name", "theme"), html.Attr("value", other), html.Text(words)))
 }
 
@@ -191,5 +128,5 @@ func failed(r *http.Request, err error) html.Part {
 
 // signInOther leads to where one signs in.
 func signInOther(r *http.Request) html.Part {
-	return html.El("p", html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.Path)), html.Text(text.SignInOther)))
+	return html.El("p", html.El("a", html.Href(html.Path("ui", "login").With("next", r.URL.RequestURI())), html.Text(text.SignInOther)))
 }

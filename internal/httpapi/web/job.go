@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -43,13 +43,13 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	if failure != nil {
 		problem = failed(r, failure)
 	}
-	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem, done(r, jobText.Actions),
+	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem,
 		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
 			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
 		jobButtons(key, &job), notPlaced(evaluations), deploymentPanel(key, deployment), groupTable(r, key, &job, &summary),
 		dispatchForm(r, key, &job),
 		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
-	return f.write(w, r, code, view{title: key.ID, body: livePart("job", jobTopics, 0, body)})
+	return f.write(w, r, code, view{title: key.ID, body: html.Group(done(r, jobText.Actions), livePart("job", jobTopics, 0, body))})
 }
 
 // readJob reads what the API has of a job under a path, "" for the job itself.
@@ -101,28 +101,7 @@ func notPlaced(evaluations []drover.Evaluation) html.Part {
 			}
 		}
 	}
-	return unplaced(jobText.NotPlaced, newest.FailedTGAllocs)
-}
-
-// unplaced explains in words; nothing if all has a place.
-func unplaced(title string, failed map[string]*drover.AllocationMetric) html.Part {
-	if len(failed) == 0 {
-		return html.Part{}
-	}
-	parts := []html.Part{html.Class("notice warn"), html.El("strong", html.Text(title))}
-	for _, group := range slices.Sorted(maps.Keys(failed)) {
-		reasons := make([]html.Part, 0, 4)
-		for _, reason := range failed[group].Reasons() {
-			reasons = append(reasons, html.El("li", html.Name(reason)))
-		}
-		before, after, _ := strings.Cut(jobText.NotPlacedCount, "%s")
-		n := 1
-		if failed[group] != nil {
-			n += failed[group].CoalescedFailures
-		}
-		parts = append(parts, html.El("p", html.Text(before), html.Name(group), html.Text(fmt.Sprintf(after, n))), html.El("ul", reasons...))
-	}
-	return html.El("div", parts...)
+	return unplaced(work.NotPlaced, newest.FailedTGAllocs)
 }
 
 // groupTable has each group's state, and a field for its count where the job has one that may change.
@@ -177,24 +156,14 @@ func deploymentPanel(key drover.NamespacedID, d *drover.Deployment) html.Part {
 	if !d.Active() {
 		return html.Part{}
 	}
-	rows, unpromoted := deploymentGroups(d)
+	groups, unpromoted := parts.DeploymentGroups(jobText.Deployments, text.Nothing, d)
 	of := hidden("deployment", d.ID)
 	return html.Group(html.El("h2", html.Text(jobText.Deployments+" "), html.Text(shortID(d.ID)+" "), status(d.Status)),
 		html.El("p", html.Name(d.StatusDescription)),
-		table(jobText.Deployments, jobText.DeploymentGroupColumns, rows, text.Nothing),
+		groups,
 		html.El("div", html.Class("row actions"), html.If(unpromoted, act(key, "promote", of)),
 			html.If(d.Status == drover.DeploymentRunning, act(key, "pause", of)),
 			html.If(d.Status == drover.DeploymentPaused, act(key, "resume", of)), act(key, "fail", of)))
-}
-
-func deploymentGroups(d *drover.Deployment) (rows []html.Part, unpromoted bool) {
-	for _, name := range slices.Sorted(maps.Keys(d.TaskGroups)) {
-		s := d.TaskGroups[name]
-		unpromoted = unpromoted || s.Unpromoted()
-		rows = append(rows, row(html.Name(name), html.Int(s.DesiredTotal), html.Int(s.PlacedAllocs), html.Int(s.HealthyAllocs),
-			html.Int(s.UnhealthyAllocs), html.Text(fmt.Sprintf("%d / %d", len(s.PlacedCanaries), s.DesiredCanaries))))
-	}
-	return rows, unpromoted
 }
 
 func shortID(id string) string { return id[:min(8, len(id))] }

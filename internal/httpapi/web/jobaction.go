@@ -50,11 +50,11 @@ func (f *Face) jobAction(w http.ResponseWriter, r *http.Request) error {
 	if err := f.doJob(r, key, name); err != nil {
 		return f.jobPage(w, r, httpapi.Status(err), err)
 	}
-	at := jobPath(key.ID, key.Namespace).With("done", name)
+	at := jobPath(key.ID, key.Namespace)
 	if name == "purge" {
-		at = html.Path("ui", "jobs").With("done", name)
+		at = html.Path("ui", "jobs")
 	}
-	http.Redirect(w, r, at.String(), http.StatusSeeOther)
+	tell(w, r, at, name)
 	return nil
 }
 
@@ -85,9 +85,9 @@ func hidden(name, value string) html.Part {
 	return html.El("input", html.Attr("type", "hidden"), html.Attr("name", name), html.Attr("value", value))
 }
 
-// done says what an action did, by its name in the address; nothing if there is no such action.
+// done says what the action did that led to the page; nothing if none did.
 func done(r *http.Request, actions map[string]action) html.Part {
-	words, known := actions[r.URL.Query().Get("done")]
+	words, known := actions[told(r)]
 	if !known {
 		return html.Part{}
 	}

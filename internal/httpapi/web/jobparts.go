@@ -86,8 +86,9 @@ func (f *Face) jobEvaluations(w http.ResponseWriter, r *http.Request) error {
 	slices.SortFunc(all, func(a, b drover.Evaluation) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
 	rows := make([]html.Part, 0, perPage)
 	for _, e := range all[:min(len(all), perPage)] {
-		why := html.Group(html.Name(e.StatusDescription), unplaced(jobText.NotPlaced, e.FailedTGAllocs))
-		rows = append(rows, row(html.Text(shortID(e.ID)), moment(e.CreateTime), html.Text(e.TriggeredBy), status(e.Status), why))
+		why := html.Group(html.Name(e.StatusDescription), unplaced(work.NotPlaced, e.FailedTGAllocs))
+		rows = append(rows, row(link(html.Path("ui", "evaluations", e.ID), shortID(e.ID)), moment(e.CreateTime), html.Text(e.TriggeredBy),
+			status(e.Status), why))
 	}
 	return f.jobPart(w, r, jobText.Evaluations, html.Group(table(jobText.Evaluations, jobText.EvaluationColumns, rows, text.Nothing),
 		newestOf(len(all))), err)
@@ -100,8 +101,8 @@ func (f *Face) jobDeployments(w http.ResponseWriter, r *http.Request) error {
 	slices.SortFunc(all, func(a, b drover.Deployment) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
 	rows := make([]html.Part, 0, perPage)
 	for _, d := range all[:min(len(all), perPage)] {
-		rows = append(rows, row(html.Text(shortID(d.ID)), html.Text(strconv.FormatUint(d.JobVersion, 10)), status(d.Status), moment(d.CreateTime),
-			html.Name(d.StatusDescription)))
+		rows = append(rows, row(link(html.Path("ui", "deployments", d.ID), shortID(d.ID)), html.Text(strconv.FormatUint(d.JobVersion, 10)),
+			status(d.Status), moment(d.CreateTime), html.Name(d.StatusDescription)))
 	}
 	return f.jobPart(w, r, jobText.Deployments, html.Group(table(jobText.Deployments, jobText.DeploymentColumns, rows, text.Nothing),
 		newestOf(len(all))), err)

@@ -13,14 +13,14 @@ var jobText = struct {
 
 	Actions map[string]action
 
-	Sure, Cancel, NoAction, Count, Dispatch, Payload, PayloadMore, Meta, MetaMore, MetaLine, NotPlaced, NotPlacedCount string
+	Sure, Cancel, NoAction, Count, Dispatch, Payload, PayloadMore, Meta, MetaMore, MetaLine string
 
 	Difference, Same, FirstVersion, Stable, Source, SourceGone, Next string
 
 	RunJob, Job, JobMore, Variables, VariablesMore, Plan, Submit, Planned, NoWarnings, Warnings, Nothing, WouldPlace,
 	Changed string
 
-	EvaluationColumns, DeploymentColumns, DeploymentGroupColumns, DiffColumns, PlanColumns []string
+	EvaluationColumns, DeploymentColumns, DiffColumns, PlanColumns []string
 }{
 	Overview: "Overview", Versions: "Versions", Evaluations: "Evaluations", Deployments: "Deployments", Definition: "Definition",
 	Parts: "Parts of the job",
@@ -42,7 +42,6 @@ var jobText = struct {
 	Sure: "Are you sure?", Cancel: "Cancel", NoAction: "There is no such action", Count: "Count of %s",
 	Dispatch: "Dispatch", Payload: "Payload", PayloadMore: "what the dispatched job gets, as text",
 	Meta: "Meta", MetaMore: "a line NAME=VALUE each", MetaLine: "meta, line %d: %q is not NAME=VALUE",
-	NotPlaced: "Not placed", NotPlacedCount: "Group %s: %d not placed",
 
 	Difference: "Difference to version %d", Same: "Nothing but its number differs.", FirstVersion: "It is the oldest version that is kept.",
 	Stable: "stable", Source: "Source", SourceGone: "The text of this version is not kept: it was not given with the job.",
@@ -53,9 +52,8 @@ var jobText = struct {
 	NoWarnings: "No warnings.", Warnings: "Warnings", Nothing: "Nothing would change.",
 	WouldPlace: "Not all of it would be placed now", Changed: "Difference",
 
-	EvaluationColumns:      []string{"Id", "Made (UTC)", "Cause", "Status", "Why"},
-	DeploymentColumns:      []string{"Id", "Version", "Status", "Made (UTC)", "Why"},
-	DeploymentGroupColumns: []string{"Group", "Wanted", "Placed", "Healthy", "Unhealthy", "Canaries"},
-	DiffColumns:            []string{"What", "Old", "New"},
-	PlanColumns:            []string{"Group", "Place", "Stop", "In place", "Destructive", "Canaries", "Migrate", "Unchanged"},
+	EvaluationColumns: []string{"Id", "Made (UTC)", "Cause", "Status", "Why"},
+	DeploymentColumns: []string{"Id", "Version", "Status", "Made (UTC)", "Why"},
+	DiffColumns:       []string{"What", "Old", "New"},
+	PlanColumns:       []string{"Group", "Place", "Stop", "In place", "Destructive", "Canaries", "Migrate", "Unchanged"},
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 )
 
 const (
@@ -113,7 +115,7 @@ func TestLivePagesAreBounded(t *testing.T) {
 	open := func(ctx context.Context, token string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost:4646/ui/live?topic=Job", http.NoBody)
 		w := httptest.NewRecorder()
-		setCookie(w, r, token)
+		cookies.SetToken(w, r, token)
 		r.AddCookie(w.Result().Cookies()[0])
 		w = httptest.NewRecorder()
 		h.ServeHTTP(w, r)

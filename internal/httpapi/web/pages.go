@@ -40,9 +40,10 @@ func (f *Face) jobs(w http.ResponseWriter, r *http.Request) error {
 			html.Int(j.Priority), html.Text(counts(j.JobSummary))))
 	}
 	run := html.El("p", html.El("a", html.Href(html.Path("ui", "jobs", "run")), html.Text(jobText.RunJob)))
-	body := html.Group(done(r, jobText.Actions), run, search(r),
+	body := html.Group(run, search(r),
 		table(text.Jobs, text.JobColumns, rows, text.NoJobs), pager(r, html.Path("ui", "jobs"), page))
-	return f.show(w, r, text.Jobs, livePart("jobs", []string{drover.TopicJob, drover.TopicAllocation}, 0, body), err)
+	live := livePart("jobs", []string{drover.TopicJob, drover.TopicAllocation}, 0, body)
+	return f.show(w, r, text.Jobs, html.Group(done(r, jobText.Actions), live), err)
 }
 
 // counts says how many allocations are in which state.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/httpapi/web/admin"
 )
 
 // fixed answers the API's requests by their paths; what it does not know is forbidden.
@@ -41,7 +43,7 @@ func TestUnhealthyServersAreShown(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	body := w.Body.String()
 	inert(t, body)
-	require.Contains(t, body, "<p>"+clusterText.UnhealthyMore+"</p>")
+	require.Contains(t, body, "<p>"+admin.Text.UnhealthyMore+"</p>")
 	require.Contains(t, body, `<span class="status bad">unhealthy</span>`)
 	require.Contains(t, body, "<td>voter, leader</td>")
 	require.Contains(t, body, "2026-01-02 03:04:05")
@@ -64,7 +66,7 @@ func TestServersFailByPanel(t *testing.T) {
 		"health only": {
 			fixed{healthPath: {http.StatusOK, `{"Healthy": true}`}},
 			http.StatusOK,
-			[]string{text.Forbidden, clusterText.NoServers, `<span class="status ok">healthy</span>`},
+			[]string{text.Forbidden, admin.Text.NoServers, `<span class="status ok">healthy</span>`},
 		},
 		"nothing": {fixed{}, http.StatusForbidden, []string{text.Forbidden}},
 		"limited": {

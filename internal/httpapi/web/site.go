@@ -3,8 +3,10 @@ package web
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"time"
 
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
@@ -58,3 +60,34 @@ func (s site) Receipt(r *execution.Receipt) html.Part {
 
 // Cause implements herd.Words.
 func (s site) Cause(c execution.Cause) string { return cmp.Or(text.Causes[string(c)], string(c)) }
+
+// List implements admin.Site.
+func (s site) List(r *http.Request, path string, query url.Values, out any) (next string, err error) {
+	return s.f.listInto(r, path, query, out)
+}
+
+// Do implements admin.Site.
+func (s site) Do(r *http.Request, method, path string, in, out any) error {
+	return s.f.ask(r.Context(), r, method, path, in, out)
+}
+
+// Page implements admin.Site.
+func (s site) Page(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part) error {
+	return s.f.write(w, r, status, view{title: title, body: body})
+}
+
+// Tell implements admin.Site.
+func (s site) Tell(w http.ResponseWriter, r *http.Request, at html.URL, name string) {
+	tell(w, r, at, name)
+}
+
+// Told implements admin.Site.
+func (s site) Told(r *http.Request) string { return told(r) }
+
+// Pager implements admin.Site.
+func (s site) Pager(r *http.Request, at html.URL, next string) html.Part {
+	return pager(r, at, listing{next: next})
+}
+
+// Levels implements find.Site.
+func (s site) Levels(r *http.Request) *acl.Levels { return s.f.levels(r) }

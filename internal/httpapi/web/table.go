@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
@@ -23,6 +24,13 @@ type listing struct {
 
 // list asks the API for a page of a list, of the rows that the viewer's address asks for. Errors: those of ask.
 func list[T any](f *Face, r *http.Request, path string, query url.Values) ([]T, listing, error) {
+	var rows []T
+	next, err := f.listInto(r, path, query, &rows)
+	return rows, listing{len(rows), next}, err
+}
+
+// listInto is list for rows that out points to, and returns where the next page begins.
+func (f *Face) listInto(r *http.Request, path string, query url.Values, out any) (next string, err error) {
 	q := r.URL.Query()
 	for name, to := range map[string]string{"prefix": "prefix", "after": "next_token"} {
 		if v := q.Get(name); v != "" {
@@ -30,9 +38,8 @@ func list[T any](f *Face, r *http.Request, path string, query url.Values) ([]T, 
 		}
 	}
 	query.Set("per_page", strconv.Itoa(perPage))
-	var rows []T
-	header, err := f.read(r, path+"?"+query.Encode(), &rows)
-	return rows, listing{len(rows), header.Get(nextToken)}, err
+	header, err := f.read(r, path+"?"+query.Encode(), out)
+	return header.Get(nextToken), err
 }
 
 // search finds by the beginning of an id.
@@ -54,8 +61,12 @@ func pager(r *http.Request, at html.URL, l listing) html.Part {
 		html.If(l.next != "", html.El("a", html.Href(at.With("after", l.next)), html.Text(text.NextPage))))
 }
 
-// What package parts has, by the names that pages use.
+// What packages parts and cookies have, by the names that pages use.
 var (
+	tokenOf = cookies.Token
+	tell    = cookies.Tell
+	told    = cookies.Told
+
 	table    = parts.Table
 	row      = parts.Row
 	link     = parts.Link
@@ -66,4 +77,6 @@ var (
 	short    = parts.Short
 	size     = parts.Size
 	livePart = parts.Live
+	unplaced = parts.Unplaced
+	work     = parts.WorkText
 )

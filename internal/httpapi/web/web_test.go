@@ -19,9 +19,11 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,6 +50,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 	switch path := r.URL.Path; {
 	case r.Header.Get("X-Drover-Token") != "good" || r.Header.Get("Cookie") != "":
 		reply(http.StatusForbidden, map[string]string{"message": "Permission denied <b>"})
+	case path == "/v1/rights":
+		reply(http.StatusOK, acl.Levels{Management: true})
 	case path == "/v1/environments" && r.URL.Query().Get("namespace") == "*":
 		reply(http.StatusOK, a.environments)
 	case path == "/v1/jobs":
@@ -138,7 +142,7 @@ func ask(t *testing.T, h http.Handler, method, path, token string, form url.Valu
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if token != "" {
 		w := httptest.NewRecorder()
-		setCookie(w, r, token)
+		cookies.SetToken(w, r, token)
 		r.AddCookie(w.Result().Cookies()[0])
 	}
 	w := httptest.NewRecorder()
@@ -346,7 +350,7 @@ func TestWhoLeavesEndsTheRun(t *testing.T) {
 	r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost:4646/ui/play/run", strings.NewReader(program1().Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
-	setCookie(w, r, "good")
+	cookies.SetToken(w, r, "good")
 	r.AddCookie(w.Result().Cookies()[0])
 	done := make(chan struct{})
 	go func() { // ends with the viewer

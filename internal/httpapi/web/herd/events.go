@@ -182,6 +182,10 @@ func eventPath(e *eventLine) *html.URL {
 		to = html.Path("ui", "jobs", e.Key+"@"+e.Namespace)
 	case drover.TopicAllocation:
 		to = html.Path("ui", "allocations", e.Key)
+	case drover.TopicEvaluation:
+		to = html.Path("ui", "evaluations", e.Key)
+	case drover.TopicDeployment:
+		to = html.Path("ui", "deployments", e.Key)
 	case drover.TopicNode:
 		to = html.Path("ui", "clients", e.Key)
 	case drover.TopicEnvironment:

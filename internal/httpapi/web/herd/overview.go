@@ -87,8 +87,10 @@ func areaPath(area string) *html.URL {
 		to = html.Path("ui", "servers")
 	case cluster.AreaNodes:
 		to = html.Path("ui", "clients")
-	case cluster.AreaEvaluations, cluster.AreaDeployments:
-		to = html.Path("ui", "jobs")
+	case cluster.AreaEvaluations:
+		to = html.Path("ui", "evaluations").With("status", drover.EvalBlocked)
+	case cluster.AreaDeployments:
+		to = html.Path("ui", "deployments")
 	case cluster.AreaEnvironments:
 		to = html.Path("ui", "environments")
 	case cluster.AreaFleet:
