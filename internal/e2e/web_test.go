@@ -28,12 +28,12 @@ type tab struct {
 }
 
 // openTab starts Chromium, until the test ends.
-func openTab(t *testing.T) *tab {
+func openTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	require.NoError(t, err, "the tests need a browser: make deps")
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true), chromedp.UserDataDir(t.TempDir()))
+	alloc, stop := chromedp.NewExecAllocator(t.Context(), append(more, chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true), chromedp.UserDataDir(t.TempDir()))...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(alloc)
 	t.Cleanup(closeTab)
@@ -186,11 +186,14 @@ func TestTheListsInABrowser(t *testing.T) {
 		{`dl a[href^="/ui/clients/"]`, "/ui/clients/", "node"},
 		{`nav a[href="/ui/clients"]`, "/ui/clients", "nodes"},
 		{`nav a[href="/ui/environments"]`, "/ui/environments", "environments"},
-		{`nav a[href="/ui/servers"]`, "/ui/servers", "servers"},
+		{`#more a[href="/ui/servers"]`, "/ui/servers", "servers"},
 		{`nav a[href="/ui/executions"]`, "/ui/executions", "executions"},
 		{`nav a[href="/ui/fleet"]`, "/ui/fleet", "fleet"},
-		{`nav a[href="/ui/events"]`, "/ui/events", "events"},
+		{`#more a[href="/ui/events"]`, "/ui/events", "events"},
 	} {
+		if strings.HasPrefix(step.click, "#more") {
+			b.do(chromedp.Click(chromedp.CSS("#more summary")))
+		}
 		b.do(chromedp.Click(chromedp.CSS(step.click)))
 		b.until(`location.pathname.startsWith('` + step.at + `') && document.readyState === 'complete'`)
 		look(step.name)

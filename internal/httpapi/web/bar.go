@@ -52,9 +52,9 @@ var (
 		{text.Allocations, html.Path("ui", "allocations"), "a", ofJobs},
 		{text.Nodes, html.Path("ui", "clients"), "n", ofNodes},
 		{herd.FleetName, html.Path("ui", "fleet"), "f", ofFleet},
-		{herd.EventsName, html.Path("ui", "events"), "v", everyone},
 	}
 	more = []entry{
+		{herd.EventsName, html.Path("ui", "events"), "v", everyone},
 		{admin.Text.Servers, html.Path("ui", "servers"), "s", ofServers},
 		{admin.Text.Doctor, html.Path("ui", "doctor"), "", ofAgents},
 		{herd.RunnersName, html.Path("ui", "runners"), "r", ofRunners},

@@ -154,9 +154,15 @@ func (h *Pages) namespace(w http.ResponseWriter, r *http.Request) error {
 	if n.Quota != "" {
 		quota = h.quota(r, n.Quota)
 	}
-	jobs := html.Path("ui", "search").With("q", name)
+	var within []html.Part
+	for _, of := range []struct{ words, page string }{
+		{Text.Deployments, "deployments"}, {Text.Evaluations, "evaluations"}, {Text.Services, "services"}, {Text.Volumes, "volumes"},
+		{Text.Variables, "variables"},
+	} {
+		within = append(within, html.El("li", html.El("a", html.Href(html.Path("ui", of.page).With("namespace", name)), html.Text(of.words))))
+	}
 	body := html.Group(parts.Facts(rules...), html.El("h2", html.Text(Text.Quota+" "), html.Name(n.Quota)), quota,
-		html.El("p", html.El("a", html.Href(jobs), html.Text(Text.FindIn))))
+		html.El("h2", html.Text(Text.Within)), html.El("ul", within...))
 	return h.Show(w, r, name, body, nil)
 }
 

@@ -17,7 +17,7 @@ var Text = struct {
 
 	Services, Service, NoServices, NoInstances                            string
 	Volumes, NoVolumes, Capacity, Plugin, Path, Mounts, NoMounts          string
-	Namespaces, NoNamespaces, Quota, NoQuota, NoLimits, FindIn            string
+	Namespaces, NoNamespaces, Quota, NoQuota, NoLimits, Within            string
 	DriversOn, DriversOff, NetworksOn, NetworksOff                        string
 	PoolDefault, PoolsOn, PoolsOff, Registries, Pin                       string
 	CPU, Cores, Memory, MemoryMax, Allocations, Runners, Executions       string
@@ -66,7 +66,7 @@ var Text = struct {
 	Path: "Path on the node", Mounts: "Mounted by", NoMounts: "Nothing mounts it.",
 	Namespaces: "Namespaces", NoNamespaces: "No namespace is here that your token may see.", Quota: "Quota",
 	NoQuota: "It has no quota: what its work may use is not bounded.", NoLimits: "The quota bounds nothing.",
-	FindIn:    "Find what is named like it",
+	Within:    "What is in it",
 	DriversOn: "Drivers allowed", DriversOff: "Drivers forbidden", NetworksOn: "Network modes allowed", NetworksOff: "Network modes forbidden",
 	PoolDefault: "Default node pool", PoolsOn: "Node pools allowed", PoolsOff: "Node pools forbidden", Registries: "Images from",
 	Pin: "Digests of images",
