@@ -49,12 +49,6 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		reply, err := c.Register(ctx, r.Node)
 		return &reply, err
 	})
-	same := func(h http.Header, nodeID string) error {
-		if h.Get(nodeHeader) != nodeID {
-			return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), nodeID)
-		}
-		return nil
-	}
 	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
 		if err := same(h, r.NodeID); err != nil {
 			return nil, err
@@ -98,7 +92,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		})
 	}
 	if migrates, ok := c.(exchange.Migrations); ok {
-		mux.Handle(procFetch, fetchHandler(migrates, checked, opts))
+		mux.Handle(procFetch, fetchHandler(migrates, opts))
 	}
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
@@ -111,6 +105,14 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		return toWire(nodes.serve(ctx, h.Get(nodeHeader), s, h.Get(silentHeader) == "true"))
 	}, opts))
 	return knocking(auth, mux)
+}
+
+// same refuses a node that speaks for another. Errors: Unauthorized.
+func same(h http.Header, nodeID string) error {
+	if h.Get(nodeHeader) != nodeID {
+		return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), nodeID)
+	}
+	return nil
 }
 
 // unary mounts one procedure with the error translation.

@@ -12,13 +12,11 @@ import (
 )
 
 // fetchHandler answers nodes with the data of allocations that theirs replace.
-func fetchHandler(
-	m exchange.Migrations, checked func(context.Context, http.Header, *nodeRequest) error, opts connect.HandlerOption,
-) http.Handler {
+func fetchHandler(m exchange.Migrations, opts connect.HandlerOption) http.Handler {
 	return connect.NewServerStreamHandler(procFetch, func(
 		ctx context.Context, r *connect.Request[fetchRequest], s *connect.ServerStream[chunk],
 	) error {
-		if err := checked(ctx, r.Header(), &nodeRequest{NodeID: r.Msg.NodeID}); err != nil {
+		if err := same(r.Header(), r.Msg.NodeID); err != nil {
 			return toWire(err)
 		}
 		return toWire(m.Fetch(ctx, r.Msg.NodeID, r.Msg.AllocID, chunks{s}))
