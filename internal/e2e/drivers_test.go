@@ -57,7 +57,7 @@ func TestNomadsExecDriver(t *testing.T) {
 	again := allocation(t, c, "svc", "running")
 	require.Equal(t, before.ID, again.ID)
 	require.Equal(t, pids, processes(marker))
-	stats, err := c.Allocations().Stats(again, nil)
+	stats, err := c.Allocations().Stats(&api.Allocation{ID: again.ID, NodeID: again.NodeID}, nil)
 	require.NoError(t, err)
 	require.Positive(t, stats.ResourceUsage.MemoryStats.RSS)
 	_, _, err = c.Jobs().Deregister("svc", true, nil)
@@ -71,7 +71,7 @@ func TestNomadsExecDriver(t *testing.T) {
 	_, _, err = c.Jobs().Register(j, nil)
 	require.NoError(t, err)
 	failed := allocation(t, c, "root", "failed")
-	require.Contains(t, eventMessages(failed), `user: "root" has the id 0, which this node denies (denied_host_uids)`)
+	require.Contains(t, messages(failed), `user: "root" has the id 0, which this node denies (denied_host_uids)`)
 
 	_, _, err = c.Jobs().Register(driverJob("bad", "batch", "exec", map[string]any{"command": "x", "pid_mode": "host"}), nil)
 	require.ErrorContains(t, err, "pid_mode: host is not to be had")
