@@ -73,8 +73,9 @@ func TestNomadsExecDriver(t *testing.T) {
 	failed := allocation(t, c, "root", "failed")
 	require.Contains(t, messages(failed), `user: "root" has the id 0, which this node denies (denied_host_uids)`)
 
-	_, _, err = c.Jobs().Register(driverJob("bad", "batch", "exec", map[string]any{"command": "x", "pid_mode": "host"}), nil)
-	require.ErrorContains(t, err, "pid_mode: host is not to be had")
+	checked, _, err := c.Jobs().Validate(driverJob("bad", "batch", "exec", map[string]any{"command": "x", "pid_mode": "host"}), nil)
+	require.NoError(t, err)
+	require.Contains(t, checked.Error, "pid_mode: host is not to be had")
 	metric := refusal(t, c, driverJob("pods", "batch", "podman", map[string]any{"image": "x"}))
 	require.Len(t, metric.ConstraintFiltered, 1)
 	for text := range metric.ConstraintFiltered {
