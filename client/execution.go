@@ -81,3 +81,10 @@ func (c *Client) Output(ctx context.Context, id, stream string, offset int64) (i
 	query := url.Values{"stream": {stream}, "offset": {formatInt(offset)}}
 	return c.open(ctx, request{method: http.MethodGet, path: []string{"execution", id, "output"}, query: query})
 }
+
+// Timeline says when an execution's output came, as long as the output is kept. Errors: NotFound.
+func (c *Client) Timeline(ctx context.Context, id string) (execution.Timeline, error) {
+	var t execution.Timeline
+	_, err := c.call(ctx, http.MethodGet, []string{"execution", id, "timeline"}, nil, nil, &t)
+	return t, err
+}

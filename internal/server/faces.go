@@ -106,10 +106,10 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
-			Environments: a.exec, Runners: a.exec, Executions: a.exec, Variables: a.control.variables, Incarnation: a.exec.Terms,
-			Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup, Attention: a.attention().For,
-			Examine: a.examination(),
-			Clock:   a.deps.Clock, Log: shared.Logger,
+			Environments: a.exec, Runners: a.exec, Executions: a.exec, Observations: a.exec, Variables: a.control.variables,
+			Incarnation: a.exec.Terms, Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup,
+			Attention: a.attention().For, Examine: a.examination(),
+			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
 	}

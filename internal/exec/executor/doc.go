@@ -4,7 +4,8 @@
 // One goroutine an execution moves frames from the runner's session into a bounded journal; readers take them from
 // there at their own pace. A reader that is behind by the whole window stops that goroutine, and by that, through the
 // session's flow control, the program. While nobody is attached a detached execution's journal drops its oldest bytes;
-// one that may not run detached waits for a reader, and is killed when its grace is over.
+// one that may not run detached waits for a reader, and is killed when its grace is over. Observers read along at a pace of their own:
+// nobody waits for them, and nothing lives on for them. When output came is kept beside it, thinned out to a bound.
 //
 // Who may run what where is package runner's: a claimed runner is given. The Service owns the executions' goroutines;
 // each ends with its execution.

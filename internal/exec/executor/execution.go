@@ -35,6 +35,7 @@ type Execution struct {
 	journal  journal
 	pid      int
 	begun    time.Time // zero: by an earlier process
+	first    time.Time // when it had started, or its first output came here; times are since then
 	receipt  *execution.Receipt
 	gone     error // why the runner went away under it
 	left     error // it may run on, but not here
@@ -187,10 +188,14 @@ func (x *Execution) take(f execution.Frame) {
 	if f.Started {
 		x.pid = f.Pid
 		x.stdin.tell(f.Stdin)
+		if x.first.IsZero() {
+			x.first = x.clock.Now()
+		}
 	} else {
 		x.journal.add(f.Stream, f.Offset, f.Data)
 		l := x.journal.of(f.Stream)
 		l.trim(l.end - x.window)
+		x.noteLocked(f.Stream)
 	}
 	x.wakeLocked()
 }

@@ -31,6 +31,7 @@ type journal struct {
 	streams [2]streamLog // stdout, stderr
 	seq     uint64
 	last    execution.Stream // the stream of the newest chunk
+	times   timeline
 }
 
 // of returns the log of a stream; everything but stderr counts as stdout.
@@ -91,5 +92,5 @@ func (l *streamLog) at(offset int64) (seq uint64, data []byte) {
 
 // bytes is how much is kept.
 func (j *journal) bytes() int64 {
-	return j.streams[0].end - j.streams[0].start + j.streams[1].end - j.streams[1].start
+	return j.streams[0].end - j.streams[0].start + j.streams[1].end - j.streams[1].start + j.times.bytes()
 }

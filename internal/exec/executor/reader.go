@@ -24,12 +24,16 @@ var _ execution.Session = (*Reader)(nil)
 
 // Attach reads from the offsets on, now and as the program writes. Close it.
 func (x *Execution) Attach(from execution.Offsets) *Reader {
-	r := &Reader{Execution: x, from: execution.Offsets{Stdout: max(from.Stdout, 0), Stderr: max(from.Stderr, 0)}}
+	r := &Reader{Execution: x, from: atLeastZero(from)}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.readers[r] = struct{}{}
 	x.attachedLocked()
 	return r
+}
+
+func atLeastZero(from execution.Offsets) execution.Offsets {
+	return execution.Offsets{Stdout: max(from.Stdout, 0), Stderr: max(from.Stderr, 0)}
 }
 
 // Next serves execution.Session. The receipt is the last frame, then comes io.EOF; a runner that went away is told in

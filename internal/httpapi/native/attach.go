@@ -37,7 +37,7 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	if err := wantUpgrade(r); err != nil {
 		return err
 	}
-	session, err := f.Executions.Attach(r.Context(), id, from)
+	session, err := f.reader(r, from)
 	if err != nil {
 		return err
 	}

@@ -261,7 +261,7 @@ func (f *Face) output(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	session, err := f.Executions.Attach(r.Context(), r.PathValue("execution"), from)
+	session, err := f.reader(r, from)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,12 @@ type Executions interface {
 	Statement(ctx context.Context, executionID string) (execution.Statement, error)
 }
 
+// Observations is exec/executor's side of those who look at executions, which never slows them.
+type Observations interface {
+	Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error)
+	Timeline(ctx context.Context, executionID string) (execution.Timeline, error)
+}
+
 // Receipts signs what is known of executions; *identity.Issuer satisfies it.
 type Receipts interface {
 	SignReceipt(ctx context.Context, st execution.Statement) (execution.SignedReceipt, error)
@@ -67,6 +73,7 @@ type Deps struct {
 	Environments Environments
 	Runners      Runners
 	Executions   Executions
+	Observations Observations
 	Variables    Variables // for secrets of executions; nil: there are none
 	Receipts     Receipts  // nil: none are signed
 	// Known says whose a token is, also where everybody may do everything; nil: it is not said.

@@ -107,10 +107,16 @@ var (
 		{Name: "stderr", Kind: "integer", About: "byte offset to begin at"},
 		messagesParam,
 		stdinParam,
+		observeParam,
 	}
 	outputParameters = []param{
 		{Name: "stream", Kind: "string", About: "default stdout", Values: []string{"stdout", "stderr"}},
 		{Name: "offset", Kind: "integer", About: "byte to begin at"},
+		observeParam,
+	}
+	observeParam = param{
+		Name: "observe", Kind: "boolean",
+		About: "only read along: the program never waits for this reader, who misses what it is too slow for, and does not live on for it",
 	}
 	runnersParams = []param{
 		namespacesParam,
@@ -139,5 +145,6 @@ func (f *Face) operations() []operation {
 		out:     map[string]any{},
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
-		f.receiptOperations(), f.serverOperations(), f.attentionOperations(), f.rightsOperations(), []operation{described})
+		f.receiptOperations(), f.timelineOperations(), f.serverOperations(), f.attentionOperations(), f.rightsOperations(),
+		[]operation{described})
 }

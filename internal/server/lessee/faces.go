@@ -154,6 +154,16 @@ func (l *Lessee) Attach(ctx context.Context, executionID string, from execution.
 	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Attach(ctx, executionID, from) })
 }
 
+// Observe attaches an observer to an execution.
+func (l *Lessee) Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
+	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Observe(ctx, executionID, from) })
+}
+
+// Timeline says when an execution's output came.
+func (l *Lessee) Timeline(ctx context.Context, executionID string) (execution.Timeline, error) {
+	return ask(ctx, l, func(x *Life) (execution.Timeline, error) { return x.Executions.Timeline(ctx, executionID) })
+}
+
 // Control is what can be done to an execution beside reading.
 func (l *Lessee) Control(ctx context.Context, executionID string) (execution.Session, error) {
 	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Control(ctx, executionID) })
