@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -18,6 +19,9 @@ type lossy struct {
 	*httptest.Server
 	address string
 	handler http.Handler
+
+	mu      sync.Mutex
+	sockets []net.Conn // guarded by mu: websockets, of which the server does not know any more
 }
 
 func newLossy(t *testing.T, agent string) *lossy {
@@ -26,20 +30,38 @@ func newLossy(t *testing.T, agent string) *lossy {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", agent },
 		FlushInterval: -1,
 	}}
-	l.Server = httptest.NewServer(l.handler)
+	l.Server = httptest.NewUnstartedServer(l.handler)
+	l.Config.ConnState = l.follow
+	l.Start()
 	l.address = l.Listener.Addr().String()
 	t.Cleanup(func() { l.lose() })
 	return l
 }
 
+func (l *lossy) follow(c net.Conn, s http.ConnState) {
+	if s != http.StateHijacked {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sockets = append(l.sockets, c)
+}
+
 func (l *lossy) lose() {
 	_ = l.Listener.Close()
 	l.CloseClientConnections()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.sockets {
+		_ = c.Close()
+	}
+	l.sockets = nil
 }
 
 func (l *lossy) back(t *testing.T) {
 	t.Helper()
 	l.Server = httptest.NewUnstartedServer(l.handler)
+	l.Config.ConnState = l.follow
 	_ = l.Listener.Close()
 	var err error
 	l.Listener, err = net.Listen("tcp", l.address)

@@ -7,15 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/drover-project/drover/client"
-	"github.com/drover-project/drover/execution"
 )
 
 //go:embed testdata/axe/axe.min.js
@@ -199,39 +195,4 @@ func TestTheListsInABrowser(t *testing.T) {
 		look(step.name)
 	}
 	b.until(`document.querySelector('#events a[href="/ui/jobs/seen@default"]') !== null`)
-}
-
-// TestAnExecutionInABrowser follows a program that runs to its end: what it writes is shown once that is asked for, and then its receipt.
-func TestAnExecutionInABrowser(t *testing.T) {
-	t.Parallel()
-	a := dev(t)
-	c, err := client.New("http://" + a.addr)
-	require.NoError(t, err)
-	_, _, err = c.PutEnvironment(t.Context(), execution.Environment{ID: "py", Image: "host", Driver: "raw_exec", PoolSize: 1})
-	require.NoError(t, err)
-	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "py", Wait: time.Minute, Labels: map[string]string{"student": "<b>42"}})
-	require.NoError(t, err)
-	x, err := c.StartExecution(t.Context(), r.ID, execution.Request{Spec: execution.Spec{
-		Argv: []string{"/bin/sh", "-c", "echo 'grün <b>'; read line; echo end >&2; exit 3"}, Stdin: true, Detach: time.Minute,
-	}})
-	require.NoError(t, err)
-	b := openTab(t)
-	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/environments"))
-	for _, step := range []struct{ click, at, name string }{
-		{`tbody a[href="/ui/environments/py"]`, "/ui/environments/py", "environment"},
-		{`tbody a[href="/ui/runners/` + r.ID + `"]`, "/ui/runners/" + r.ID, "runner"},
-		{`tbody a[href="/ui/executions/` + x.ID + `"]`, "/ui/executions/" + x.ID, "execution"},
-	} {
-		b.do(chromedp.Click(chromedp.CSS(step.click)))
-		b.until(`location.pathname === '` + step.at + `' && document.readyState === 'complete'`)
-		b.accessible()
-		b.picture(step.name)
-	}
-	b.do(chromedp.Click(chromedp.CSS("#follow")))
-	b.until(`document.getElementById('stdout').textContent === 'grün <b>\n'`)
-	require.NoError(t, c.SendStdin(t.Context(), x.ID, strings.NewReader("go\n"), true))
-	b.until(`document.querySelector('#execution dd.bad') !== null && document.querySelector('#execution dd.bad').textContent === '3'`)
-	b.until(`document.getElementById('stderr').textContent === 'end\n'`)
-	b.accessible()
-	b.picture("execution-ended")
 }

@@ -12,6 +12,26 @@ import (
 // terminalPolicy is that of pages with a terminal: xterm.js sets styles of its own. Scripts stay what this agent serves.
 var terminalPolicy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
+// terminalModule is the script of pages with a terminal.
+const terminalModule = "term.js"
+
+// terminalForm opens a terminal. What wire says is how the script talks to what is at from: as to a task, or as to a runner. The line is
+// what does the same on the command line.
+func terminalForm(from html.URL, wire string, pick html.Part, line string) html.Part {
+	form := html.El("form", html.ID("terminal"), html.Class("row actions"), html.Attr("hidden", ""), html.Attr("data-wire", wire),
+		html.Attr("data-from", from.String()), html.Attr("data-opening", allocText.Opening),
+		html.Attr("data-opened", allocText.Opened), html.Attr("data-ended", allocText.Exited), html.Attr("data-lost", allocText.Cut),
+		pick,
+		html.El("label", html.Class("away"), html.Attr("for", "command"), html.Text(text.Command)),
+		html.El("input", html.ID("command"), html.Class("code program"), html.Attr("name", "command"), html.Attr("value", "/bin/sh"),
+			html.Attr("required", ""), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off")),
+		html.El("button", html.ID("open"), html.Class("primary"), html.Text(allocText.Open)),
+		html.El("output", html.ID("said"), html.Class("muted")))
+	more := html.El("p", html.Class("muted"), html.Text(allocText.TerminalMore), html.Text(" "), html.El("span", html.Class("code"),
+		html.Text(line)))
+	return html.Group(form, more, html.El("div", html.ID("screen"), html.Attr("role", "region"), html.Attr("aria-label", allocText.Terminal)))
+}
+
 // terminal asks which program to run in which task; a script opens it, and loads the terminal only then.
 func (f *Face) terminal(w http.ResponseWriter, r *http.Request) error {
 	a, err := f.readAllocation(r)
@@ -24,19 +44,9 @@ func (f *Face) terminal(w http.ResponseWriter, r *http.Request) error {
 		options = append(options, html.El("option", html.Attr("value", name), html.Flag("selected", name == task), html.Text(name)))
 	}
 	running := a.ClientStatus == drover.AllocClientRunning
-	form := html.El("form", html.ID("terminal"), html.Class("row actions"), html.Attr("hidden", ""),
-		html.Attr("data-from", allocPath(a.ID, "terminal", "live").String()), html.Attr("data-opening", allocText.Opening),
-		html.Attr("data-opened", allocText.Opened), html.Attr("data-ended", allocText.Exited), html.Attr("data-lost", allocText.Cut),
-		html.El("label", html.Class("away"), html.Attr("for", "task"), html.Text(text.Task)), html.El("select", options...),
-		html.El("label", html.Class("away"), html.Attr("for", "command"), html.Text(text.Command)),
-		html.El("input", html.ID("command"), html.Class("code program"), html.Attr("name", "command"), html.Attr("value", "/bin/sh"),
-			html.Attr("required", ""), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off")),
-		html.El("button", html.ID("open"), html.Class("primary"), html.Text(allocText.Open)),
-		html.El("output", html.ID("said"), html.Class("muted")))
-	line := html.El("p", html.Class("muted"), html.Text(allocText.TerminalMore), html.Text(" "),
-		html.El("span", html.Class("code"), html.Text("drover alloc exec -i -t -task TASK "+a.ID+" /bin/sh")))
-	body := html.Group(form, line, html.El("div", html.ID("screen"), html.Attr("role", "region"), html.Attr("aria-label", allocText.Terminal)))
-	v := view{title: a.Name + " · " + allocText.Terminal, module: "term.js", policy: terminalPolicy}
+	pick := html.Group(html.El("label", html.Class("away"), html.Attr("for", "task"), html.Text(text.Task)), html.El("select", options...))
+	body := terminalForm(allocPath(a.ID, "terminal", "live"), "task", pick, "drover alloc exec -i -t -task TASK "+a.ID+" /bin/sh")
+	v := view{title: a.Name + " · " + allocText.Terminal, module: terminalModule}
 	if !running {
 		body, v.module = html.El("p", html.Class("muted"), html.Text(allocText.NotRunning)), ""
 	}
@@ -50,6 +60,16 @@ func (f *Face) terminalLive(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	path := apiPath("client", "allocation", r.PathValue("allocation"), "exec") + "?" +
 		url.Values{"task": {q.Get("task")}, "command": {q.Get("command")}, "tty": {"true"}}.Encode()
+	return f.socket(w, r, path)
+}
+
+// socket answers with a websocket of the API, asked with the viewer's token. It counts as a page that is kept up to date. Errors: 429.
+func (f *Face) socket(w http.ResponseWriter, r *http.Request, path string) error {
+	leave, err := f.viewers.enter(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	asking, err := http.NewRequestWithContext(r.Context(), http.MethodGet, path, http.NoBody)
 	if err != nil {
 		return err

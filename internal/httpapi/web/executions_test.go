@@ -2,8 +2,13 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,7 +70,7 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 			`<a href="/ui/clients/n1234567890">`,
 		},
 		"/ui/executions":    {`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`},
-		"/ui/executions/x1": {`id="follow"`, `data-output="/ui/executions/x1/output?stream=stderr"`, `data-every="1"`, "execution.js"},
+		"/ui/executions/x1": {`id="player"`, `data-socket="/ui/executions/x1/live"`, `"/ui/executions/x1/output?stream=stderr"`, `data-every="1"`, "execution.js"},
 		"/ui/executions/x2": {text, "The first 256.0 KiB are shown", `<dd class="bad">137</dd>`},
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
@@ -82,34 +87,126 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/executions", "", nil).Code)
 }
 
-// TestOutputComesAsItIsWritten: characters are not cut, a program that writes without end ends the page's part of it, and who may not read
-// it is told in the page.
-func TestOutputComesAsItIsWritten(t *testing.T) {
+// TestOutputIsObserved: whoever looks at an execution, or stores what it wrote, is an observer of it, with the viewer's token.
+func TestOutputIsObserved(t *testing.T) {
 	t.Parallel()
-	var written int
+	var asked []string
 	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Query().Get("stream") {
-		case "stdout":
-			_, _ = w.Write([]byte("gr\xc3"))
-			_, _ = w.Write([]byte("\xbcn"))
-		case "stderr":
-			for {
-				n, err := w.Write([]byte(strings.Repeat("x", 1000)))
-				if written += n; err != nil {
-					panic(http.ErrAbortHandler)
-				}
-			}
-		}
+		asked = append(asked, r.URL.String()+" "+r.Header.Get("X-Drover-Token"))
+		_, _ = w.Write([]byte("gr\xc3"))
+		_, _ = w.Write([]byte("\xbcn"))
 	}))
 	w := ask(t, h, "GET", "/ui/executions/x1/output?stream=stdout", "good", nil)
 	require.Equal(t, "grün", w.Body.String())
-	require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Equal(t, "application/octet-stream", w.Header().Get("Content-Type"))
+	require.Contains(t, w.Header().Get("Content-Disposition"), "attachment")
 	require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
-	require.Len(t, ask(t, h, "GET", "/ui/executions/x1/output?stream=stderr", "good", nil).Body.Bytes(), 1<<20)
-	require.Less(t, written, 1<<20+2000, "the program is let go")
+	_ = ask(t, h, "GET", "/ui/executions/x1/live?stdout=5&stderr=7&observe=false&mode=text", "good", nil)
+	_ = ask(t, h, "GET", "/ui/executions/x1/timeline", "good", nil)
+	require.Equal(t, []string{
+		"/v1/execution/x1/output?observe=true&stream=stdout good", "/v1/execution/x1/attach?mode=binary&observe=true&stderr=7&stdout=5 good",
+		"/v1/execution/x1/timeline good",
+	}, slices.DeleteFunc(asked, func(s string) bool { return strings.HasPrefix(s, "/v1/rights") }))
 	api := aHerd(t)
 	delete(api, "/v1/execution/x2/output")
 	body := ask(t, of(api), "GET", "/ui/executions/x2", "good", nil).Body.String()
 	require.Contains(t, body, "Your token may not do this")
 	require.Contains(t, body, `<dd class="bad">137</dd>`)
+}
+
+// TestSocketsAreBounded: each is one of a viewer's open pages.
+func TestSocketsAreBounded(t *testing.T) {
+	t.Parallel()
+	opened, let := make(chan struct{}), make(chan struct{})
+	h := of(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/attach") {
+			opened <- struct{}{}
+			<-let
+		}
+	}))
+	var all sync.WaitGroup
+	for range mostPages {
+		all.Go(func() { _ = ask(t, h, "GET", "/ui/executions/x1/live", "good", nil) })
+		<-opened
+	}
+	require.Equal(t, http.StatusTooManyRequests, ask(t, h, "GET", "/ui/executions/x1/live", "good", nil).Code)
+	close(let)
+	all.Wait()
+}
+
+// TestCasts: what is kept of both streams is one asciicast, once the execution ended.
+func TestCasts(t *testing.T) {
+	t.Parallel()
+	api := aHerd(t)
+	api["/v1/execution/x2/output"] = fixedAnswer("ab\n")
+	api["/v1/execution/x2/timeline"] = fixedAnswer(`{"marks": [{"at": 1000000000, "stream": "stdout", "end": 1}], "ended": 2000000000}`)
+	w := ask(t, of(api), "GET", "/ui/executions/x2/cast", "good", nil)
+	require.Equal(t, "application/x-asciicast", w.Header().Get("Content-Type"))
+	require.Contains(t, w.Header().Get("Content-Disposition"), "execution.cast")
+	require.Contains(t, w.Body.String(), "[1,\"o\",\"a\"]\n[2,\"o\",\"b\\r\\n\"]\n[2,\"o\",\"ab\\r\\n\"]\n")
+	api["/v1/execution/x1/timeline"] = fixedAnswer(`{}`)
+	require.Equal(t, http.StatusConflict, ask(t, of(api), "GET", "/ui/executions/x1/cast", "good", nil).Code)
+}
+
+func fixedAnswer(body string) struct {
+	status int
+	body   string
+} {
+	return struct {
+		status int
+		body   string
+	}{http.StatusOK, body}
+}
+
+// TestFilesOfARunner: folders and files with hostile names and bytes, and uploads, each of which goes to the API as it is.
+func TestFilesOfARunner(t *testing.T) {
+	t.Parallel()
+	var put []string
+	names := `[{"path": "bb", "type": "-", "size": 3, "owner": "me"}, {"path": "a", "type": "d"},
+		{"path": "?", "pathBase64": "_yc=", "type": "-"}, {"path": "<img src=x onerror=alert(1)>", "type": "l", "linkTarget": "<b>"}]`
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut:
+			content, err := io.ReadAll(r.Body)
+			put = append(put, fmt.Sprintf("%s %s %v", r.URL.String(), content, err))
+		case strings.HasSuffix(r.URL.Path, "/files"):
+			_, _ = io.WriteString(w, names)
+		case r.URL.Query().Get("path") == "binary":
+			_, _ = io.WriteString(w, "a\x00b")
+		case strings.HasSuffix(r.URL.Path, "/file"):
+			_, _ = io.WriteString(w, hostile+strings.Repeat("ü", 64<<10))
+		default:
+			_, _ = io.WriteString(w, `{"id": "r1"}`)
+		}
+	}))
+	page := func(path string) string {
+		w := ask(t, h, "GET", path, "good", nil)
+		require.Equal(t, http.StatusOK, w.Code, path)
+		inert(t, w.Body.String())
+		return w.Body.String()
+	}
+	body := page("/ui/runners/r1/files?path=x/y")
+	for _, holds := range []string{
+		`href="/ui/runners/r1/files?path=x%2Fy%2Fa"`, `href="/ui/runners/r1/files?path=x%2Fy%2Fbb&amp;text=1"`,
+		`href="/ui/runners/r1/files?pathBase64=eC95L_8n&amp;text=1"`, `href="/ui/runners/r1/files?path=x"`,
+	} {
+		require.Contains(t, body, holds)
+	}
+	require.Less(t, strings.Index(body, "a/</bdi>"), strings.Index(body, ">bb<"), "folders first")
+	require.Contains(t, page("/ui/runners/r1/files?path=text&text=1"), "The first 64.0 KiB are shown")
+	require.Contains(t, page("/ui/runners/r1/files?path=binary&text=1"), "This is no text")
+	require.Contains(t, page("/ui/runners/r1/terminal"), `data-wire="runner"`)
+	w := ask(t, h, "GET", "/ui/runners/r1/terminal", "good", nil)
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self' 'unsafe-inline'")
+	require.Equal(t, "attachment; filename=b", ask(t, h, "GET", "/ui/runners/r1/files/raw?path=a/b", "good", nil).Header().Get("Content-Disposition"))
+
+	form := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"../../etc/a b\"\r\n\r\none\r\n" +
+		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"c\"\r\n\r\n\r\n--x--\r\n"
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost:4646/ui/runners/r1/files?path=x", strings.NewReader(form))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	r.Header.Set("Origin", "http://localhost:4646")
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	require.Equal(t, http.StatusSeeOther, answer.Code)
+	require.Equal(t, []string{"/v1/runner/r1/file?path=x%2Fa+b one <nil>", "/v1/runner/r1/file?path=x%2Fc  <nil>"}, put)
 }

@@ -15,7 +15,6 @@ type view struct {
 	title  string
 	body   html.Part
 	module string // of JavaScript, by its name; "" if the page has none
-	policy string // of the page's content; "" is that of most
 }
 
 // policy has the browser load and run what this agent serves, and show it in no other page.
@@ -36,8 +35,8 @@ func protect(h http.Header) {
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	protect(w.Header())
-	if v.policy != "" {
-		w.Header().Set("Content-Security-Policy", v.policy)
+	if v.module == terminalModule {
+		w.Header().Set("Content-Security-Policy", terminalPolicy)
 	}
 	cookies.Forget(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

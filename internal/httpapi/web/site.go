@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -32,6 +33,35 @@ func (s site) Show(w http.ResponseWriter, r *http.Request, title string, body ht
 // Write implements herd.Site.
 func (s site) Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error {
 	return s.f.write(w, r, http.StatusOK, view{title: title, body: body, module: module})
+}
+
+// Socket implements herd.Site.
+func (s site) Socket(w http.ResponseWriter, r *http.Request, path string) error {
+	return s.f.socket(w, r, path)
+}
+
+// Download implements herd.Site.
+func (s site) Download(w http.ResponseWriter, r *http.Request, path, name string) error {
+	return s.f.download(w, r, path, name)
+}
+
+// Put implements herd.Site.
+func (s site) Put(r *http.Request, path string, body io.Reader) error {
+	return s.f.ask(r.Context(), r, http.MethodPut, path, body, nil)
+}
+
+// Terminal implements herd.Words.
+func (s site) Terminal(from html.URL, wire string, pick html.Part, line string) html.Part {
+	return terminalForm(from, wire, pick, line)
+}
+
+// Tabs implements herd.Words.
+func (s site) Tabs(r *http.Request, label string, names []string, to []html.URL) html.Part {
+	list := make([]tab, 0, len(names))
+	for i, name := range names {
+		list = append(list, tab{name, to[i]})
+	}
+	return tabs(r, label, list)
 }
 
 // Stream implements herd.Site.

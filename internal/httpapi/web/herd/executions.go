@@ -2,7 +2,6 @@ package herd
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
-	"github.com/drover-project/drover/internal/httpapi/runes"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
@@ -112,7 +110,10 @@ func (h *Pages) runner(w http.ResponseWriter, r *http.Request) error {
 			parts.Fact(execText.ClaimedAt, parts.Instant(one.ClaimedAt)), parts.Fact(execText.IdleTimeout, html.Text(parts.Short(one.IdleTimeout))),
 			parts.Fact(execText.Labels, html.Name(cmp.Or(labels(one.Labels), "–")))),
 		html.El("h2", html.Text(execText.Executions)), h.executionTable(list[:min(len(list), most)]))
-	return h.Show(w, r, id, body, err)
+	if err != nil {
+		return h.Show(w, r, id, body, err)
+	}
+	return h.Write(w, r, id, html.Group(h.runnerHead(r, id), body), "")
 }
 
 // most is how many rows a list shows.
@@ -188,109 +189,6 @@ func (h *Pages) executionState(x *execution.Execution) html.Part {
 		return html.El("span", html.Class("status bad"), html.Text(fmt.Sprintf(execText.Exited, x.Receipt.ExitCode)))
 	}
 	return html.El("span", html.Class("status bad"), html.Text(h.Cause(x.Receipt.Cause)))
-}
-
-// execution shows one: its command, what became of it, and what it wrote. The output of one that runs comes when somebody asks for it,
-// as a reader of it may slow the program.
-func (h *Pages) execution(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("execution")
-	var x execution.Execution
-	if err := h.Ask(r, api("execution", id), &x); err != nil {
-		return h.Show(w, r, id, html.Part{}, err)
-	}
-	every := 1
-	if x.Receipt != nil {
-		every = 0
-	}
-	about := []html.Part{
-		parts.Facts(parts.Fact(execText.Status, h.executionState(&x)), parts.Fact(execText.Runner, parts.Link(html.Path("ui", "runners",
-			x.RunnerID), x.RunnerID)),
-			parts.Fact(execText.Command, html.Name(strings.Join(x.Spec.Argv, " "))), parts.Fact(execText.LimitWall,
-				html.Text(parts.Short(x.Spec.Limits.Wall))),
-			parts.Fact(execText.LimitMemory, html.Text(limitSize(x.Spec.Limits.MemoryMB)))),
-	}
-	if x.Receipt != nil {
-		about = append(about, html.El("h2", html.Text(execText.Result)), h.Receipt(x.Receipt))
-	}
-	var output []html.Part
-	for _, stream := range []string{"stdout", "stderr"} {
-		output = append(output, h.outputPanel(r, &x, stream))
-	}
-	follow := html.If(x.Receipt == nil, html.El("p",
-		html.El("button", html.Attr("type", "button"), html.ID("follow"), html.Attr("hidden", ""), html.Text(execText.Follow)),
-		html.El("span", html.Class("muted hint"), html.Text(execText.FollowMore))))
-	body := html.Group(html.El("h1", html.Name(id)), parts.Live("execution", []string{drover.TopicExecution}, every, about...), follow,
-		html.El("div", html.Class("split"), html.Group(output...)))
-	return h.Write(w, r, id, body, "execution.js")
-}
-
-// Bounds of an execution's output in the page, of each stream.
-const (
-	shownOutput  = 256 << 10 // of one that ended
-	liveOutput   = 1 << 20
-	slowFollower = 2 * time.Second // after which a reader that takes nothing is let go, for the program's sake
-)
-
-var errRead = errors.New("enough was read")
-
-// outputPanel has a stream of an execution that ended; of one that runs it is empty, for the script to fill.
-func (h *Pages) outputPanel(r *http.Request, x *execution.Execution, stream string) html.Part {
-	title := map[string]string{"stdout": execText.Stdout, "stderr": execText.Stderr}[stream]
-	pre := []html.Part{
-		html.ID(stream), html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-labelledby",
-			stream+"-name"),
-		html.Attr("data-output", html.Path("ui", "executions", x.ID, "output").With("stream", stream).String()),
-	}
-	more := html.Part{}
-	if x.Receipt != nil {
-		content, cut, err := h.outputOf(r, x.ID, stream)
-		switch {
-		case err != nil:
-			more = h.Failed(r, err)
-		case cut:
-			more = html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.Cut, parts.Size(shownOutput))))
-		}
-		pre = append(pre, html.Text(content))
-	}
-	return html.El("div", html.El("h2", html.ID(stream+"-name"), html.Text(title)), html.El("pre", pre...), more)
-}
-
-// outputOf is the beginning of a stream of an execution that ended, and whether there is more.
-func (h *Pages) outputOf(r *http.Request, id, stream string) (content string, cut bool, err error) {
-	var kept []byte
-	err = h.Follow(r, outputPath(id, stream), func(p []byte) error {
-		kept = append(kept, p[:min(len(p), shownOutput-len(kept))]...)
-		if len(kept) >= shownOutput {
-			return errRead
-		}
-		return nil
-	})
-	if len(kept) >= shownOutput { // whatever was said of the cut
-		return string(kept), true, nil
-	}
-	return string(kept), false, err
-}
-
-func outputPath(id, stream string) string {
-	return api("execution", id, "output") + "?" + url.Values{"stream": {stream}}.Encode()
-}
-
-// executionOutput sends a stream as the program writes it. A viewer that does not take it is let go.
-func (h *Pages) executionOutput(w http.ResponseWriter, r *http.Request) error {
-	return h.Stream(w, r, "text/plain; charset=utf-8", slowFollower, func(send func([]byte) error) error {
-		var tail []byte
-		sent := 0
-		return h.Follow(r, outputPath(r.PathValue("execution"), r.URL.Query().Get("stream")), func(piece []byte) error {
-			whole, rest := runes.Split(tail, piece)
-			whole = whole[:min(len(whole), liveOutput-sent)]
-			sent += len(whole)
-			tail = append([]byte(nil), rest...)
-			if sent >= liveOutput {
-				return cmp.Or(send(whole), errRead)
-			}
-			return send(whole)
-		})
-	})
 }
 
 func limitSize(mb int) string {

@@ -1,6 +1,7 @@
 package herd
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -22,6 +23,12 @@ type Site interface {
 	Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error
 	// Stream answers with what run sends as it comes; a viewer that takes nothing for patience is cut. There is a bound for each viewer.
 	Stream(w http.ResponseWriter, r *http.Request, contentType string, patience time.Duration, run func(send func([]byte) error) error) error
+	// Socket answers with a websocket of the API. There is a bound for each viewer.
+	Socket(w http.ResponseWriter, r *http.Request, path string) error
+	// Download answers with what the API has, as a file to be stored.
+	Download(w http.ResponseWriter, r *http.Request, path, name string) error
+	// Put sends the API a body of bytes. Errors: those of Ask.
+	Put(r *http.Request, path string, body io.Reader) error
 	Words
 }
 
@@ -31,6 +38,9 @@ type Words interface {
 	SignIn(r *http.Request) html.Part            // where to sign in otherwise
 	Receipt(r *execution.Receipt) html.Part
 	Cause(c execution.Cause) string
+	// Terminal is the form that opens one, which wire says how to reach, and its screen.
+	Terminal(from html.URL, wire string, pick html.Part, line string) html.Part
+	Tabs(r *http.Request, label string, names []string, to []html.URL) html.Part
 }
 
 // Pages serves them.
@@ -43,8 +53,16 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/environments/{environment}", Handle: h.environment},
 		{Pattern: "GET /ui/runners", Handle: h.runners},
 		{Pattern: "GET /ui/runners/{runner}", Handle: h.runner},
+		{Pattern: "GET /ui/runners/{runner}/files", Handle: h.runnerFiles},
+		{Pattern: "POST /ui/runners/{runner}/files", Handle: h.runnerUpload, MaxBody: -1},
+		{Pattern: "GET /ui/runners/{runner}/files/raw", Handle: h.runnerFile, Stream: true},
+		{Pattern: "GET /ui/runners/{runner}/terminal", Handle: h.runnerTerminal},
+		{Pattern: "GET /ui/runners/{runner}/terminal/live", Handle: h.runnerTerminalLive, Stream: true},
 		{Pattern: "GET /ui/executions", Handle: h.executions},
 		{Pattern: "GET /ui/executions/{execution}", Handle: h.execution},
+		{Pattern: "GET /ui/executions/{execution}/live", Handle: h.executionLive, Stream: true},
+		{Pattern: "GET /ui/executions/{execution}/timeline", Handle: h.executionTimeline},
+		{Pattern: "GET /ui/executions/{execution}/cast", Handle: h.executionCast, Stream: true},
 		{Pattern: "GET /ui/executions/{execution}/output", Handle: h.executionOutput, Stream: true},
 		{Pattern: "GET /ui/fleet", Handle: h.fleet},
 		{Pattern: "GET /ui/fleet/machines/{machine}", Handle: h.machine},

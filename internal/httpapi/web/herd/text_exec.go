@@ -2,13 +2,15 @@ package herd
 
 // execText is the texts of the pages of environments, runners and executions.
 var execText = struct {
-	Warm, Starting, Queued, Claimed, Waiting, Image, Driver, Network, IdleTimeout, LastError, Yes, No       string
-	Runner, Runners, NoRunners, Allocation, ClaimedAt, Labels                                               string
-	Executions, ExecutionsMore, NoExecutions, Runs, Exited, LimitWall, LimitMemory, Follow, FollowMore, Cut string
+	Warm, Starting, Queued, Claimed, Waiting, Image, Driver, Network, IdleTimeout, LastError, Yes, No                         string
+	Runner, Runners, NoRunners, Allocation, ClaimedAt, Labels                                                                 string
+	Executions, ExecutionsMore, NoExecutions, Runs, Exited, LimitWall, LimitMemory, Cut                                       string
+	Follows, Lost, Refused, AllShown, Partial, Play, Pause, Missed, Before, Speed, AtOnce, Seek, Cast, CastLater, Download    string
+	Parts, Files, Terminal, Root, Upload, UploadTo, NoFiles, Size, Mode, Owner, Modified, FirstOf, Binary, CutFile, ShellMore string
 
 	Status, Environment, Node, Command, Memory, CPU, Result, Stdout, Stderr, NewestOf string
 
-	RunnerColumns, ExecutionColumns []string
+	RunnerColumns, ExecutionColumns, FileColumns []string
 }{
 	Warm: "Warm of size", Starting: "Starting", Queued: "Without a place", Claimed: "Claimed", Waiting: "Claims that wait",
 	Image: "Image", Driver: "Driver", Network: "Network", IdleTimeout: "Idle timeout", LastError: "Why runners do not come", Yes: "yes",
@@ -19,13 +21,25 @@ var execText = struct {
 
 	Executions: "Executions", ExecutionsMore: "What runs, and what ended in the last 15 minutes, in the %d runners that were claimed last.",
 	NoExecutions: "No execution is here: none yet, none in runners that are still claimed, or none that your token may see.",
-	Runs:         "runs", Exited: "exit %d", LimitWall: "Time limit", LimitMemory: "Memory limit", Follow: "Show what it writes",
-	FollowMore: "who reads along too slowly may slow the program down",
-	Cut:        "The first %s are shown. GET /v1/execution/ID/output has all that is kept.",
+	Runs:         "runs", Exited: "exit %d", LimitWall: "Time limit", LimitMemory: "Memory limit",
+	Cut: "The first %s are shown.",
+
+	Follows: "shows what it writes, as it writes it; it does not wait for that", Lost: "No connection: it is tried again.",
+	Refused: "This is not shown any more: the execution is gone, or your token may not see it.", AllShown: "all that is kept is shown",
+	Partial: "it began under an earlier server: what came before has no times of its own", Play: "Replay", Pause: "Pause",
+	Missed: "%s were missed: they came too fast", Before: "%s before are not shown", Speed: "Speed", AtOnce: "Show all",
+	Seek: "Time of the replay in milliseconds", Cast: "Download as asciicast", CastLater: "It still runs: an asciicast is made when it ended.",
+	Download: "Download",
+
+	Parts: "Parts of the runner", Files: "Files", Terminal: "Terminal", Root: "working directory", Upload: "Upload",
+	UploadTo: "Files to upload here", NoFiles: "No file is here.", Size: "Size", Mode: "Mode", Owner: "Owner", Modified: "Modified (UTC)",
+	FirstOf: "The first %d of %d.", Binary: "This is no text. Download it to look at it.", CutFile: "The first %s are shown.",
+	ShellMore: "The same in a terminal of yours:",
 
 	Status: "Status", Environment: "Environment", Node: "Node", Command: "Command", Memory: "Memory", CPU: "CPU", Result: "Result",
 	Stdout: "stdout", Stderr: "stderr", NewestOf: "The newest %d of %d.",
 
 	RunnerColumns:    []string{"Runner", "Status", "Environment", "Node", "Claimed (UTC)", "Labels"},
+	FileColumns:      []string{"Name", "Size", "Mode", "Owner", "Modified (UTC)"},
 	ExecutionColumns: []string{"Execution", "Status", "Started (UTC)", "Took", "Memory", "Runner", "Command"},
 }

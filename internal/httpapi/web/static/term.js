@@ -1,10 +1,41 @@
-// A terminal in a task. What draws it is loaded when it is opened.
+// A terminal in a task or a runner. What draws it is loaded when it is opened.
 const id = (name) => document.getElementById(name);
 const form = id('terminal'), said = id('said'), screen = id('screen'), words = form.dataset;
 form.hidden = false;
 
+// How the two are talked to: begin says what to run, and read tells output(bytes), exit(code) and failed(words) of what comes.
+const bytesOf = (text, one) => (one ? Uint8Array.from(text, (c) => c.charCodeAt(0)) : new TextEncoder().encode(text));
 const toBase64 = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
-const fromBase64 = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const argv = () => id('command').value.trim().split(/\s+/);
+const wires = {
+  task: {
+    query: () => ({ task: id('task').value, command: JSON.stringify(argv()) }),
+    begin: ({ rows, cols }) => JSON.stringify({ tty_size: { height: rows, width: cols } }),
+    stdin: (bytes) => JSON.stringify({ stdin: { data: toBase64(bytes) } }),
+    resize: ({ rows, cols }) => JSON.stringify({ tty_size: { height: rows, width: cols } }),
+    read: (data, to) => {
+      const frame = JSON.parse(data);
+      for (const out of [frame.stdout, frame.stderr]) if (out && out.data) to.output(bytesOf(atob(out.data), true));
+      if (frame.exited) to.exit(frame.result.exit_code || 0);
+    },
+  },
+  runner: {
+    query: () => ({}),
+    begin: ({ rows, cols }) => JSON.stringify({ argv: argv(), tty: true, stdin: true, env: { TERM: 'xterm-256color' }, size: { rows, cols } }),
+    stdin: (bytes) => bytes,
+    resize: ({ rows, cols }) => JSON.stringify({ type: 'resize', rows, cols }),
+    read: (data, to) => {
+      if (typeof data !== 'string') {
+        to.output(new Uint8Array(data, 1));
+        return;
+      }
+      const said = JSON.parse(data);
+      if (said.type === 'receipt') to.exit(said.receipt.exitCode, said.receipt.error);
+      else if (said.type === 'error') to.failed(said.message);
+    },
+  },
+};
+const wire = wires[words.wire];
 
 let opened = null; // the connection, while a program runs
 
@@ -39,38 +70,37 @@ const open = async () => {
   id('open').disabled = true;
   said.textContent = words.opening;
   const { term, fit } = await load();
-  const asked = new URLSearchParams({
-    task: id('task').value, command: JSON.stringify(id('command').value.trim().split(/\s+/)),
-  });
-  const socket = new WebSocket(location.origin.replace(/^http/, 'ws') + words.from + '?' + asked);
+  const query = new URLSearchParams(wire.query());
+  const socket = new WebSocket(location.origin.replace(/^http/, 'ws') + words.from + '?' + query);
+  socket.binaryType = 'arraybuffer';
   opened = socket;
-  const send = (frame) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(frame));
-  const type = (text) => send({ stdin: { data: toBase64(new TextEncoder().encode(text)) } });
+  const send = (message) => socket.readyState === WebSocket.OPEN && socket.send(message);
   const resized = new ResizeObserver(() => fit.fit());
-  term.onData(type);
-  term.onBinary((text) => send({ stdin: { data: btoa(text) } }));
-  term.onResize(({ rows, cols }) => send({ tty_size: { height: rows, width: cols } }));
+  term.onData((text) => send(wire.stdin(bytesOf(text))));
+  term.onBinary((text) => send(wire.stdin(bytesOf(text, true))));
+  term.onResize((size) => send(wire.resize(size)));
   resized.observe(screen);
-  let exit = null;
+  let ended = '';
+  const to = {
+    output: (bytes) => term.write(bytes),
+    exit: (code, why) => {
+      ended = words.ended.replace('%d', code) + (why ? ' ' + why : '');
+      socket.close(1000); // all was read
+    },
+    failed: (why) => { ended = why; },
+  };
   socket.onopen = () => {
     said.textContent = words.opened;
-    send({ tty_size: { height: term.rows, width: term.cols } });
+    send(wire.begin(term));
     term.focus();
   };
-  socket.onmessage = (e) => {
-    const frame = JSON.parse(e.data);
-    for (const out of [frame.stdout, frame.stderr]) if (out && out.data) term.write(fromBase64(out.data));
-    if (frame.exited) {
-      exit = frame.result.exit_code || 0;
-      socket.close(1000); // all was read
-    }
-  };
+  socket.onmessage = (e) => wire.read(e.data, to);
   socket.onclose = (e) => {
     opened = null;
     resized.disconnect();
     term.options.disableStdin = true;
     term.options.cursorBlink = false;
-    said.textContent = exit === null ? e.reason || words.lost : words.ended.replace('%d', exit);
+    said.textContent = ended || e.reason || words.lost;
     id('open').disabled = false;
     id('open').focus();
   };
