@@ -88,3 +88,18 @@ func (c *Client) Timeline(ctx context.Context, id string) (execution.Timeline, e
 	_, err := c.call(ctx, http.MethodGet, []string{"execution", id, "timeline"}, nil, nil, &t)
 	return t, err
 }
+
+// History is how pools of environments stood since a time ago, at most six hours, and how long claims and starts took; a step of 0 is one
+// that fits, and an empty environment all of them. Errors: Invalid, Unavailable.
+func (c *Client) History(ctx context.Context, environment string, since, step time.Duration) (execution.History, error) {
+	query := url.Values{"since": {since.String()}}
+	if step > 0 {
+		query.Set("step", step.String())
+	}
+	if environment != "" {
+		query.Set("environment", environment)
+	}
+	var h execution.History
+	_, err := c.call(ctx, http.MethodGet, []string{"metrics", "history"}, c.within("", environment, query), nil, &h)
+	return h, err
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/drover-project/drover/internal/server/execseam"
 	"github.com/drover-project/drover/internal/server/lessee"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // executionService is the execution service of this process.
@@ -34,6 +35,7 @@ type executionService struct {
 
 	directory lessee.Directory
 	deps      Deps
+	history   *telemetry.History
 }
 
 // openExecution makes the execution service, over this process's control plane or another cluster. A process that
@@ -58,7 +60,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
 	keeps := func() bool { return c.servers.Clustered() && c.log.Allows(command.KindRecordExecutions) }
-	x := &executionService{settings: a.cfg.Exec.Environments, cluster: backend, deps: d}
+	x := &executionService{settings: a.cfg.Exec.Environments, cluster: backend, deps: d, history: telemetry.NewHistory(d.Clock)}
 	ld := lessee.Deps{Leads: c.servers.Leads, Clock: d.Clock, Log: d.Log.With("part", "execution")}
 	if c.servers.Clustered() {
 		x.lead, ld.Lead = c.log.Follow, c.log.Follow
@@ -78,6 +80,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	}
 	ld.Open = func(lease, former uint64, holds func() bool) (*lessee.Life, error) {
 		deps := deps
+		deps.Claimed = x.history.Claimed
 		if deps.Holds = holds; backend == nil {
 			deps.Intake = execseam.Intake{In: c.intake, Lease: lease}
 			deps.Live = func(lease uint64) bool { return c.store.Snapshot().Lessee(lease) != nil }
@@ -93,7 +96,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		xd := executor.Deps{
 			Runners: runners, Keeping: runners, Notifier: poster, Teller: execseam.Teller{Intake: c.intake, Keeps: keeps},
 			Slots:      execseam.Slots{Intake: c.intake, Store: c.store, Clock: d.Clock},
-			Identities: c.issuer, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
+			Identities: c.issuer, Started: x.history.Started, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions"),
 		}
 		if c.servers.Clustered() {
 			xd.Records = execseam.Records{Store: c.store, Log: c.log}
@@ -110,11 +113,23 @@ func (a *Agent) openExecution() (*executionService, error) {
 
 // parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
-	parts := []lifecycle.Part{{Name: "execution", Run: x.Run}, {Name: "environments", Run: x.runEnvironments}}
+	parts := []lifecycle.Part{{Name: "execution", Run: x.Run}, {Name: "environments", Run: x.runEnvironments}, {Name: "history", Run: x.runHistory}}
 	if x.cluster != nil {
 		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
 	}
 	return parts
+}
+
+// runHistory samples how pools stand, until ctx ends.
+func (x *executionService) runHistory(ctx context.Context) error {
+	for ok := true; ok; ok = clock.Sleep(ctx, x.deps.Clock, telemetry.HistoryStep) {
+		sample, cancel := x.deps.Clock.WithTimeout(ctx, telemetry.HistoryStep)
+		if pools, err := x.Pools(sample); err == nil { // else that time is not known
+			x.history.Sample(pools)
+		}
+		cancel()
+	}
+	return nil
 }
 
 // runEnvironments makes the configured environments, of several servers at the one that leads. Errors: Invalid for one of them.

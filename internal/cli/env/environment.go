@@ -17,7 +17,7 @@ import (
 // Command is "drover env".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("env", "Keep environments: what warm runners are made from",
-		putCommand(app), listCommand(app), statusCommand(app), deleteCommand(app))
+		putCommand(app), listCommand(app), statusCommand(app), historyCommand(app), deleteCommand(app))
 }
 
 // listCommand is "drover env list". For people each environment's pool is read too, in one request each; -json prints

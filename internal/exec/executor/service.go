@@ -75,10 +75,12 @@ type Deps struct {
 	Slots    Slots    // of quotas; nil: nothing is bounded
 	// Identities signs tokens of executions; nil: they can have none.
 	Identities Identities
-	Records    Records // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
-	Clock      clock.Clock
-	IDs        id.Source // used by several goroutines
-	Log        *slog.Logger
+	// Started, if set, is told of commands that were started: their environment's key, and how long the node took.
+	Started func(environment string, took time.Duration)
+	Records Records // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
+	Clock   clock.Clock
+	IDs     id.Source // used by several goroutines
+	Log     *slog.Logger
 }
 
 // Service starts executions and keeps them.
@@ -227,6 +229,9 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		default:
 			return nil, err
 		}
+	}
+	if s.deps.Started != nil {
+		s.deps.Started(r.Key(), s.deps.Clock.Now().Sub(begun))
 	}
 	if err := s.promise(ctx, r, spec, &of); err != nil {
 		_ = session.Signal(ctx, "KILL") // nobody has heard of it

@@ -36,6 +36,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 
 // claim hands out a runner to who is there.
 func (s *Service) claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
+	begun := s.deps.Clock.Now()
 	seat, err := s.admit(execution.NamespaceOf(r.Environment))
 	if err != nil {
 		return execution.Runner{}, err
@@ -53,6 +54,9 @@ func (s *Service) claim(ctx context.Context, r execution.ClaimRequest) (executio
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
 		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
 		return execution.Runner{}, canceled(ctx)
+	}
+	if err == nil && s.deps.Claimed != nil {
+		s.deps.Claimed(r.Environment, s.deps.Clock.Now().Sub(begun))
 	}
 	return got, err
 }

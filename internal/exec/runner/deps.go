@@ -105,6 +105,8 @@ type Deps struct {
 	// Check, if set, says early what is wrong with an environment: an image that is a missing file, a namespace that not all servers
 	// know to keep apart. Errors: Invalid, Unavailable.
 	Check func(ctx context.Context, env execution.Environment) error
-	Clock clock.Clock
-	Log   *slog.Logger
+	// Claimed, if set, is told of claims that succeeded: the environment's key, and how long it took.
+	Claimed func(environment string, took time.Duration)
+	Clock   clock.Clock
+	Log     *slog.Logger
 }

@@ -54,6 +54,11 @@ type Observations interface {
 	Timeline(ctx context.Context, executionID string) (execution.Timeline, error)
 }
 
+// History is how pools stood; *telemetry.History satisfies it. Errors: Invalid.
+type History interface {
+	Read(since, step time.Duration, want func(environment string) bool) (execution.History, error)
+}
+
 // Receipts signs what is known of executions; *identity.Issuer satisfies it.
 type Receipts interface {
 	SignReceipt(ctx context.Context, st execution.Statement) (execution.SignedReceipt, error)
@@ -86,8 +91,10 @@ type Deps struct {
 	Examine func(ctx context.Context) cluster.Examination
 	// Attention is what of the cluster wants attention, as far as the viewer sees it; nil on an agent without server.
 	Attention func(ctx context.Context, v cluster.Viewer) (cluster.Attention, error)
-	Clock     clock.Clock
-	Log       *slog.Logger
+	// History of pools; nil on an agent without server.
+	History History
+	Clock   clock.Clock
+	Log     *slog.Logger
 }
 
 // Face serves the native API.

@@ -1,0 +1,261 @@
+package telemetry
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// The bounds of a History: about 80 KB for each environment, 5 MB in all.
+const (
+	HistorySpan      = 6 * time.Hour
+	HistoryStep      = 10 * time.Second // between samples of pools
+	latencySlot      = time.Minute
+	historySlots     = int64(HistorySpan / HistoryStep)
+	latencySlots     = int64(HistorySpan / latencySlot)
+	mostEnvironments = 64  // those that came first; how many others there are is counted
+	mostSteps        = 720 // of an answer
+	latencyBuckets   = 40
+	firstBucket      = 100 * time.Microsecond
+	bucketFactor     = 1.5 // from a bucket to the next: the last one begins at 13 minutes
+)
+
+// History keeps how the pools of environments stood, and how long claims and starts took, in rings of a fixed size. Its times do not
+// follow steps of the wall clock.
+type History struct {
+	clock clock.Clock
+	base  time.Time
+
+	mu      sync.Mutex
+	pools   map[string]*poolHistory // guarded by mu: by the environment's key
+	missing int                     // guarded by mu: environments of the last sample that are not kept
+}
+
+type poolHistory struct {
+	seen   int64 // the slot of the newest sample
+	values [4][]int32
+	took   [2]latencyRing
+}
+
+// The indices of values and of took.
+const (
+	poolSize = iota
+	poolWarm
+	poolClaimed
+	poolWaiting
+)
+
+const (
+	tookClaim = iota
+	tookStart
+)
+
+// histogram counts by the logarithm of what was measured. Those of several times, or servers, are added bucket by bucket.
+type histogram [latencyBuckets]uint32
+
+// latencyRing has a histogram for each minute.
+type latencyRing struct {
+	minutes []int64 // which minute a place holds
+	counts  []histogram
+}
+
+// NewHistory returns an empty one.
+func NewHistory(c clock.Clock) *History {
+	return &History{clock: c, base: c.Now(), pools: map[string]*poolHistory{}}
+}
+
+// now is a time that only goes forward.
+func (h *History) now() time.Time { return h.base.Add(h.clock.Now().Sub(h.base)) }
+
+func slotOf(t time.Time, width time.Duration) int64 { return t.UnixNano() / int64(width) }
+
+// Sample takes how all pools stand now. Environments that are gone for as long as anything is kept are forgotten.
+func (h *History) Sample(pools []execution.PoolStatus) {
+	slot := slotOf(h.now(), HistoryStep)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.missing = 0
+	for key, p := range h.pools {
+		if slot-p.seen > historySlots {
+			delete(h.pools, key)
+		}
+	}
+	for i := range pools {
+		st := &pools[i]
+		p := h.poolLocked(execution.Key(st.Namespace, st.Environment), slot)
+		if p == nil {
+			h.missing++
+			continue
+		}
+		for s := max(p.seen+1, slot-historySlots+1); s < slot; s++ {
+			p.set(s, [4]int{-1, -1, -1, -1})
+		}
+		p.set(slot, [4]int{st.Size, st.Warm, st.Claimed, st.Waiting})
+		p.seen = slot
+	}
+}
+
+func (p *poolHistory) set(slot int64, to [4]int) {
+	for i, v := range to {
+		p.values[i][slot%historySlots] = int32(min(v, math.MaxInt32))
+	}
+}
+
+// poolLocked is that of an environment; nil if there are too many.
+func (h *History) poolLocked(key string, slot int64) *poolHistory {
+	p := h.pools[key]
+	if p != nil || len(h.pools) >= mostEnvironments {
+		return p
+	}
+	p = &poolHistory{seen: slot}
+	for i := range p.values {
+		p.values[i] = slices.Repeat([]int32{-1}, int(historySlots))
+	}
+	h.pools[key] = p
+	return p
+}
+
+// Claimed counts a claim of an environment's runner that succeeded.
+func (h *History) Claimed(environment string, took time.Duration) {
+	h.took(environment, tookClaim, took)
+}
+
+// Started counts a command that was started in an environment's runner.
+func (h *History) Started(environment string, took time.Duration) {
+	h.took(environment, tookStart, took)
+}
+
+func (h *History) took(environment string, what int, d time.Duration) {
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.poolLocked(environment, slotOf(now, HistoryStep)); p != nil {
+		p.took[what].add(slotOf(now, latencySlot), d)
+	}
+}
+
+func (r *latencyRing) add(minute int64, d time.Duration) {
+	if r.counts == nil {
+		r.minutes, r.counts = make([]int64, latencySlots), make([]histogram, latencySlots)
+	}
+	i := minute % latencySlots
+	if r.minutes[i] != minute {
+		r.minutes[i], r.counts[i] = minute, histogram{}
+	}
+	r.counts[i][bucketOf(d)]++
+}
+
+func bucketOf(d time.Duration) int {
+	if d <= firstBucket {
+		return 0
+	}
+	return min(latencyBuckets-1, 1+int(math.Log(float64(d)/float64(firstBucket))/math.Log(bucketFactor)))
+}
+
+// merge adds what another histogram counted.
+func (c *histogram) merge(o *histogram) {
+	for i := range c {
+		c[i] += o[i]
+	}
+}
+
+// latency is what was counted in short. A time is the middle of its bucket, by its logarithm.
+func (c *histogram) latency() (l execution.Latency) {
+	for _, n := range c {
+		l.Count += int64(n)
+	}
+	at := func(of float64) time.Duration {
+		rank, seen := int64(math.Ceil(of*float64(l.Count))), int64(0)
+		for i, n := range c {
+			if seen += int64(n); n > 0 && seen >= rank {
+				return time.Duration(float64(firstBucket) * math.Pow(bucketFactor, float64(i)-.5))
+			}
+		}
+		return 0
+	}
+	l.P50, l.P95, l.P99 = at(.5), at(.95), at(.99)
+	return l
+}
+
+// Read returns what is kept of the time since, of the environments that are asked for. A step of 0 is one that fits. Errors: Invalid.
+func (h *History) Read(since, step time.Duration, want func(environment string) bool) (execution.History, error) {
+	if since < HistoryStep || since > HistorySpan {
+		return execution.History{}, drover.Errorf(drover.Invalid, "since: want from %v to %v, got %v", HistoryStep, HistorySpan, since)
+	}
+	if step == 0 {
+		step = max(HistoryStep, (since / 120).Truncate(HistoryStep))
+	}
+	if step%HistoryStep != 0 || step < HistoryStep || since/step > mostSteps {
+		return execution.History{}, drover.Errorf(drover.Invalid, "step: want a multiple of %v, of which since has %d at most, got %v",
+			HistoryStep, mostSteps, step)
+	}
+	wide := (step + latencySlot - 1) / latencySlot * latencySlot
+	now := h.now()
+	from := now.Add(-since).Truncate(wide)
+	out := execution.History{From: from, Step: step, LatencyStep: wide, Pools: []execution.PoolHistory{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out.Missing = h.missing
+	for key, p := range h.pools {
+		if !want(key) {
+			continue
+		}
+		namespace, environment := execution.SplitKey(key)
+		one := execution.PoolHistory{Environment: environment, Namespace: namespace}
+		for i, to := range []*[]int{&one.Size, &one.Warm, &one.Claimed, &one.Waiting} {
+			*to = p.steps(i, from, now, step)
+		}
+		one.Claims, one.Starts = p.took[tookClaim].steps(from, now, wide), p.took[tookStart].steps(from, now, wide)
+		out.Pools = append(out.Pools, one)
+	}
+	slices.SortFunc(out.Pools, func(a, b execution.PoolHistory) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Environment, b.Environment))
+	})
+	return out, nil
+}
+
+// steps are a value's: of warm runners the least of a step, else the most.
+func (p *poolHistory) steps(value int, from, now time.Time, step time.Duration) []int {
+	list := []int{}
+	newest := slotOf(now, HistoryStep)
+	for t := from; !t.After(now); t = t.Add(step) {
+		of := -1
+		first := slotOf(t, HistoryStep)
+		for s := max(first, newest-historySlots+1); s < first+int64(step/HistoryStep) && s <= p.seen; s++ {
+			switch v := int(p.values[value][s%historySlots]); {
+			case v < 0:
+			case of < 0:
+				of = v
+			case value == poolWarm:
+				of = min(of, v)
+			default:
+				of = max(of, v)
+			}
+		}
+		list = append(list, of)
+	}
+	return list
+}
+
+func (r *latencyRing) steps(from, now time.Time, step time.Duration) execution.LatencyHistory {
+	out := execution.LatencyHistory{Steps: []execution.Latency{}}
+	var all histogram
+	for t := from; !t.After(now); t = t.Add(step) {
+		var of histogram
+		for minute := slotOf(t, latencySlot); r.counts != nil && minute < slotOf(t.Add(step), latencySlot); minute++ {
+			if i := minute % latencySlots; r.minutes[i] == minute {
+				of.merge(&r.counts[i])
+			}
+		}
+		all.merge(&of)
+		out.Steps = append(out.Steps, of.latency())
+	}
+	out.All = all.latency()
+	return out
+}
