@@ -50,6 +50,10 @@ func TestAnExecutionInABrowser(t *testing.T) {
 	} {
 		b.do(chromedp.Click(chromedp.CSS(step.click)))
 		b.until(`location.pathname === '` + step.at + `' && document.readyState === 'complete'`)
+		if step.name == "environment" {
+			b.until(`document.querySelectorAll('.chart canvas').length === 3`)
+			b.until(`document.querySelector('#claims ~ .wide tbody td').textContent === '1'`)
+		}
 		b.accessible()
 		b.picture(step.name)
 	}

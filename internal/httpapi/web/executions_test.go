@@ -40,8 +40,14 @@ func aHerd(t *testing.T) fixed {
 	for path, v := range map[string]any{
 		"/v1/environment/team~py":      execution.Environment{ID: "py", Namespace: "team", Image: hostile},
 		"/v1/environment/team~py/pool": execution.PoolStatus{Size: 3, Warm: 1, Waiting: 2, LastError: hostile},
-		"/v1/runners":                  []execution.Runner{warm, claimed},
-		"/v1/runner/team~py-a1":        claimed, "/v1/runner/team~py-a1/executions": []execution.Execution{ended, runs},
+		"/v1/metrics/history": execution.History{From: time.Unix(0, 0), Step: time.Minute, LatencyStep: time.Minute, Pools: []execution.PoolHistory{{
+			Environment: "py", Size: []int{-1, 3}, Warm: []int{-1, 1}, Claims: execution.LatencyHistory{
+				All:   execution.Latency{Count: 1, P50: 1234 * time.Microsecond},
+				Steps: []execution.Latency{{}, {Count: 1, P50: time.Second}},
+			},
+		}}},
+		"/v1/runners":           []execution.Runner{warm, claimed},
+		"/v1/runner/team~py-a1": claimed, "/v1/runner/team~py-a1/executions": []execution.Execution{ended, runs},
 		"/v1/execution/x1": runs, "/v1/execution/x2": ended,
 	} {
 		api[path] = struct {
@@ -62,7 +68,7 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	const text = "&lt;img src=x onerror=alert(1)&gt;"
 	for path, holds := range map[string][]string{
 		"/ui/environments/team~py": {
-			text, "1 / 3", `<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`,
+			text, "1 / 3", `data-chart="{&#34;from&#34;:0,`, `<th scope="col">p99</th>`, "1.2ms", `<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`, `aria-current="true">1h</a>`,
 		},
 		"/ui/runners": {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
 		"/ui/runners/team~py-a1": {

@@ -45,7 +45,10 @@ func (h *Pages) environment(w http.ResponseWriter, r *http.Request) error {
 			parts.Fact(execText.CPU, html.Text(fmt.Sprintf("%d MHz", e.CPU))), parts.Fact(execText.Network, html.Text(yesNo(e.Network))),
 			parts.Fact(execText.IdleTimeout, html.Text(parts.Short(e.IdleTimeout)))),
 		html.El("h2", html.Text(execText.Runners)), runnerTable(runners))
-	return h.Show(w, r, key, body, err)
+	if err != nil {
+		return h.Show(w, r, key, body, err)
+	}
+	return h.Write(w, r, key, html.Group(html.El("h1", html.Name(key)), body, h.history(r, key)), "charts.js")
 }
 
 // runners lists the runners of all environments that the viewer may see, or of the one that the address names.

@@ -1,0 +1,29 @@
+package parts
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/drover-project/drover/internal/httpapi/web/html"
+)
+
+// Line is one of a chart: a number for each step; below 0 it is not known. Its tone is ok, prog, warn, bad, lost or idle.
+type Line struct {
+	Name   string    `json:"name"`
+	Tone   string    `json:"tone"`
+	Values []float64 `json:"values"`
+}
+
+// Chart shows lines over time, drawn by a script. Who has none, or does not see, has the numbers as a table: more is that.
+func Chart(id, caption, unit string, from time.Time, step time.Duration, lines []Line, more html.Part) html.Part {
+	data, _ := json.Marshal(map[string]any{ // numbers and texts
+		"from": from.UnixMilli(), "step": step.Milliseconds(), "unit": unit, "lines": lines,
+	})
+	legend := []html.Part{html.Class("row legend")}
+	for _, l := range lines {
+		legend = append(legend, html.El("span", html.Class("line "+l.Tone), html.Text(l.Name)))
+	}
+	return html.Group(html.El("h2", html.ID(id+"-name"), html.Text(caption)), html.El("p", legend...),
+		html.El("div", html.ID(id), html.Class("chart"), html.Attr("role", "img"), html.Attr("aria-label", caption),
+			html.Attr("data-chart", string(data))), more)
+}

@@ -1,0 +1,82 @@
+// Charts of lines over time, which parts of the page hold as data. They are drawn again when the page was brought up to date.
+const pad = { left: 44, right: 8, top: 8, bottom: 20 };
+const dashes = { ok: [], prog: [6, 3], warn: [2, 2], bad: [8, 2, 2, 2], lost: [1, 3], idle: [3, 5] };
+
+const say = (v, unit) => {
+  if (unit !== 's') return v.toLocaleString('en', { maximumFractionDigits: 2 }) + (unit ? ' ' + unit : '');
+  if (v < 1) return (v * 1000).toFixed(v < 0.01 ? 1 : 0) + ' ms';
+  return v.toFixed(1) + ' s';
+};
+// nice is a number not below v that is good to read.
+const nice = (v) => {
+  const power = 10 ** Math.floor(Math.log10(v));
+  return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= v * 0.999);
+};
+const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+
+const draw = (chart) => {
+  const { from, step, unit, lines } = JSON.parse(chart.dataset.chart);
+  let canvas = chart.querySelector('canvas'), note = chart.querySelector('output');
+  if (!canvas) {
+    canvas = document.createElement('canvas');
+    note = document.createElement('output');
+    note.className = 'muted';
+    note.setAttribute('aria-hidden', 'true');
+    chart.replaceChildren(canvas, note);
+  }
+  const width = chart.clientWidth, height = 180, ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const c = canvas.getContext('2d'), style = getComputedStyle(chart), colour = (name) => style.getPropertyValue('--' + name);
+  c.scale(ratio, ratio);
+  c.font = '11px ' + style.fontFamily;
+  const steps = Math.max(1, ...lines.map((l) => l.values.length));
+  const top = nice(Math.max(unit ? 0.001 : 1, ...lines.flatMap((l) => l.values)));
+  const x = (i) => pad.left + (width - pad.left - pad.right) * i / steps;
+  const y = (v) => height - pad.bottom - (height - pad.top - pad.bottom) * v / top;
+  c.strokeStyle = colour('line');
+  c.fillStyle = colour('muted');
+  c.textAlign = 'right';
+  for (const v of [0, top / 2, top]) {
+    c.beginPath();
+    c.moveTo(pad.left, y(v));
+    c.lineTo(width - pad.right, y(v));
+    c.stroke();
+    c.fillText(say(v, unit), pad.left - 4, y(v) + 4);
+  }
+  c.textAlign = 'center';
+  for (let k = 0; k < 4; k++) c.fillText(clock(from + steps * step * (k + 0.5) / 4), x(steps * (k + 0.5) / 4), height - 5);
+  c.lineWidth = 1.5;
+  for (const l of lines) {
+    c.strokeStyle = colour(l.tone);
+    c.setLineDash(dashes[l.tone] || []);
+    c.beginPath();
+    let known = false;
+    l.values.forEach((v, i) => { // each holds for its step
+      if (v >= 0) {
+        if (known) c.lineTo(x(i), y(v));
+        else c.moveTo(x(i), y(v));
+        c.lineTo(x(i + 1), y(v));
+      }
+      known = v >= 0;
+    });
+    c.stroke();
+  }
+  chart.onpointermove = (e) => {
+    const i = Math.floor((e.clientX - canvas.getBoundingClientRect().left - pad.left) / (width - pad.left - pad.right) * steps);
+    if (i < 0 || i >= steps) return;
+    const values = lines.filter((l) => l.values[i] >= 0).map((l) => l.name + ' ' + say(l.values[i], unit));
+    note.textContent = [clock(from + i * step), ...values].join(' · ');
+  };
+};
+const drawn = new WeakMap();
+const all = (again) => {
+  for (const chart of document.querySelectorAll('.chart')) {
+    if (!again && drawn.get(chart) === chart.dataset.chart) continue;
+    drawn.set(chart, chart.dataset.chart);
+    draw(chart);
+  }
+};
+all(true);
+new MutationObserver(() => all(false)).observe(document.getElementById('main'), { childList: true, subtree: true });
+addEventListener('resize', () => all(true));
