@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/fleet/whatif"
 	"github.com/drover-project/drover/internal/httpapi"
 	fleetface "github.com/drover-project/drover/internal/httpapi/fleet"
 	"github.com/drover-project/drover/internal/httpapi/native"
@@ -111,7 +112,9 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Attention: a.attention().For, Examine: a.examination(), History: a.exec.history,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
-		&fleetface.Face{Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics},
+		&fleetface.Face{
+			Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics, Simulate: whatif.Simulate, Clock: a.deps.Clock,
+		},
 	}
 	return withPage(shared, faces), nil
 }

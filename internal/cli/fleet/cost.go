@@ -72,9 +72,9 @@ func costCommand(app *term.App) *cobra.Command {
 		first := min(1, len(by))
 		return term.Table(app.Out, "Nothing was paid.", strings.ToUpper(by[:first])+by[first:]+"|Pool|Cost|Machine hours", rows)
 	}
-	c := command(app, "cost", "Show what machines cost, by pool, job, day or machine", 0, 0, run)
+	c := command(app, "cost", "Show what machines cost, by pool, job, namespace, day or machine", 0, 0, run)
 	o.Bind(c.Flags())
-	c.Flags().StringVar(&by, "by", by, "pool, job, day or machine")
+	c.Flags().StringVar(&by, "by", by, "pool, job, namespace, day or machine")
 	c.Flags().StringVar(&from, "from", "", "from this day on, as 2026-01-31")
 	return c
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// Costs sums the ledger up from a day on (UTC, as 2026-01-31; "" is all) by day, pool, job or machine. The ledger is written
+// Costs sums the ledger up from a day on (UTC, as 2026-01-31; "" is all) by day, pool, job, namespace or machine. The ledger is written
 // every ten seconds, rarer in big fleets, and when a machine goes. After a crash of the server, the time since the last
 // entry is charged to what uses the machine then. Errors: Invalid.
 func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, error) {
@@ -33,9 +33,9 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 	}
 	s := o.deps.State()
 	switch by {
-	case "day", "pool", "job":
+	case "day", "pool", "job", "namespace":
 		for c := range s.FleetCosts(from) {
-			key := map[string]string{"day": c.Day, "pool": c.Pool, "job": jobKey(c)}[by]
+			key := map[string]string{"day": c.Day, "pool": c.Pool, "job": jobKey(c), "namespace": namespaceKey(c)}[by]
 			add(key, c.Pool, c.Cost, c.Hours)
 		}
 	case "machine":
@@ -50,7 +50,7 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 			add(i.ID, i.Pool, i.Charged, end.Sub(i.CreatedAt).Hours()).Gone = i.State == fleet.InstanceGone
 		}
 	default:
-		return report, drover.Errorf(drover.Invalid, "by: must be day, pool, job or machine, got %q", by)
+		return report, drover.Errorf(drover.Invalid, "by: must be day, pool, job, namespace or machine, got %q", by)
 	}
 	for _, l := range lines {
 		report.Lines = append(report.Lines, *l)
@@ -70,4 +70,12 @@ func jobKey(c *fleet.Cost) string {
 		return "idle"
 	}
 	return c.Namespace + "/" + c.Job
+}
+
+// namespaceKey is the namespace under which a cost is shown, or "idle".
+func namespaceKey(c *fleet.Cost) string {
+	if c.Job == fleet.IdleJob {
+		return "idle"
+	}
+	return c.Namespace
 }

@@ -218,6 +218,7 @@ func TestCostsBy(t *testing.T) {
 		{"", "", 7, []fleet.CostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 3, Hours: 5}}},
 		{"2027-01-15", "pool", 6, []fleet.CostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 2, Hours: 3}}},
 		{"", "job", 7, []fleet.CostLine{{Key: "idle", Pool: "q", Cost: 4, Hours: 5}, {Key: "default/j", Pool: "p", Cost: 3, Hours: 5}}},
+		{"", "namespace", 7, []fleet.CostLine{{Key: "idle", Pool: "q", Cost: 4, Hours: 5}, {Key: "default", Pool: "p", Cost: 3, Hours: 5}}},
 		{"", "day", 7, []fleet.CostLine{
 			{Key: "2027-01-14", Pool: "p", Cost: 1, Hours: 2},
 			{Key: "2027-01-15", Pool: "p", Cost: 2, Hours: 3},
@@ -235,5 +236,5 @@ func TestCostsBy(t *testing.T) {
 	_, err := w.Costs(t.Context(), "yesterday", "")
 	requireCode(t, drover.Invalid, err, "from: must be a day such as 2026-01-31")
 	_, err = w.Costs(t.Context(), "", "moon")
-	requireCode(t, drover.Invalid, err, "by: must be day, pool, job or machine")
+	requireCode(t, drover.Invalid, err, "by: must be day, pool, job, namespace or machine")
 }

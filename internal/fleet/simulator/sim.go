@@ -35,6 +35,7 @@ type Config struct {
 	Linger   time.Duration                    // for how long after the last task machines may still exist; default 2 h
 	Check    int                              // full invariants every so many events; default 1000
 	Sample   time.Duration                    // between points of Result.Points; 0 = none
+	Stopped  func() error                     // asked now and then: an error ends the run with it; nil = none
 }
 
 // start is when virtual time begins, if nothing else is said: a Monday.
@@ -112,6 +113,11 @@ func Run(cfg Config) (res Result, err error) {
 			s.check()
 		}
 		s.result.Events++
+		if cfg.Stopped != nil && n%256 == 0 {
+			if err := cfg.Stopped(); err != nil {
+				return s.finish(), err
+			}
+		}
 	}
 	if err := s.overdue(); err != nil {
 		return s.finish(), err

@@ -43,7 +43,7 @@ func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, err
 	}
 	base := simulator.Config{
 		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour,
-		Cloud: cloud,
+		Cloud: cloud, Stopped: func() error { return context.Cause(ctx) },
 	}
 	rules := []simulator.Rules{{Name: "drover", Idle: ask.Policy.Idle}}
 	if ask.Compare {
@@ -55,6 +55,9 @@ func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, err
 			break
 		}
 		res, err := simulator.Run(rules[k].On(base))
+		if ctx.Err() != nil {
+			return list, context.Cause(ctx)
+		}
 		if drover.CodeOf(err) == drover.Invalid {
 			return list, err
 		}

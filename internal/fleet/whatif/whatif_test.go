@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -68,4 +69,16 @@ func TestTheTighterBoundHolds(t *testing.T) {
 	require.Equal(t, 20, a.Policy.Max, "the question is not changed")
 	a.Max = 50
 	require.Equal(t, 20, bounded(&a).Max)
+}
+
+// TestASimulationCanBeStopped: one that nobody waits for any more ends.
+func TestASimulationCanBeStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := ask()
+	q.PerHour, q.Length = 2000, 24*time.Hour
+	list, err := Simulate(ctx, q)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, list)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -60,6 +62,11 @@ type Face struct {
 	Fleet   Fleet
 	Work    Work
 	Metrics http.Handler
+	// Simulate tries a policy on virtual time, until ctx ends; nil: this program cannot. Errors: Invalid.
+	Simulate func(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, error)
+	Clock    clock.Clock
+
+	simulating sync.Mutex // held while a simulation runs
 }
 
 // WriteError serves httpapi.Face.

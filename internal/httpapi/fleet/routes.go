@@ -39,7 +39,7 @@ func (f *Face) Routes() []httpapi.Route {
 // where says which server answers: the loops are the leader's, a file is the asked server's, and books are in the state or at all.
 func where(pattern string) httpapi.Where {
 	switch pattern {
-	case applyPattern, auditPattern, differencesPattern:
+	case applyPattern, auditPattern, differencesPattern, simulatePattern:
 		return httpapi.Any
 	case costPattern:
 		return httpapi.Reads
@@ -130,6 +130,10 @@ func (f *Face) operations() []operation {
 		},
 
 		{openapi.Operation{
+			Pattern: simulatePattern, Summary: "Try a pool's policy on a workload, on virtual time: nothing is bought, and nothing is kept",
+			In: fleet.Simulation{}, Out: []fleet.Simulated{}, Status: ok,
+		}, f.simulate},
+		{openapi.Operation{
 			Pattern: "GET /v1/fleet/plan", Summary: "What the fleet would do now, and why, without doing it",
 			Query: params{pool}, Out: []fleet.Plan{}, Status: ok,
 		}, f.plan},
@@ -145,7 +149,7 @@ func (f *Face) operations() []operation {
 		}, Out: []fleet.Audit{}, Status: ok}, f.audit},
 		{openapi.Operation{Pattern: costPattern, Summary: "What machines cost", Query: params{
 			{Name: "from", Kind: "string", About: "the first day, as 2026-01-31; default all that is remembered"},
-			{Name: "by", Kind: "string", About: "pool (default), day, job or machine"},
+			{Name: "by", Kind: "string", About: "pool (default), day, job, namespace or machine"},
 		}, Out: fleet.CostReport{}, Status: ok}, f.costs},
 	}
 }

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -13,7 +16,7 @@ func fleetAPI() fixed {
 	return fixed{
 		"/v1/fleet/pools": {http.StatusOK, `[{"Name": "<b>", "PauseCreates": true, "PauseReason": "<i>", "Machines": {"active": 2, "gone": 0},
 			"PerHour": 1.5,
-			"Today": 3}, {"Name": "gpu", "Problem": "no key"}]`},
+			"Today": 3}, {"Name": "gpu", "Problem": "no key", "Today": 3, "Policy": {"Budget": {"PerDay": 10}}}]`},
 		"/v1/fleet/waiting": {http.StatusOK, `[{"Class": "<b>web/api", "Count": 3, "Position": 1, "Of": 2, "Reason": "a machine is bought"}]`},
 		"/v1/fleet/plan": {http.StatusOK, `[{"Pool": "std", "Actions": [{"Kind": "create", "Count": 2, "Offering": "<b>", "Reason": "work waits"},
 			{"Kind": "drain", "Instance": "m1234567890", "Reason": "idle"}], "Deferred": 4, "Note": "<i>"}]`},
@@ -35,7 +38,7 @@ func TestTheFleet(t *testing.T) {
 	inert(t, body)
 	for _, s := range []string{
 		"<bdi>&lt;b&gt;</bdi>", "buys nothing, &lt;i&gt;", "2 active", "no key", "1 / 2", "create 2", `<a href="/ui/fleet/machines/m1234567890">`,
-		"4 creates wait", `<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00", `data-live="Instance FleetPool"`,
+		"4 creates wait", "3.00 of 10.00, 7.00 left", `<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00", `data-live="Instance FleetPool"`,
 	} {
 		require.Contains(t, body, s)
 	}
@@ -86,4 +89,55 @@ func TestTheBarHasWhatTheTokenMaySee(t *testing.T) {
 	for _, shown := range []string{"fleet", "doctor", "variables", "access"} {
 		require.Contains(t, body, `<a href="/ui/`+shown+`"`, shown)
 	}
+}
+
+// TestTheSimulator: a pool's policy is there to be changed, what came of it is drawn, what was typed stays, and what is saved goes to the
+// pool that it names.
+func TestTheSimulator(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		switch {
+		case r.Method == http.MethodPost && strings.Contains(string(content), `"Seed":9`):
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"message": "<b> too much"}`)
+		case r.Method == http.MethodPost:
+			_, _ = io.WriteString(w, `[{"Rules": "drover", "Cost": 4, "Bound": 2, "Cloud": "<b>", "Stopped": [{"What": "<i>", "Waited": 1000000000}],
+				"Points": [{"At": 0, "Machines": 1}, {"At": 60000000000, "Machines": 2, "PerHour": 0.5}]}]`)
+		default:
+			_, _ = io.WriteString(w, `{"Policy": {"Name": "<b>", "Provider": "ec2"}}`)
+		}
+	}))
+	body := ask(t, h, "GET", "/ui/fleet/simulate?pool=std", "good", nil).Body.String()
+	inert(t, body)
+	require.Contains(t, body, "&#34;Name&#34;: &#34;\\u003cb\\u003e&#34;")
+	form := url.Values{
+		"policy": {`{"Name": "std"}`}, "workload": {"burst"}, "per-hour": {"5"}, "run": {"1m"}, "length": {"1h"}, "seed": {"1"}, "compare": {"on"},
+	}
+	body = ask(t, h, "POST", "/ui/fleet/simulate", "good", form).Body.String()
+	inert(t, body)
+	for _, holds := range []string{
+		"2.00", "&lt;i&gt; kept work waiting, by 1s", `data-chart="{`, "Save as the policy of pool “std”",
+		`<option value="burst" selected="">`,
+	} {
+		require.Contains(t, body, holds)
+	}
+	form.Set("seed", "9")
+	body = ask(t, h, "POST", "/ui/fleet/simulate", "good", form).Body.String()
+	require.Contains(t, body, "&lt;b&gt; too much")
+	require.Contains(t, body, "{&#34;Name&#34;: &#34;std&#34;}", "it is still there")
+	for field, wrong := range map[string]string{"policy": "{", "per-hour": "many", "run": "long", "length": "", "seed": "-1"} {
+		bad := maps.Clone(form)
+		bad.Set(field, wrong)
+		asked = nil
+		body = ask(t, h, "POST", "/ui/fleet/simulate", "good", bad).Body.String()
+		require.Contains(t, body, "That did not work", field)
+		require.NotContains(t, strings.Join(asked, "\n"), "simulate")
+	}
+	form.Set("save", "1")
+	w := ask(t, h, "POST", "/ui/fleet/simulate", "good", form)
+	require.Equal(t, http.StatusSeeOther, w.Code)
+	require.Contains(t, strings.Join(asked, "\n"), "PUT /v1/fleet/pool/std")
 }

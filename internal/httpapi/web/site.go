@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -45,9 +44,9 @@ func (s site) Download(w http.ResponseWriter, r *http.Request, path, name string
 	return s.f.download(w, r, path, name)
 }
 
-// Put implements herd.Site.
-func (s site) Put(r *http.Request, path string, body io.Reader) error {
-	return s.f.ask(r.Context(), r, http.MethodPut, path, body, nil)
+// Send implements herd.Site.
+func (s site) Send(r *http.Request, method, path string, in, out any) error {
+	return s.f.ask(r.Context(), r, method, path, in, out)
 }
 
 // Terminal implements herd.Words.

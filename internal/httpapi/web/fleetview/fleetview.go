@@ -42,9 +42,19 @@ func Pools(list []fleet.PoolStatus) html.Part {
 		}
 		rows = append(rows, parts.Row(html.Name(p.Name), state, html.Text(counts(p.Machines)), html.Int(p.Least),
 			html.Text(fleet.Money(p.PerHour)),
-			html.Text(fleet.Money(p.Today)), html.Name(cmp.Or(strings.Join(wrong, "; "), parts.None))))
+			html.Text(today(p)), html.Name(cmp.Or(strings.Join(wrong, "; "), parts.None)), html.El("a", html.Href(html.Path("ui", "fleet", "simulate").With("pool", p.Name)),
+				html.Attr("aria-label", Text.SimulateLink+" "+p.Name), html.Text(Text.SimulateLink))))
 	}
 	return parts.Table(Text.Pools, Text.PoolColumns, rows, Text.NoPools)
+}
+
+// today is what a pool cost today, and of how much.
+func today(p *fleet.PoolStatus) string {
+	if p.Policy == nil || p.Policy.Budget.PerDay == 0 {
+		return fleet.Money(p.Today)
+	}
+	return fmt.Sprintf(Text.OfBudget, fleet.Money(p.Today), fleet.Money(p.Policy.Budget.PerDay),
+		fleet.Money(max(0, p.Policy.Budget.PerDay-p.Today)))
 }
 
 // paused says what a pool does not do.
@@ -136,10 +146,12 @@ func Plans(list []fleet.Plan) html.Part {
 	return html.Group(parts.Table(Text.Plan, Text.PlanColumns, rows[:min(len(rows), most)], Text.NoPlan), html.Group(notes...))
 }
 
-// Costs shows what each day cost, the newest first, and how that compares.
+// Costs shows what each day cost, the newest first, or each job or namespace, the dearest first; and how that compares.
 func Costs(r *fleet.CostReport) html.Part {
 	lines := slices.Clone(r.Lines)
-	slices.SortFunc(lines, func(a, b fleet.CostLine) int { return cmp.Compare(b.Key, a.Key) })
+	if r.By == "day" {
+		slices.SortStableFunc(lines, func(a, b fleet.CostLine) int { return cmp.Compare(b.Key, a.Key) })
+	}
 	lines = lines[:min(len(lines), most)]
 	top := 0.0
 	for _, l := range lines {
@@ -150,10 +162,10 @@ func Costs(r *fleet.CostReport) html.Part {
 		bar := html.El("meter", html.Attr("min", "0"), html.Attr("max", number(top)), html.Attr("value", number(l.Cost)), html.Attr("aria-label",
 			l.Key),
 			html.Text(fleet.Money(l.Cost)))
-		rows = append(rows, parts.Row(html.Text(l.Key), html.Text(fleet.Money(l.Cost)), html.Text(strconv.FormatFloat(l.Hours, 'f', 1, 64)), bar))
+		rows = append(rows, parts.Row(html.Name(l.Key), html.Name(cmp.Or(l.Pool, parts.None)), html.Text(fleet.Money(l.Cost)), html.Text(strconv.FormatFloat(l.Hours, 'f', 1, 64)), bar))
 	}
 	total := html.If(len(rows) > 0, html.El("p", html.Text(Text.Total+": "+fleet.Money(r.Total))))
-	return html.Group(parts.Table(Text.Costs, Text.CostColumns, rows, Text.NoCosts), total)
+	return html.Group(parts.Table(Text.CostsBy[r.By], Text.CostColumns, rows, Text.NoCosts), total)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -2,14 +2,19 @@ package fleetview
 
 // Text is the texts of the fleet's pages.
 var Text = struct {
-	Fleet, Pools, Machines, Machine, Waiting, Plan, Costs, History, Jobs                                                    string
+	Fleet, Pools, Machines, Machine, Waiting, Plan, History, Jobs                                                           string
 	NoPools, NoMachines, NoWaiting, NoPlan, NoCosts, NewestOf, PausedCreates, PausedDestroys                                string
 	State, Pool, Offering, Price, Charged, Work, Bought, Since, Behavior, Node, Provider, Now, Total, Deferred, Well, Waits string
 
-	PoolColumns, MachineColumns, WaitingColumns, PlanColumns, CostColumns, HistoryColumns []string
+	Simulate, SimulateMore, Policy, PolicyMore, Workload, PerHour, Run, Length, Seed, Compare, Try, SavePolicy, Stopped, OverTime, Running,
+	WaitingTasks, SimulateLink, OfBudget string
+
+	CostsBy map[string]string
+
+	SimulatedColumns, PoolColumns, MachineColumns, WaitingColumns, PlanColumns, CostColumns, HistoryColumns []string
 }{
 	Fleet: "Fleet", Pools: "Pools", Machines: "Machines", Machine: "Machine", Waiting: "Work that waits", Plan: "What the fleet would do now",
-	Costs: "Cost by day", History: "What happened to it", Jobs: "Work on it",
+	History: "What happened to it", Jobs: "Work on it",
 	NoPools:    "There is no pool: nothing is bought. `drover fleet put FILE` makes one.",
 	NoMachines: "There is no machine.", NoWaiting: "No work waits for a machine.", NoPlan: "Nothing: all is as it should be.",
 	NoCosts: "Nothing was charged yet.", NewestOf: "The first %d of %d.",
@@ -20,10 +25,22 @@ var Text = struct {
 	Now:   "Why it is so",
 	Total: "Total", Deferred: "%d creates wait for their turn.", Well: "well", Waits: "waits",
 
-	PoolColumns:    []string{"Pool", "State", "Machines", "Kept at least", "An hour", "Today", "What is wrong"},
+	Simulate: "Simulator", SimulateMore: "Tries a pool's policy on a workload, on virtual time, with the code that decides for real pools. " +
+		"Nothing is bought. Times are UTC, from a Monday on.",
+	Policy: "Policy", PolicyMore: "JSON, as GET /v1/fleet/pool/NAME has it", Workload: "Workload", PerHour: "Tasks an hour", Run: "Run time",
+	Length: "Length", Seed: "Seed", Compare: "compare with other rules", Try: "Simulate", SavePolicy: "Save as the policy of pool “%s”",
+	Stopped: "%s kept work waiting, by %s together", OverTime: "How it goes with this policy", Running: "Tasks that run",
+	WaitingTasks: "Tasks that wait", SimulateLink: "Simulate", OfBudget: "%s of %s, %s left",
+
+	CostsBy: map[string]string{"day": "Cost by day", "job": "Cost by job", "namespace": "Cost by namespace"},
+
+	SimulatedColumns: []string{
+		"Rules", "Total", "Money", "Waiting", "× bound", "Wait p50", "p95", "p99", "Machines", "Peak", "Machine hours",
+	},
+	PoolColumns:    []string{"Pool", "State", "Machines", "Kept at least", "An hour", "Today", "What is wrong", ""},
 	MachineColumns: []string{"Machine", "State", "Since (UTC)", "Pool", "Offering", "Price an hour", "Charged", "Work", "Why"},
 	WaitingColumns: []string{"Work", "Count", "In line", "Since (UTC)", "Ready about (UTC)", "Pool", "Why it waits"},
 	PlanColumns:    []string{"Pool", "What", "Of", "Why"},
-	CostColumns:    []string{"Day", "Cost", "Hours of machines", ""},
+	CostColumns:    []string{"", "Pool", "Cost", "Hours of machines", ""},
 	HistoryColumns: []string{"Time (UTC)", "What", "Why"},
 }

@@ -19,7 +19,6 @@ func (h *Pages) fleet(w http.ResponseWriter, r *http.Request) error {
 	var waiting []fleet.Waiting
 	var plans []fleet.Plan
 	var machines []fleet.Instance
-	var costs fleet.CostReport
 	if err := h.Ask(r, api("fleet", "pools"), &pools); err != nil {
 		return h.Show(w, r, fleetview.Text.Fleet, html.Part{}, err)
 	}
@@ -29,9 +28,15 @@ func (h *Pages) fleet(w http.ResponseWriter, r *http.Request) error {
 		h.fleetSection(r, "plan", fleetview.Text.Plan, api("fleet", "plan"), &plans, func() html.Part { return fleetview.Plans(plans) }),
 		h.fleetSection(r, "machines", fleetview.Text.Machines, api("fleet", "instances"), &machines,
 			func() html.Part { return fleetview.Machines(machines) }),
-		h.fleetSection(r, "costs", fleetview.Text.Costs, api("fleet", "cost")+"?by=day", &costs,
-			func() html.Part { return fleetview.Costs(&costs) }))
+		h.costs(r, "day"), h.costs(r, "namespace"), h.costs(r, "job"))
 	return h.Show(w, r, fleetview.Text.Fleet, body, nil)
+}
+
+// costs is a section with what machines cost, by day, namespace or job.
+func (h *Pages) costs(r *http.Request, by string) html.Part {
+	var report fleet.CostReport
+	return h.fleetSection(r, "costs-"+by, fleetview.Text.CostsBy[by], api("fleet", "cost")+"?by="+by, &report,
+		func() html.Part { return fleetview.Costs(&report) })
 }
 
 // fleetSection is a section of the fleet's page with what the API says, or with why it says nothing.

@@ -1,7 +1,6 @@
 package herd
 
 import (
-	"io"
 	"net/http"
 	"time"
 
@@ -27,8 +26,9 @@ type Site interface {
 	Socket(w http.ResponseWriter, r *http.Request, path string) error
 	// Download answers with what the API has, as a file to be stored.
 	Download(w http.ResponseWriter, r *http.Request, path, name string) error
-	// Put sends the API a body of bytes. Errors: those of Ask.
-	Put(r *http.Request, path string, body io.Reader) error
+	// Send asks the API with a body, of JSON unless in is an io.Reader of bytes; the answer is read into out unless that is nil. Errors:
+	// those of Ask.
+	Send(r *http.Request, method, path string, in, out any) error
 	Words
 }
 
@@ -65,6 +65,8 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/executions/{execution}/cast", Handle: h.executionCast, Stream: true},
 		{Pattern: "GET /ui/executions/{execution}/output", Handle: h.executionOutput, Stream: true},
 		{Pattern: "GET /ui/fleet", Handle: h.fleet},
+		{Pattern: "GET /ui/fleet/simulate", Handle: h.simulatePage},
+		{Pattern: "POST /ui/fleet/simulate", Handle: h.simulate, MaxBody: 256 << 10},
 		{Pattern: "GET /ui/fleet/machines/{machine}", Handle: h.machine},
 		{Pattern: "GET /ui/events", Handle: h.events},
 		{Pattern: "GET /ui/events/stream", Handle: h.eventLines, Stream: true},

@@ -204,7 +204,7 @@ func (h *Pages) runnerUpload(w http.ResponseWriter, r *http.Request) error {
 		if part.FormName() != "file" || name == "" {
 			continue
 		}
-		if err := h.Put(r, filesAPI(r, "file", below(at, name)), part); err != nil {
+		if err := h.Send(r, http.MethodPut, filesAPI(r, "file", below(at, name)), part, nil); err != nil {
 			return h.runnerPart(w, r, execText.Files, html.Part{}, fmt.Errorf("%s: %w", name, err), "")
 		}
 	}
