@@ -59,6 +59,7 @@ func (m *migrating) Fetch(ctx context.Context, _, _ string, w io.Writer) error {
 
 // What cannot be had of another node keeps no allocation from its start, and what comes too slowly not for long; who waits can be stopped.
 func TestADiskThatCannotBeHadIsEmpty(t *testing.T) {
+	t.Parallel()
 	hangs := func(ctx context.Context, _ io.Writer) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -75,23 +76,25 @@ func TestADiskThatCannotBeHadIsEmpty(t *testing.T) {
 		},
 		"hangs": hangs,
 	} {
-		bubble(t, func(t *testing.T, b *bundle) {
-			b.signs = &migrating{b.control, fetch}
-			b.start()
-			a := b.alloc(1, "service")
-			a.PreviousAllocation = id.NewSeeded(7).New()
-			a.Job.TaskGroups[0].EphemeralDisk = &drover.EphemeralDisk{Migrate: true, SizeMB: 60}
-			b.control.assign(a)
-			sleep(100 * time.Second)
-			require.Equal(t, name == "fails" || name == "garbles", b.world.Running("t1") != nil, name)
-			sleep(time.Minute)
-			require.Equal(t, name != "hangs", b.world.Running("t1") != nil, name)
-			stopped := *b.control.alloc(a.ID)
-			stopped.DesiredStatus, stopped.AllocModifyIndex = "stop", 4
-			b.control.assign(&stopped)
-			sleep(time.Minute)
-			require.Nil(t, b.world.Running("t1"), name)
-			require.Equal(t, drover.AllocClientComplete, b.control.alloc(a.ID).ClientStatus, name)
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *bundle) {
+				b.signs = &migrating{b.control, fetch}
+				b.start()
+				a := b.alloc(1, "service")
+				a.PreviousAllocation = id.NewSeeded(7).New()
+				a.Job.TaskGroups[0].EphemeralDisk = &drover.EphemeralDisk{Migrate: true, SizeMB: 60}
+				b.control.assign(a)
+				sleep(100 * time.Second)
+				require.Equal(t, name == "fails" || name == "garbles", b.world.Running("t1") != nil, name)
+				sleep(time.Minute)
+				require.Equal(t, name != "hangs", b.world.Running("t1") != nil, name)
+				stopped := *b.control.alloc(a.ID)
+				stopped.DesiredStatus, stopped.AllocModifyIndex = "stop", 4
+				b.control.assign(&stopped)
+				sleep(time.Minute)
+				require.Nil(t, b.world.Running("t1"), name)
+				require.Equal(t, drover.AllocClientComplete, b.control.alloc(a.ID).ClientStatus, name)
+			})
 		})
 	}
 }
