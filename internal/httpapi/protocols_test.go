@@ -17,8 +17,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// TestTLSOffersHTTP2: with TLS there was HTTP/1.1 alone, where the sixth open stream of a browser stops all of its pages. A client that asks
-// for HTTP/2 has any number of streams on one connection; one that asks for HTTP/1.1, as websockets do, gets that.
+// TestTLSOffersHTTP2: with TLS there was HTTP/1.1 alone, where the sixth open stream of a browser stops all of its pages. A client that
+// asks for HTTP/2 has any number of streams on one connection; one that asks for HTTP/1.1, as websockets do, gets that.
 func TestTLSOffersHTTP2(t *testing.T) {
 	t.Parallel()
 	held := make(chan struct{})

@@ -16,8 +16,8 @@ const procCheckup = "Agent.Checkup"
 // checkupPatience is how long a server may take to say how it is.
 const checkupPatience = 10 * time.Second
 
-// examination lets other servers ask this one how it is, and returns what asks all servers of the region, and says what that means. It needs
-// no leader: one that there is not is what it finds.
+// examination lets other servers ask this one how it is, and returns what asks all servers of the region, and says what that means. It
+// needs no leader: one that there is not is what it finds.
 func (a *Agent) examination() func(ctx context.Context) cluster.Examination {
 	peercall.Handle(a.control.servers.Mux(), procCheckup, func(context.Context, string, struct{}) (cluster.Checkup, error) {
 		return a.info().Checkup()

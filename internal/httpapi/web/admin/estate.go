@@ -156,7 +156,10 @@ func (h *Pages) namespace(w http.ResponseWriter, r *http.Request) error {
 	}
 	var within []html.Part
 	for _, of := range []struct{ words, page string }{
-		{Text.Deployments, "deployments"}, {Text.Evaluations, "evaluations"}, {Text.Services, "services"}, {Text.Volumes, "volumes"},
+		{Text.Deployments, "deployments"},
+		{Text.Evaluations, "evaluations"},
+		{Text.Services, "services"},
+		{Text.Volumes, "volumes"},
 		{Text.Variables, "variables"},
 	} {
 		within = append(within, html.El("li", html.El("a", html.Href(html.Path("ui", of.page).With("namespace", name)), html.Text(of.words))))

@@ -101,8 +101,9 @@ var Text = struct {
 	DeleteToken: "Delete the token %s? Whoever uses it is refused from now on.", Workload: "Bound to", PolicyText: "Rules",
 	Anyone: "everybody",
 
-	TokenTypes: map[string]string{acl.ClientToken: "client: may do what its policies say",
-		acl.ManagementToken: "management: may do everything"},
+	TokenTypes: map[string]string{
+		acl.ClientToken: "client: may do what its policies say", acl.ManagementToken: "management: may do everything",
+	},
 	Done: map[string]string{
 		"variable": "The variable is saved.", "variable-deleted": "The variable is deleted.", "token-deleted": "The token is deleted.",
 	},
@@ -120,8 +121,9 @@ var Text = struct {
 		"broken": "Something of the servers is broken.",
 	},
 
-	ConsensusColumns: []string{"Server", "Health", "Role", "Since (UTC)", "Heard of the leader before", "Term", "Index", "Version",
-		"Address"},
+	ConsensusColumns: []string{
+		"Server", "Health", "Role", "Since (UTC)", "Heard of the leader before", "Term", "Index", "Version", "Address",
+	},
 	GossipColumns:     []string{"Member", "Status", "Address", "Region", "Datacenter", "Build"},
 	DoctorColumns:     []string{"State", "Check", "Server", "What was found"},
 	EvaluationColumns: []string{"Id", "Status", "Job", "Namespace", "Cause", "Made (UTC)", "Why"},
