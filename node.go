@@ -67,6 +67,24 @@ func (n *Node) Ready() bool {
 	return n != nil && n.Status == NodeStatusReady && n.SchedulingEligibility == NodeEligible && !n.Drain
 }
 
+// Condition is what matters most of the node: its status, or where that is ready, that it is draining or ineligible.
+func (n *Node) Condition() string { return NodeCondition(n.Status, n.SchedulingEligibility, n.Drain) }
+
+// NodeDraining is the condition of a node that drains.
+const NodeDraining = "draining"
+
+// NodeCondition is the condition of a node of which this is known.
+func NodeCondition(status, eligibility string, drains bool) string {
+	switch {
+	case status != NodeStatusReady && status != NodeStatusInit:
+	case drains:
+		return NodeDraining
+	case status == NodeStatusReady && eligibility != NodeEligible:
+		return NodeIneligible
+	}
+	return status
+}
+
 // MergeMeta makes Meta of the node's own and of what was set at runtime.
 func (n *Node) MergeMeta(own map[string]string, dynamic map[string]*string) {
 	n.Meta, n.StaticMeta, n.DynamicMeta = own, nil, nil

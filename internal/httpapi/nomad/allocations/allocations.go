@@ -25,6 +25,19 @@ func Stubs(
 		ID:      func(a *drover.Allocation) string { return a.ID },
 		Created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
 		Sees:    Sees,
+		Search: answer.Search[*drover.Allocation]{
+			Words:  func(a *drover.Allocation) [4]string { return [4]string{a.Name, a.ID, a.NodeName, a.Namespace} },
+			Status: func(a *drover.Allocation) string { return a.ClientStatus },
+			Sorts: map[string]func(*drover.Allocation) (uint64, string){
+				"name":     func(a *drover.Allocation) (uint64, string) { return 0, a.Name },
+				"job":      func(a *drover.Allocation) (uint64, string) { return 0, a.JobID },
+				"node":     func(a *drover.Allocation) (uint64, string) { return 0, a.NodeName },
+				"status":   func(a *drover.Allocation) (uint64, string) { return 0, a.ClientStatus },
+				"wanted":   func(a *drover.Allocation) (uint64, string) { return 0, a.DesiredStatus },
+				"created":  func(a *drover.Allocation) (uint64, string) { return uint64(max(a.CreateTime, 0)), "" },
+				"modified": func(a *drover.Allocation) (uint64, string) { return a.ModifyIndex, "" },
+			},
+		},
 		View: func(a *drover.Allocation, _ answer.Snapshot) *drover.AllocationListStub {
 			stub := a.Stub()
 			if !states {

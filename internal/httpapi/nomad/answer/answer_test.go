@@ -247,7 +247,7 @@ func TestPagesAreTheList(t *testing.T) {
 		}
 		want := slices.Clone(s.evals)
 		slices.SortFunc(want, func(a, b *drover.Evaluation) int {
-			return position{a.CreateIndex, a.ID}.compare(position{b.CreateIndex, b.ID})
+			return position{index: a.CreateIndex, id: a.ID}.compare(position{index: b.CreateIndex, id: b.ID})
 		})
 		wanted := []string{}
 		for _, e := range want {

@@ -25,8 +25,12 @@ func Compile[T any](expression string) (func(T) (bool, error), error) {
 	if len(expression) > maxFilter {
 		return nil, drover.Errorf(drover.Invalid, "the filter expression is longer than %d bytes", maxFilter)
 	}
-	if err := checkPatterns(expression); err != nil {
+	parsed, err := checkPatterns(expression)
+	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
+	}
+	if holds := quick[T](parsed); holds != nil {
+		return func(v T) (bool, error) { return holds(v), nil }, nil
 	}
 	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(maxExpressions))
 	if err != nil {
@@ -41,14 +45,15 @@ func Compile[T any](expression string) (func(T) (bool, error), error) {
 	}, nil
 }
 
-// checkPatterns refuses regular expressions that would grow beyond bounds: go-bexpr compiles each as it stands. An
-// expression that does not parse is left to go-bexpr, which reports it.
-func checkPatterns(expression string) error {
+// checkPatterns refuses regular expressions that would grow beyond bounds: go-bexpr compiles each as it stands. It returns what it read;
+// nil of an expression that does not parse, which is left to go-bexpr to report.
+func checkPatterns(expression string) (grammar.Expression, error) {
 	parsed, err := grammar.Parse("", []byte(expression), grammar.MaxExpressions(maxExpressions))
 	if err != nil {
-		return nil //nolint:nilerr // whoever evaluates it says so
+		return nil, nil //nolint:nilerr // whoever evaluates it says so
 	}
-	return patternsIn(parsed)
+	e, _ := parsed.(grammar.Expression)
+	return e, patternsIn(parsed)
 }
 
 // patternsIn checks the patterns of an expression and of all below it. Errors: Invalid, joined.

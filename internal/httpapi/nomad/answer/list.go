@@ -2,7 +2,6 @@ package answer
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
@@ -26,6 +24,7 @@ type Lister[T, V any] struct {
 	Created func(T) uint64 // if set, the order is by create index, unless a prefix was asked for
 	View    func(T, Snapshot) V
 	Keep    func(T) bool // optional, beside the filter
+	Search[T]
 	// Sees reports whether the caller may know of the item. Required: Everybody where the route's need says it all.
 	Sees func(c *rights.Caller, v T) bool
 }
@@ -58,11 +57,14 @@ func (l Lister[T, V]) Serve(c *Cluster, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	items, next, err := l.page(q, snap, httpapi.CallerOf(r.Context()), match)
+	items, next, total, err := l.page(q, snap, httpapi.CallerOf(r.Context()), match)
 	if err != nil {
 		return err
 	}
 	c.SetIndex(w, index)
+	if q.PerPage > 0 {
+		w.Header().Set(totalHeader, strconv.Itoa(total))
+	}
 	if table := l.On[0].Table; index == 0 && (table == tables.Evals || table == tables.Allocs) {
 		w.Header().Set(indexHeader, "0") // clients look for that, to tell that nothing ever was
 	}
@@ -84,89 +86,6 @@ func highest(s Snapshot, on []Source) (index uint64) {
 		index = max(index, s.TableIndex(src.Table))
 	}
 	return index
-}
-
-// page selects, orders and cuts.
-func (l Lister[T, V]) page(
-	q Query, s Snapshot, caller *rights.Caller, match func(T) (bool, error),
-) (items []T, next string, err error) {
-	for it := range l.Items(q, s) {
-		if !l.Sees(caller, it) || l.Keep != nil && !l.Keep(it) {
-			continue
-		}
-		ok, err := match(it)
-		if err != nil {
-			return nil, "", err
-		}
-		if ok {
-			items = append(items, it)
-		}
-	}
-	byIndex := l.Created != nil && q.Prefix == ""
-	key := func(it T) position {
-		p := position{id: l.ID(it)}
-		if byIndex {
-			p.index = l.Created(it)
-		}
-		return p
-	}
-	compare := func(a, b T) int { return key(a).compare(key(b)) }
-	if q.Reverse {
-		slices.SortFunc(items, func(a, b T) int { return compare(b, a) })
-	} else {
-		slices.SortFunc(items, compare)
-	}
-	if q.Next != "" {
-		from, err := parsePosition(q.Next, byIndex)
-		if err != nil {
-			return nil, "", err
-		}
-		start, _ := slices.BinarySearchFunc(items, from, func(it T, p position) int {
-			if c := key(it).compare(p); q.Reverse {
-				return -c
-			} else {
-				return c
-			}
-		})
-		items = items[start:]
-	}
-	if q.PerPage > 0 && len(items) > q.PerPage {
-		next = key(items[q.PerPage]).token(byIndex)
-		items = items[:q.PerPage]
-	}
-	return items, next, nil
-}
-
-// position is where a page begins.
-type position struct {
-	index uint64
-	id    string
-}
-
-// compare orders by index, then by id. Lists that are ordered by id have index 0 throughout.
-func (p position) compare(o position) int {
-	return cmp.Or(cmp.Compare(p.index, o.index), strings.Compare(p.id, o.id))
-}
-
-// token is the next_token of a list: the id, or "index.id" if the list is ordered by index.
-func (p position) token(byIndex bool) string {
-	if byIndex {
-		return fmt.Sprintf("%d.%s", p.index, p.id)
-	}
-	return p.id
-}
-
-// parsePosition is token's inverse. If the item is gone, the page begins with the one behind it. Errors: Invalid.
-func parsePosition(token string, byIndex bool) (position, error) {
-	if !byIndex {
-		return position{id: token}, nil
-	}
-	index, id, ok := strings.Cut(token, ".")
-	n, err := strconv.ParseUint(index, 10, 64)
-	if !ok || err != nil {
-		return position{}, drover.Errorf(drover.Invalid, "next_token %q is none that a list gave", token)
-	}
-	return position{n, id}, nil
 }
 
 // writeList encodes element by element, so that a long list is never held twice.

@@ -20,6 +20,9 @@ type Query struct {
 	PerPage   int    // 0 = all on one page
 	Next      string // the page's token, of the page before
 	Reverse   bool
+	Search    string        // words, each of which an element has somewhere
+	Statuses  []string      // the one or the other
+	Sort      string        // what to order by, with - before it for the reverse; "" is the list's own order
 	MinIndex  uint64        // what the client knows already: the answer waits for more; 0 = answer at once
 	Wait      time.Duration // how long it waits; in (0, maxWait]
 }
@@ -31,6 +34,7 @@ func (c *Cluster) ParseQuery(r *http.Request) (q Query, err error) {
 		return q, err
 	}
 	q = Query{Namespace: Namespace(r), Prefix: v.Get("prefix"), Filter: v.Get("filter"), Next: v.Get("next_token")}
+	q.Search, q.Sort, q.Statuses = v.Get("search"), v.Get("sort"), v["status"]
 	if q.Reverse, err = httpapi.BoolParam(r, "reverse", false); err != nil {
 		return q, err
 	}

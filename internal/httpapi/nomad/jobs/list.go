@@ -23,6 +23,19 @@ func (f *face) listJobs(w http.ResponseWriter, r *http.Request) error {
 		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.Namespace, q.Prefix) },
 		ID:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },
 		Sees:  answer.In(policy.ListJobs, namespaceOf),
+		Search: answer.Search[*drover.Job]{
+			Words:  func(j *drover.Job) [4]string { return [4]string{j.ID, j.Name, j.Namespace, j.NodePool} },
+			Status: func(j *drover.Job) string { return j.Status },
+			Sorts: map[string]func(*drover.Job) (uint64, string){
+				"name":      func(j *drover.Job) (uint64, string) { return 0, j.ID },
+				"namespace": func(j *drover.Job) (uint64, string) { return 0, j.Namespace },
+				"type":      func(j *drover.Job) (uint64, string) { return 0, j.Type },
+				"status":    func(j *drover.Job) (uint64, string) { return 0, j.Status },
+				"priority":  func(j *drover.Job) (uint64, string) { return uint64(max(j.Priority, 0)), "" },
+				"submitted": func(j *drover.Job) (uint64, string) { return uint64(max(j.SubmitTime, 0)), "" },
+				"modified":  func(j *drover.Job) (uint64, string) { return j.ModifyIndex, "" },
+			},
+		},
 		View: func(j *drover.Job, s answer.Snapshot) *drover.JobListStub {
 			stub := j.Stub(s.JobSummary(j.Namespace, j.ID))
 			if meta {

@@ -34,6 +34,19 @@ func (f *face) nodeLister(resources, osName bool) answer.Lister[*drover.Node, *d
 		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Node] { return s.Nodes(q.Prefix) },
 		ID:    func(n *drover.Node) string { return n.ID },
 		Sees:  answer.Everybody[*drover.Node],
+		Search: answer.Search[*drover.Node]{
+			Words:  func(n *drover.Node) [4]string { return [4]string{n.Name, n.ID, n.NodePool, n.NodeClass} },
+			Status: (*drover.Node).Condition,
+			Sorts: map[string]func(*drover.Node) (uint64, string){
+				"name":       func(n *drover.Node) (uint64, string) { return 0, n.Name },
+				"pool":       func(n *drover.Node) (uint64, string) { return 0, n.NodePool },
+				"datacenter": func(n *drover.Node) (uint64, string) { return 0, n.Datacenter },
+				"class":      func(n *drover.Node) (uint64, string) { return 0, n.NodeClass },
+				"status":     func(n *drover.Node) (uint64, string) { return 0, n.Condition() },
+				"version":    func(n *drover.Node) (uint64, string) { return 0, n.Attributes["nomad.version"] },
+				"modified":   func(n *drover.Node) (uint64, string) { return n.ModifyIndex, "" },
+			},
+		},
 		View: func(n *drover.Node, _ answer.Snapshot) *drover.NodeListStub {
 			stub := n.Stub()
 			if resources {
