@@ -67,11 +67,11 @@ const (
 	MachineError       = "machine.error"
 	MachineLost        = "machine.lost" // its agent is silent, and it costs
 	MachineOrphaned    = "machine.orphaned"
-	MachineHeld        = "machine.held" // idle for long, because somebody holds it
+	MachineHeld        = "machine.held"       // idle for long, because somebody holds it
 	VolumePending      = "volume.pending"     // its node has not made it yet, for long
 	VolumeDeleting     = "volume.deleting"    // nor deleted it
 	VolumeUnavailable  = "volume.unavailable" // allocations cannot mount it
-	AreaUnknown        = "area.unknown" // what it is could not be found out
+	AreaUnknown        = "area.unknown"       // what it is could not be found out
 )
 
 // Viewer is whom an Attention is for: what it says of areas that they may not see is left out.

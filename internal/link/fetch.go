@@ -45,7 +45,7 @@ func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer
 	if err != nil {
 		return fromWire(err)
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // what broke is in s.Err
 	begun := false
 	for s.Receive() {
 		begun = true
