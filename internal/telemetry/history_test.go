@@ -18,8 +18,8 @@ import (
 
 func everything(string) bool { return true }
 
-// TestHistory: a pool that ran empty for a moment is seen in coarse steps too, what was not sampled is not known, and after six hours all is
-// forgotten.
+// TestHistory: a pool that ran empty for a moment is seen in coarse steps too, what was not sampled is not known, and after six hours all
+// is forgotten.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,9 @@ func TestHistory(t *testing.T) {
 		none, err := h.Read(time.Hour, 0, func(string) bool { return false })
 		require.NoError(t, err)
 		require.Empty(t, none.Pools)
-		for _, wrong := range [][2]time.Duration{{0, 0}, {7 * time.Hour, 0}, {time.Hour, time.Second}, {time.Hour, 15 * time.Second}, {time.Hour, -10}} {
+		for _, wrong := range [][2]time.Duration{
+			{0, 0}, {7 * time.Hour, 0}, {time.Hour, time.Second}, {time.Hour, 15 * time.Second}, {time.Hour, -10},
+		} {
 			_, err := h.Read(wrong[0], wrong[1], everything)
 			require.Equal(t, drover.Invalid, drover.CodeOf(err), "%v", wrong)
 		}

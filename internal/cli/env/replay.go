@@ -2,7 +2,6 @@ package env
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +95,7 @@ func play(ctx context.Context, app *term.App, pieces []execution.Piece, speed fl
 		if speed > 0 && !clock.Sleep(ctx, app.Clock, time.Duration(float64(wait)/speed)) {
 			return context.Cause(ctx)
 		}
-		var to io.Writer = app.Out
+		to := app.Out
 		if p.Stream == execution.MessageStderr {
 			to = app.Err
 		}

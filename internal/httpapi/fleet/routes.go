@@ -75,6 +75,7 @@ func (f *Face) operations() []operation {
 	pool := openapi.Param{Name: "pool", Kind: "string", About: "only of this one"}
 	ok, empty := http.StatusOK, http.StatusNoContent
 	return []operation{
+		f.simulation(),
 		{
 			openapi.Operation{Pattern: "GET /v1/fleet/pools", Summary: "List pools with how they stand", Out: []fleet.PoolStatus{}, Status: ok},
 			f.listPools,
@@ -129,10 +130,6 @@ func (f *Face) operations() []operation {
 			f.interrupt,
 		},
 
-		{openapi.Operation{
-			Pattern: simulatePattern, Summary: "Try a pool's policy on a workload, on virtual time: nothing is bought, and nothing is kept",
-			In: fleet.Simulation{}, Out: []fleet.Simulated{}, Status: ok,
-		}, f.simulate},
 		{openapi.Operation{
 			Pattern: "GET /v1/fleet/plan", Summary: "What the fleet would do now, and why, without doing it",
 			Query: params{pool}, Out: []fleet.Plan{}, Status: ok,

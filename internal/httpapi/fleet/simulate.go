@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
 // The bounds of a simulation that a server does: it has work of its own. The command line has none.
@@ -17,6 +18,14 @@ const (
 )
 
 const simulatePattern = "POST /v1/fleet/simulate"
+
+// simulation is the route of simulations.
+func (f *Face) simulation() operation {
+	return operation{openapi.Operation{
+		Pattern: simulatePattern, Summary: "Try a pool's policy on a workload, on virtual time: nothing is bought, and nothing is kept",
+		In: fleet.Simulation{}, Out: []fleet.Simulated{}, Status: http.StatusOK,
+	}, f.simulate}
+}
 
 // simulate tries a policy on virtual time, one at a time.
 func (f *Face) simulate(w http.ResponseWriter, r *http.Request) error {

@@ -36,18 +36,17 @@ func aHerd(t *testing.T) fixed {
 		ExitCode: 137, Cause: execution.CauseOOM,
 		Error: hostile,
 	}}
+	pools := []execution.PoolHistory{{Environment: "py", Size: []int{-1, 3}, Warm: []int{-1, 1}, Claims: execution.LatencyHistory{
+		All:   execution.Latency{Count: 1, P50: 1234 * time.Microsecond},
+		Steps: []execution.Latency{{}, {Count: 1, P50: time.Second}},
+	}}}
 	api := fixed{}
 	for path, v := range map[string]any{
 		"/v1/environment/team~py":      execution.Environment{ID: "py", Namespace: "team", Image: hostile},
 		"/v1/environment/team~py/pool": execution.PoolStatus{Size: 3, Warm: 1, Waiting: 2, LastError: hostile},
-		"/v1/metrics/history": execution.History{From: time.Unix(0, 0), Step: time.Minute, LatencyStep: time.Minute, Pools: []execution.PoolHistory{{
-			Environment: "py", Size: []int{-1, 3}, Warm: []int{-1, 1}, Claims: execution.LatencyHistory{
-				All:   execution.Latency{Count: 1, P50: 1234 * time.Microsecond},
-				Steps: []execution.Latency{{}, {Count: 1, P50: time.Second}},
-			},
-		}}},
-		"/v1/runners":           []execution.Runner{warm, claimed},
-		"/v1/runner/team~py-a1": claimed, "/v1/runner/team~py-a1/executions": []execution.Execution{ended, runs},
+		"/v1/metrics/history":          execution.History{From: time.Unix(0, 0), Step: time.Minute, LatencyStep: time.Minute, Pools: pools},
+		"/v1/runners":                  []execution.Runner{warm, claimed},
+		"/v1/runner/team~py-a1":        claimed, "/v1/runner/team~py-a1/executions": []execution.Execution{ended, runs},
 		"/v1/execution/x1": runs, "/v1/execution/x2": ended,
 	} {
 		api[path] = struct {
@@ -68,15 +67,19 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	const text = "&lt;img src=x onerror=alert(1)&gt;"
 	for path, holds := range map[string][]string{
 		"/ui/environments/team~py": {
-			text, "1 / 3", `data-chart="{&#34;from&#34;:0,`, `<th scope="col">p99</th>`, "1.2ms", `<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`, `aria-current="true">1h</a>`,
+			text, "1 / 3", `data-chart="{&#34;from&#34;:0,`, `<th scope="col">p99</th>`, "1.2ms",
+			`<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`, `aria-current="true">1h</a>`,
 		},
 		"/ui/runners": {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
 		"/ui/runners/team~py-a1": {
 			`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`,
 			`<a href="/ui/clients/n1234567890">`,
 		},
-		"/ui/executions":    {`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`},
-		"/ui/executions/x1": {`id="player"`, `data-socket="/ui/executions/x1/live"`, `"/ui/executions/x1/output?stream=stderr"`, `data-every="1"`, "execution.js"},
+		"/ui/executions": {`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`},
+		"/ui/executions/x1": {
+			`id="player"`, `data-socket="/ui/executions/x1/live"`, `"/ui/executions/x1/output?stream=stderr"`, `data-every="1"`,
+			"execution.js",
+		},
 		"/ui/executions/x2": {text, "The first 256.0 KiB are shown", `<dd class="bad">137</dd>`},
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
@@ -204,7 +207,8 @@ func TestFilesOfARunner(t *testing.T) {
 	require.Contains(t, page("/ui/runners/r1/terminal"), `data-wire="runner"`)
 	w := ask(t, h, "GET", "/ui/runners/r1/terminal", "good", nil)
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self' 'unsafe-inline'")
-	require.Equal(t, "attachment; filename=b", ask(t, h, "GET", "/ui/runners/r1/files/raw?path=a/b", "good", nil).Header().Get("Content-Disposition"))
+	w = ask(t, h, "GET", "/ui/runners/r1/files/raw?path=a/b", "good", nil)
+	require.Equal(t, "attachment; filename=b", w.Header().Get("Content-Disposition"))
 
 	form := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"../../etc/a b\"\r\n\r\none\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"c\"\r\n\r\n\r\n--x--\r\n"

@@ -38,7 +38,8 @@ func TestTheFleet(t *testing.T) {
 	inert(t, body)
 	for _, s := range []string{
 		"<bdi>&lt;b&gt;</bdi>", "buys nothing, &lt;i&gt;", "2 active", "no key", "1 / 2", "create 2", `<a href="/ui/fleet/machines/m1234567890">`,
-		"4 creates wait", "3.00 of 10.00, 7.00 left", `<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00", `data-live="Instance FleetPool"`,
+		"4 creates wait", "3.00 of 10.00, 7.00 left",
+		`<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00", `data-live="Instance FleetPool"`,
 	} {
 		require.Contains(t, body, s)
 	}
@@ -114,7 +115,8 @@ func TestTheSimulator(t *testing.T) {
 	inert(t, body)
 	require.Contains(t, body, "&#34;Name&#34;: &#34;\\u003cb\\u003e&#34;")
 	form := url.Values{
-		"policy": {`{"Name": "std"}`}, "workload": {"burst"}, "per-hour": {"5"}, "run": {"1m"}, "length": {"1h"}, "seed": {"1"}, "compare": {"on"},
+		"policy": {`{"Name": "std"}`}, "workload": {"burst"}, "per-hour": {"5"}, "run": {"1m"}, "length": {"1h"}, "seed": {"1"},
+		"compare": {"on"},
 	}
 	body = ask(t, h, "POST", "/ui/fleet/simulate", "good", form).Body.String()
 	inert(t, body)

@@ -42,7 +42,8 @@ func Pools(list []fleet.PoolStatus) html.Part {
 		}
 		rows = append(rows, parts.Row(html.Name(p.Name), state, html.Text(counts(p.Machines)), html.Int(p.Least),
 			html.Text(fleet.Money(p.PerHour)),
-			html.Text(today(p)), html.Name(cmp.Or(strings.Join(wrong, "; "), parts.None)), html.El("a", html.Href(html.Path("ui", "fleet", "simulate").With("pool", p.Name)),
+			html.Text(today(p)), html.Name(cmp.Or(strings.Join(wrong, "; "), parts.None)),
+			html.El("a", html.Href(html.Path("ui", "fleet", "simulate").With("pool", p.Name)),
 				html.Attr("aria-label", Text.SimulateLink+" "+p.Name), html.Text(Text.SimulateLink))))
 	}
 	return parts.Table(Text.Pools, Text.PoolColumns, rows, Text.NoPools)
@@ -162,7 +163,8 @@ func Costs(r *fleet.CostReport) html.Part {
 		bar := html.El("meter", html.Attr("min", "0"), html.Attr("max", number(top)), html.Attr("value", number(l.Cost)), html.Attr("aria-label",
 			l.Key),
 			html.Text(fleet.Money(l.Cost)))
-		rows = append(rows, parts.Row(html.Name(l.Key), html.Name(cmp.Or(l.Pool, parts.None)), html.Text(fleet.Money(l.Cost)), html.Text(strconv.FormatFloat(l.Hours, 'f', 1, 64)), bar))
+		rows = append(rows, parts.Row(html.Name(l.Key), html.Name(cmp.Or(l.Pool, parts.None)), html.Text(fleet.Money(l.Cost)),
+			html.Text(strconv.FormatFloat(l.Hours, 'f', 1, 64)), bar))
 	}
 	total := html.If(len(rows) > 0, html.El("p", html.Text(Text.Total+": "+fleet.Money(r.Total))))
 	return html.Group(parts.Table(Text.CostsBy[r.By], Text.CostColumns, rows, Text.NoCosts), total)

@@ -52,7 +52,8 @@ func (h *Pages) history(r *http.Request, key string) html.Part {
 		}, parts.Table(caption, historyText.LatencyColumns, []html.Part{row}, ""))
 	}
 	return parts.Live("history", nil, 10, append(head, poolChart(&kept, p), html.El("div", html.Class("split"),
-		html.El("div", latencies("claims", historyText.Claims, &p.Claims)), html.El("div", latencies("starts", historyText.Starts, &p.Starts))))...)
+		html.El("div", latencies("claims", historyText.Claims, &p.Claims)),
+		html.El("div", latencies("starts", historyText.Starts, &p.Starts))))...)
 }
 
 // poolChart is the fill of a pool over time.
@@ -77,7 +78,8 @@ func poolChart(kept *execution.History, p *execution.PoolHistory) html.Part {
 		}
 		lines = append(lines, parts.Line{Name: one.name, Tone: one.tone, Values: numbers})
 		if len(known) > 0 {
-			rows = append(rows, parts.Row(html.Text(one.name), html.Int(slices.Min(known)), html.Int(slices.Max(known)), html.Int(known[len(known)-1])))
+			rows = append(rows, parts.Row(html.Text(one.name), html.Int(slices.Min(known)), html.Int(slices.Max(known)),
+				html.Int(known[len(known)-1])))
 		}
 	}
 	return parts.Chart("fill", historyText.Fill, "", kept.From, kept.Step, lines,

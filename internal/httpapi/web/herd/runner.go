@@ -115,7 +115,8 @@ func (h *Pages) runnerFiles(w http.ResponseWriter, r *http.Request) error {
 		html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.FirstOf, shownFiles, len(all)))))
 	upload := html.El("form", html.Class("row actions"), html.Attr("method", "post"), html.Attr("enctype", "multipart/form-data"),
 		html.Action(filesPath(r, at)), html.El("label", html.Attr("for", "upload"), html.Text(execText.UploadTo)),
-		html.El("input", html.ID("upload"), html.Class("program"), html.Attr("type", "file"), html.Attr("name", "file"), html.Attr("multiple", ""),
+		html.El("input", html.ID("upload"), html.Class("program"), html.Attr("type", "file"), html.Attr("name", "file"),
+			html.Attr("multiple", ""),
 			html.Attr("required", "")),
 		html.El("button", html.Text(execText.Upload)))
 	body := html.Group(fileTrail(r, at), parts.Table(cmp.Or(at, execText.Root), execText.FileColumns, rows, execText.NoFiles), cut, upload)
@@ -170,7 +171,8 @@ func (h *Pages) fileText(r *http.Request, at string) (html.Part, error) {
 	for n := 0; cut && n < utf8.UTFMax && !utf8.Valid(kept); n++ { // it may end within a character
 		kept = kept[:len(kept)-1]
 	}
-	shown := html.El("pre", html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", execText.Files),
+	shown := html.El("pre", html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"),
+		html.Attr("aria-label", execText.Files),
 		html.Text(string(kept)))
 	if bytes.IndexByte(kept, 0) >= 0 || !utf8.Valid(kept) {
 		shown = html.El("p", html.Class("muted"), html.Text(execText.Binary))

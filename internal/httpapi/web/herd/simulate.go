@@ -125,7 +125,8 @@ func (h *Pages) simulator(w http.ResponseWriter, r *http.Request, q question, re
 	form := html.El("form", html.ID("simulator"), html.Attr("method", "post"), html.Action(html.Path("ui", "fleet", "simulate")),
 		html.El("label", html.Attr("for", "policy"), html.Text(words.Policy), html.El("span", html.Class("muted hint"),
 			html.Text(words.PolicyMore))),
-		html.El("textarea", html.ID("policy"), html.Class("code"), html.Attr("name", "policy"), html.Attr("rows", "12"), html.Attr("required", ""),
+		html.El("textarea", html.ID("policy"), html.Class("code"), html.Attr("name", "policy"), html.Attr("rows", "12"),
+			html.Attr("required", ""),
 			html.Attr("spellcheck", "false"), html.Text(q.policy)),
 		html.El("div", html.Class("row actions"),
 			html.El("div", html.El("label", html.Attr("for", "workload"), html.Text(words.Workload)), html.El("select", options...)),
@@ -134,6 +135,7 @@ func (h *Pages) simulator(w http.ResponseWriter, r *http.Request, q question, re
 			html.El("label", html.El("input", html.Class("check"), html.Attr("type", "checkbox"), html.Attr("name", "compare"),
 				html.Flag("checked", q.compare)), html.Text(words.Compare)),
 			html.El("button", html.Class("primary"), html.Text(words.Try)), save))
-	body := html.Group(html.El("h1", html.Text(words.Simulate)), html.El("p", html.Class("muted"), html.Text(words.SimulateMore)), result, form)
+	head := html.Group(html.El("h1", html.Text(words.Simulate)), html.El("p", html.Class("muted"), html.Text(words.SimulateMore)))
+	body := html.Group(head, result, form)
 	return h.Write(w, r, words.Simulate, body, "charts.js")
 }
