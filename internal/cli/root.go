@@ -118,7 +118,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
 		uiCommand(app, parts.Browse), top.Command(app),
-		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app),
+		ops.EventCommand(app), ops.MonitorCommand(app), ops.AttentionCommand(app), ops.TopologyCommand(app),
 		acl.Command(app), acl.LoginCommand(app), vars.Command(app), volume.Command(app), ops.AgentInfoCommand(app),
 		env.Command(app), env.RunCommand(app), env.RunnerCommand(app), env.ExecutionCommand(app), fleet.Command(app, parts.Fleet),
 	} {

@@ -66,6 +66,13 @@ func (s allocSet) get(id string) *drover.Allocation {
 	return item.alloc
 }
 
+func (s allocSet) size() int {
+	if s.tree == nil {
+		return 0
+	}
+	return s.tree.Len()
+}
+
 // scan yields those whose ids begin with prefix, in order. The set must not be changed before it ends.
 func (s allocSet) scan(prefix string) iter.Seq[*drover.Allocation] {
 	return func(yield func(*drover.Allocation) bool) {

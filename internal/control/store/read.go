@@ -195,6 +195,9 @@ func (r *reader) UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation] {
 	return r.nodeAllocs(nodeID).open.scan("")
 }
 
+// UnfinishedCount is how many allocations of the node have not ended.
+func (r *reader) UnfinishedCount(nodeID string) int { return r.nodeAllocs(nodeID).open.size() }
+
 // AllocationsByNode yields the node's allocations, ended ones too: these come last.
 func (r *reader) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
 	s := r.nodeAllocs(nodeID)

@@ -93,8 +93,10 @@ type Deps struct {
 	Attention func(ctx context.Context, v cluster.Viewer) (cluster.Attention, error)
 	// History of pools; nil on an agent without server.
 	History History
-	Clock   clock.Clock
-	Log     *slog.Logger
+	// Topology is where the nodes are and how full, which nobody changes; nil on an agent without server.
+	Topology func(ctx context.Context) (*cluster.Topology, error)
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Face serves the native API.

@@ -13,10 +13,11 @@ import (
 func (f *Face) rightsOperations() []operation {
 	return []operation{{
 		Route:   httpapi.Route{Pattern: "GET /v1/rights", Where: httpapi.Any, Need: httpapi.Anybody, Handle: f.rights},
-		summary: "What the caller may do with the parts of the cluster, and of what it may read something",
-		query: []param{{
-			Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off",
-		}},
+		summary: "What the caller may do with the parts of the cluster, and in a namespace, and of what it may read something",
+		query: []param{
+			{Name: "known", Kind: "boolean", About: "403 for a token that is nobody's, and without one, also where access control is off"},
+			{Name: "namespace", Kind: "string", About: "tell the capabilities in it, too, and those in some namespace, whichever, as * does"},
+		},
 		out: acl.Levels{},
 	}}
 }
@@ -32,7 +33,19 @@ func (f *Face) rights(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return httpapi.WriteJSON(w, r, http.StatusOK, levelsOf(httpapi.CallerOf(r.Context())))
+	caller := httpapi.CallerOf(r.Context())
+	levels := levelsOf(caller)
+	if levels.Namespace = r.URL.Query().Get("namespace"); levels.Namespace != "" && !levels.Management {
+		for _, c := range policy.Capabilities() {
+			if caller.Namespace(levels.Namespace, c) {
+				levels.Capabilities = append(levels.Capabilities, c.String())
+			}
+			if caller.Namespace(rights.AnyNamespace, c) {
+				levels.Somewhere = append(levels.Somewhere, c.String())
+			}
+		}
+	}
+	return httpapi.WriteJSON(w, r, http.StatusOK, levels)
 }
 
 func levelsOf(c *rights.Caller) acl.Levels {

@@ -120,7 +120,7 @@ func TestThePartsOfAClusterAreShownAndInert(t *testing.T) {
 		inert(t, body)
 		require.Contains(t, body, strings.ReplaceAll(holds, "'", "&#39;"), path)
 		require.Equal(t, 1, strings.Count(body, "<h1>"), path)
-		require.Equal(t, policy, w.Header().Get("Content-Security-Policy"), path)
+		require.Equal(t, contentPolicy, w.Header().Get("Content-Security-Policy"), path)
 		require.NotContains(t, body, text.Failed, path)
 		if path == "/ui/variable?namespace=ns&path=a%2Fb" {
 			require.NotContains(t, body, "secret ", "values are hidden")

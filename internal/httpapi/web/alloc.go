@@ -13,25 +13,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
-
-// allocPath is a page about an allocation: allocPath(id), allocPath(id, "logs").
-func allocPath(id string, more ...string) html.URL {
-	return html.Path(append([]string{"ui", "allocations", id}, more...)...)
-}
-
-// allocations lists those of all namespaces that the viewer may see.
-func (f *Face) allocations(w http.ResponseWriter, r *http.Request) error {
-	all, page, err := list[drover.AllocationListStub](f, r, "/v1/allocations", everywhere())
-	rows := make([]html.Part, 0, len(all))
-	for _, a := range all {
-		rows = append(rows, row(link(allocPath(a.ID), shortID(a.ID)), html.Name(a.Name), link(jobPath(a.JobID, a.Namespace), a.JobID),
-			status(a.ClientStatus), html.Text(a.DesiredStatus), link(html.Path("ui", "clients", a.NodeID), a.NodeName), moment(a.CreateTime)))
-	}
-	body := html.Group(search(r), table(text.Allocations, allocText.ListColumns, rows, text.Nothing),
-		pager(r, html.Path("ui", "allocations"), page))
-	return f.show(w, r, text.Allocations, body, err)
-}
 
 // readAllocation asks for the allocation that a page's address names. Errors: those of ask.
 func (f *Face) readAllocation(r *http.Request) (*drover.Allocation, error) {
@@ -56,11 +39,11 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 		problem = failed(r, failure)
 	}
 	about := []string{drover.TopicAllocation}
-	body := html.Group(allocHead(r, a), problem, done(r, allocText.Actions),
+	body := html.Group(f.allocHead(r, a), problem, done(r, allocText.Actions),
 		livePart("state", about, 0, html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
 			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))), allocFacts(a)),
-		livePart("buttons", about, 0, allocButtons(r, a)),
-		livePart("tasks", about, 0, html.El("h2", html.Text(allocText.Tasks)), taskTable(a),
+		livePart("buttons", about, 0, f.allocButtons(r, a)),
+		livePart("tasks", about, 0, html.El("h2", html.Text(allocText.Tasks)), f.taskTable(r, a),
 			html.El("h2", html.Text(allocText.Timeline)), timeline(a)),
 		livePart("resources", about, 2, html.El("h2", html.Text(allocText.Resources)), f.resources(r, a)),
 		livePart("place", about, 0, html.El("h2", html.Text(allocText.Ports)), portTable(a),
@@ -69,13 +52,21 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 }
 
 // allocHead is the title of the pages about an allocation, and leads to each of them.
-func allocHead(r *http.Request, a *drover.Allocation) html.Part {
-	return html.Group(html.El("h1", html.Name(cmp.Or(a.Name, a.ID))), tabs(r, allocText.Parts, []tab{
-		{allocText.Allocation, allocPath(a.ID)},
-		{allocText.Logs, allocPath(a.ID, "logs")},
-		{allocText.Files, allocPath(a.ID, "files")},
-		{allocText.Terminal, allocPath(a.ID, "terminal")},
-	}))
+func (f *Face) allocHead(r *http.Request, a *drover.Allocation) html.Part {
+	leads := []tab{{allocText.Allocation, allocPath(a.ID)}}
+	for _, t := range []struct {
+		tab
+		needs policy.Capability
+	}{
+		{tab{allocText.Logs, allocPath(a.ID, "logs")}, policy.ReadLogs},
+		{tab{allocText.Files, allocPath(a.ID, "files")}, policy.ReadFS},
+		{tab{allocText.Terminal, allocPath(a.ID, "terminal")}, policy.AllocExec},
+	} {
+		if f.may(r, a.Namespace, t.needs) {
+			leads = append(leads, t.tab)
+		}
+	}
+	return html.Group(html.El("h1", html.Name(cmp.Or(a.Name, a.ID))), tabs(r, allocText.Parts, leads))
 }
 
 // allocPart shows a part of an allocation below its tabs.
@@ -84,7 +75,7 @@ func (f *Face) allocPart(w http.ResponseWriter, r *http.Request, a *drover.Alloc
 	if err != nil {
 		code, body = httpapi.Status(err), failed(r, err)
 	}
-	return f.write(w, r, code, view{title: a.Name + " · " + title, body: html.Group(allocHead(r, a), body)})
+	return f.write(w, r, code, view{title: a.Name + " · " + title, body: html.Group(f.allocHead(r, a), body)})
 }
 
 func allocFacts(a *drover.Allocation) html.Part {
@@ -127,8 +118,9 @@ func taskNames(a *drover.Allocation) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func taskTable(a *drover.Allocation) html.Part {
+func (f *Face) taskTable(r *http.Request, a *drover.Allocation) html.Part {
 	var rows []html.Part
+	logged := f.may(r, a.Namespace, policy.ReadLogs)
 	for _, name := range taskNames(a) {
 		s := a.TaskStates[name]
 		if s == nil {
@@ -139,7 +131,7 @@ func taskTable(a *drover.Allocation) html.Part {
 			word = status(drover.AllocClientFailed)
 		}
 		rows = append(rows, row(html.Name(name), word, html.Text(strconv.FormatUint(s.Restarts, 10)), instant(s.StartedAt), instant(s.FinishedAt),
-			logLinks(a, name)))
+			html.If(logged, logLinks(a, name))))
 	}
 	return table(allocText.Tasks, allocText.TaskColumns, rows, text.Nothing)
 }

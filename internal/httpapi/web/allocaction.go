@@ -8,11 +8,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // allocButtons are the forms of what can be done with an allocation that is not done yet.
-func allocButtons(r *http.Request, a *drover.Allocation) html.Part {
-	if a.Terminal() {
+func (f *Face) allocButtons(r *http.Request, a *drover.Allocation) html.Part {
+	if a.Terminal() || !f.may(r, a.Namespace, policy.AllocLifecycle) {
 		return html.Part{}
 	}
 	form := func(name string, fields ...html.Part) html.Part {

@@ -73,7 +73,7 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 	default:
 		content, code = failed(r, err), status
 	}
-	v := view{title: a.Name + " · " + allocText.Logs, body: html.Group(allocHead(r, a), logPick(l, names), content)}
+	v := view{title: a.Name + " · " + allocText.Logs, body: html.Group(f.allocHead(r, a), logPick(l, names), content)}
 	if back == 0 && code == http.StatusOK {
 		v.module = "logs.js"
 	}

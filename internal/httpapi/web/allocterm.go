@@ -3,14 +3,17 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // terminalPolicy is that of pages with a terminal: xterm.js sets styles of its own. Scripts stay what this agent serves.
-var terminalPolicy = strings.Replace(policy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
+var terminalPolicy = strings.Replace(contentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
 // terminalModule is the script of pages with a terminal.
 const terminalModule = "term.js"
@@ -38,7 +41,7 @@ func (f *Face) terminal(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return f.show(w, r, a.ID, html.Part{}, err)
 	}
-	names, task := taskNames(a), r.URL.Query().Get("task")
+	names, task := slices.DeleteFunc(taskNames(a), func(name string) bool { return !f.entersTask(r, a, name) }), r.URL.Query().Get("task")
 	options := []html.Part{html.ID("task"), html.Attr("name", "task")}
 	for _, name := range names {
 		options = append(options, html.El("option", html.Attr("value", name), html.Flag("selected", name == task), html.Text(name)))
@@ -47,11 +50,24 @@ func (f *Face) terminal(w http.ResponseWriter, r *http.Request) error {
 	pick := html.Group(html.El("label", html.Class("away"), html.Attr("for", "task"), html.Text(text.Task)), html.El("select", options...))
 	body := terminalForm(allocPath(a.ID, "terminal", "live"), "task", pick, "drover alloc exec -i -t -task TASK "+a.ID+" /bin/sh")
 	v := view{title: a.Name + " · " + allocText.Terminal, module: terminalModule}
-	if !running {
+	switch {
+	case len(names) == 0:
+		body, v.module = failed(r, httpapi.ErrDenied), ""
+	case !running:
 		body, v.module = html.El("p", html.Class("muted"), html.Text(allocText.NotRunning)), ""
 	}
-	v.body = html.Group(allocHead(r, a), body)
+	v.body = html.Group(f.allocHead(r, a), body)
 	return f.write(w, r, http.StatusOK, v)
+}
+
+// entersTask reports whether the viewer may run programs in the task. One that sees its node's own files needs more.
+func (f *Face) entersTask(r *http.Request, a *drover.Allocation, name string) bool {
+	if a.Job != nil {
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Task(name) != nil && g.Task(name).Driver == "raw_exec" {
+			return f.may(r, a.Namespace, policy.AllocExec, policy.AllocNodeExec)
+		}
+	}
+	return f.may(r, a.Namespace, policy.AllocExec)
 }
 
 // terminalLive is the API's websocket, with the viewer's token, which browsers cannot send themselves. The guard before all routes let in

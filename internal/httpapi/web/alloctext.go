@@ -21,7 +21,7 @@ var allocText = struct {
 	Previous, Next, FollowUp, PreemptedBy, Preempted, NoUsage, NoPorts, Evaluated, NoScores, HostAddress, Disk, DiskNow string
 
 	TaskColumns, TimelineColumns, ResourceColumns, PortColumns, ScoreColumns, ChainColumns,
-	ListColumns, FileColumns []string
+	FileColumns []string
 }{
 	Parts: "Parts of the allocation", Allocation: "Overview", Logs: "Logs", Files: "Files", Terminal: "Terminal",
 
@@ -78,5 +78,4 @@ var allocText = struct {
 	ScoreColumns:    []string{"Node", "Score", "Made of"},
 	ChainColumns:    []string{"Time (UTC)", "Allocation", "Node", "Waited"},
 	FileColumns:     []string{"Name", "Size", "Mode", "Changed (UTC)"},
-	ListColumns:     []string{"Id", "Name", "Job", "Status", "Wanted", "Node", "Made (UTC)"},
 }

@@ -48,6 +48,25 @@ func (f *Face) follow(ctx context.Context, viewer *http.Request, path string, to
 	return f.call(ctx, viewer, &answer{header: http.Header{}, to: to}, http.MethodGet, path, nil)
 }
 
+// pass answers with what the API has at a path, as it stands; nothing of what the browser has already. Errors: those of ask.
+func (f *Face) pass(w http.ResponseWriter, viewer *http.Request, path string) error {
+	a := &answer{header: http.Header{}, known: viewer.Header.Get("If-None-Match")}
+	if err := f.call(viewer.Context(), viewer, a, http.MethodGet, path, nil); err != nil {
+		protect(w.Header())
+		http.Error(w, httpapi.Message(err), httpapi.Status(err)) // a script reads it
+		return nil
+	}
+	protect(w.Header())
+	for _, name := range []string{"Content-Type", "Etag"} {
+		if v := a.header.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.kept.Bytes()) // the viewer may have left
+	return nil
+}
+
 func (f *Face) call(ctx context.Context, viewer *http.Request, a *answer, method, path string, in any) (err error) {
 	var body io.Reader = http.NoBody
 	if raw, ok := in.(io.Reader); ok {
@@ -70,6 +89,9 @@ func (f *Face) call(ctx context.Context, viewer *http.Request, a *answer, method
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if a.known != "" {
+		r.Header.Set("If-None-Match", a.known)
 	}
 	defer func() { // a handler cuts an answer that has begun by a panic
 		if cut := recover(); cut != nil {
@@ -95,6 +117,7 @@ type answer struct {
 	status int
 	kept   bytes.Buffer       // of answers that are read whole, and of errors
 	to     func([]byte) error // nil: the answer is kept
+	known  string             // the tag of what the asker has already
 	failed error
 }
 

@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover/acl"
-	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/admin"
 	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/lists"
+	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // overviewPath is where the page begins.
@@ -39,18 +41,22 @@ func ofManagement(l *acl.Levels) bool { return l.Management }
 func ofNamespaces(l *acl.Levels) bool {
 	return l.Jobs || l.Runners || l.Services || l.Volumes || l.Variables
 }
+func ofPlayers(l *acl.Levels) bool {
+	return l.Runners && (somewhere(l, policy.ClaimRunner, policy.Execute) || somewhere(l, policy.WriteEnvironment))
+}
 func (e entry) offered(l *acl.Levels) bool { return l == nil || l.Management || e.may(l) }
 
 // navigation is the pages that many open, and more those that fewer do.
 var (
 	navigation = []entry{
 		{herd.OverviewName, html.Path("ui", ""), "o", everyone},
-		{text.Playground, html.Path("ui", "play"), "p", ofRunners},
+		{text.Playground, html.Path("ui", "play"), "p", ofPlayers},
 		{text.Environments, html.Path("ui", "environments"), "e", ofRunners},
 		{herd.ExecutionsName, html.Path("ui", "executions"), "x", ofRunners},
-		{text.Jobs, html.Path("ui", "jobs"), "j", ofJobs},
-		{text.Allocations, html.Path("ui", "allocations"), "a", ofJobs},
-		{text.Nodes, html.Path("ui", "clients"), "n", ofNodes},
+		{lists.JobsName, html.Path("ui", "jobs"), "j", ofJobs},
+		{lists.AllocationsName, html.Path("ui", "allocations"), "a", ofJobs},
+		{lists.NodesName, html.Path("ui", "clients"), "n", ofNodes},
+		{nodeview.Text.Topology, nodeview.TopologyPath(), "t", ofNodes},
 		{herd.FleetName, html.Path("ui", "fleet"), "f", ofFleet},
 	}
 	more = []entry{
@@ -67,16 +73,6 @@ var (
 		{admin.Text.Access, html.Path("ui", "access"), "", ofManagement},
 	}
 )
-
-// levels are what the viewer may do with the parts of the cluster; nil if that is not known. Whose token is refused may do nothing.
-func (f *Face) levels(r *http.Request) *acl.Levels {
-	var l acl.Levels
-	err := f.ask(r.Context(), r, http.MethodGet, apiPath("rights"), nil, &l)
-	if status := httpapi.Status(err); err != nil && status != http.StatusUnauthorized && status != http.StatusForbidden {
-		return nil
-	}
-	return &l
-}
 
 // current reports whether the viewer is on the page or below it.
 func (e entry) current(r *http.Request) bool {

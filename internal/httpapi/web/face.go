@@ -10,6 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/lists"
+	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
 )
 
 // Face serves the page.
@@ -36,7 +38,6 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "POST /ui/logout", Handle: f.logout},
 		{Pattern: "POST /ui/theme", Handle: f.theme, MaxBody: 4 << 10},
 		{Pattern: "GET /ui/static/{version}/{name}", Raw: serveAsset},
-		{Pattern: "GET /ui/jobs", Handle: f.jobs},
 		{Pattern: "GET /ui/jobs/run", Handle: f.runPage},
 		{Pattern: "POST /ui/jobs/run", Handle: f.runSubmit, MaxBody: 4 * drover.MaxJobSource},
 		{Pattern: "GET /ui/jobs/{job}", Handle: f.job},
@@ -45,7 +46,6 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/jobs/{job}/deployments", Handle: f.jobDeployments},
 		{Pattern: "GET /ui/jobs/{job}/definition", Handle: f.jobDefinition},
 		{Pattern: "POST /ui/jobs/{job}/{action}", Handle: f.jobAction, MaxBody: 256 << 10},
-		{Pattern: "GET /ui/allocations", Handle: f.allocations},
 		{Pattern: "GET /ui/allocations/{allocation}", Handle: f.allocation},
 		{Pattern: "GET /ui/allocations/{allocation}/logs", Handle: f.logs},
 		{Pattern: "GET /ui/allocations/{allocation}/logs/live", Handle: f.logLive, Stream: true},
@@ -55,8 +55,6 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/allocations/{allocation}/terminal", Handle: f.terminal},
 		{Pattern: "GET /ui/allocations/{allocation}/terminal/live", Handle: f.terminalLive, Stream: true},
 		{Pattern: "POST /ui/allocations/{allocation}/{action}", Handle: f.allocAction, MaxBody: 64 << 10},
-		{Pattern: "GET /ui/clients", Handle: f.nodes},
-		{Pattern: "GET /ui/clients/{node}", Handle: f.node},
 		{Pattern: "GET /ui/environments", Handle: f.environments},
 		{Pattern: "GET /ui/play", Handle: f.playPage},
 		{Pattern: "POST /ui/play", Handle: f.playSubmit},
@@ -66,8 +64,13 @@ func (f *Face) Routes() []httpapi.Route {
 	routes = append(routes, (&herd.Pages{Site: site{f}}).Routes()...)
 	routes = append(routes, (&admin.Pages{Site: site{f}}).Routes()...)
 	routes = append(routes, (&find.Pages{Site: site{f}}).Routes()...)
+	routes = append(routes, (&lists.Pages{Site: listSite{site{f}}}).Routes()...)
+	routes = append(routes, (&nodeview.Pages{Site: nodeSite{site{f}}}).Routes()...)
 	for i := range routes {
 		routes[i].Where, routes[i].Need = httpapi.Here, httpapi.Nothing
+		if routes[i].Handle != nil {
+			routes[i].Handle = remembering(routes[i].Handle)
+		}
 	}
 	return routes
 }

@@ -17,13 +17,13 @@ type view struct {
 	module string // of JavaScript, by its name; "" if the page has none
 }
 
-// policy has the browser load and run what this agent serves, and show it in no other page.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+// contentPolicy has the browser load and run what this agent serves, and show it in no other page.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'"
 
 // protect sets the headers of every answer.
 func protect(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
@@ -41,7 +41,7 @@ func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view)
 	cookies.Forget(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, err := w.Write(html.Document(frame(r, v, f.levels(r))))
+	_, err := w.Write(html.Document(frame(r, v, f.rights(r, ""))))
 	return err
 }
 

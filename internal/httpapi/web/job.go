@@ -46,8 +46,8 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem,
 		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
 			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
-		jobButtons(key, &job), notPlaced(evaluations), deploymentPanel(key, deployment), groupTable(r, key, &job, &summary),
-		dispatchForm(r, key, &job),
+		f.jobButtons(r, key, &job), notPlaced(evaluations), f.deploymentPanel(r, key, deployment), f.groupTable(r, key, &job, &summary),
+		f.dispatchForm(r, key, &job),
 		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
 	return f.write(w, r, code, view{title: key.ID, body: html.Group(done(r, jobText.Actions), livePart("job", jobTopics, 0, body))})
 }
@@ -73,17 +73,20 @@ func jobTabs(r *http.Request, key drover.NamespacedID) html.Part {
 	})
 }
 
-// act is a form that asks for an action on a job.
-func act(key drover.NamespacedID, name string, fields ...html.Part) html.Part {
+// act is a form that asks for an action on a job; nothing where the viewer may not.
+func (f *Face) act(r *http.Request, key drover.NamespacedID, name string, fields ...html.Part) html.Part {
+	if !f.may(r, key.Namespace, jobNeeds[name]...) {
+		return html.Part{}
+	}
 	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "jobs", key.ID+"@"+key.Namespace, name)),
 		html.Group(fields...), html.El("button", html.Text(jobText.Actions[name].button)))
 }
 
-func jobButtons(key drover.NamespacedID, job *drover.Job) html.Part {
+func (f *Face) jobButtons(r *http.Request, key drover.NamespacedID, job *drover.Job) html.Part {
 	return html.El("div", html.Class("row actions"),
-		html.If(!job.Stop, act(key, "stop")), html.If(job.Stop, act(key, "start")), act(key, "purge"),
-		html.If(!job.Periodical() && !job.Parameterized() && !job.Stop, act(key, "evaluate")),
-		html.If(job.Periodical() && !job.Stop, act(key, "force")))
+		html.If(!job.Stop, f.act(r, key, "stop")), html.If(job.Stop, f.act(r, key, "start")), f.act(r, key, "purge"),
+		html.If(!job.Periodical() && !job.Parameterized() && !job.Stop, f.act(r, key, "evaluate")),
+		html.If(job.Periodical() && !job.Stop, f.act(r, key, "force")))
 }
 
 // notPlaced says of the newest evaluation's groups what the scheduler found no room for, and why.
@@ -105,8 +108,8 @@ func notPlaced(evaluations []drover.Evaluation) html.Part {
 }
 
 // groupTable has each group's state, and a field for its count where the job has one that may change.
-func groupTable(r *http.Request, key drover.NamespacedID, job *drover.Job, summary *drover.JobSummary) html.Part {
-	rows := make([]html.Part, 0, len(job.TaskGroups))
+func (f *Face) groupTable(r *http.Request, key drover.NamespacedID, job *drover.Job, summary *drover.JobSummary) html.Part {
+	rows, scales := make([]html.Part, 0, len(job.TaskGroups)), f.may(r, key.Namespace, jobNeeds["scale"]...)
 	for i, g := range job.TaskGroups {
 		one := drover.JobSummary{Summary: map[string]drover.TaskGroupSummary{g.Name: summary.Summary[g.Name]}}
 		tasks := make([]string, 0, len(g.Tasks))
@@ -115,12 +118,12 @@ func groupTable(r *http.Request, key drover.NamespacedID, job *drover.Job, summa
 		}
 		count := strconv.Itoa(optional.Value(g.Count))
 		wanted := html.Text(count)
-		if !job.Stop && (job.Type == drover.JobTypeService || job.Type == drover.JobTypeBatch) {
+		if scales && !job.Stop && (job.Type == drover.JobTypeService || job.Type == drover.JobTypeBatch) {
 			if r.PostForm.Get("group") == g.Name {
 				count = r.PostForm.Get("count")
 			}
 			field := "count" + strconv.Itoa(i)
-			wanted = act(key, "scale", hidden("group", g.Name),
+			wanted = f.act(r, key, "scale", hidden("group", g.Name),
 				html.El("label", html.Class("away"), html.Attr("for", field), html.Text(fmt.Sprintf(jobText.Count, g.Name))),
 				html.El("input", html.ID(field), html.Class("count"), html.Attr("name", "count"), html.Attr("value", count),
 					html.Attr("inputmode", "numeric"), html.Attr("autocomplete", "off")), html.Text(" "))
@@ -131,8 +134,8 @@ func groupTable(r *http.Request, key drover.NamespacedID, job *drover.Job, summa
 }
 
 // dispatchForm asks for the payload and meta of a parameterized job.
-func dispatchForm(r *http.Request, key drover.NamespacedID, job *drover.Job) html.Part {
-	if !job.Parameterized() || job.Stop {
+func (f *Face) dispatchForm(r *http.Request, key drover.NamespacedID, job *drover.Job) html.Part {
+	if !job.Parameterized() || job.Stop || !f.may(r, key.Namespace, jobNeeds["dispatch"]...) {
 		return html.Part{}
 	}
 	meta := r.PostForm.Get("meta")
@@ -148,11 +151,11 @@ func dispatchForm(r *http.Request, key drover.NamespacedID, job *drover.Job) htm
 		fields = append(fields, html.El("label", html.Attr("for", "payload"), html.Text(jobText.Payload), hint(jobText.PayloadMore)),
 			area("payload", "payload", "4", r.PostForm.Get("payload")))
 	}
-	return html.El("div", html.Class("panel"), html.El("h2", html.Text(jobText.Dispatch)), act(key, "dispatch", fields...))
+	return html.El("div", html.Class("panel"), html.El("h2", html.Text(jobText.Dispatch)), f.act(r, key, "dispatch", fields...))
 }
 
 // deploymentPanel shows the groups of a deployment that is under way, and what can be done with it.
-func deploymentPanel(key drover.NamespacedID, d *drover.Deployment) html.Part {
+func (f *Face) deploymentPanel(r *http.Request, key drover.NamespacedID, d *drover.Deployment) html.Part {
 	if !d.Active() {
 		return html.Part{}
 	}
@@ -161,9 +164,9 @@ func deploymentPanel(key drover.NamespacedID, d *drover.Deployment) html.Part {
 	return html.Group(html.El("h2", html.Text(jobText.Deployments+" "), html.Text(shortID(d.ID)+" "), status(d.Status)),
 		html.El("p", html.Name(d.StatusDescription)),
 		groups,
-		html.El("div", html.Class("row actions"), html.If(unpromoted, act(key, "promote", of)),
-			html.If(d.Status == drover.DeploymentRunning, act(key, "pause", of)),
-			html.If(d.Status == drover.DeploymentPaused, act(key, "resume", of)), act(key, "fail", of)))
+		html.El("div", html.Class("row actions"), html.If(unpromoted, f.act(r, key, "promote", of)),
+			html.If(d.Status == drover.DeploymentRunning, f.act(r, key, "pause", of)),
+			html.If(d.Status == drover.DeploymentPaused, f.act(r, key, "resume", of)), f.act(r, key, "fail", of)))
 }
 
 func shortID(id string) string { return id[:min(8, len(id))] }

@@ -27,7 +27,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request) error {
 		version := strconv.FormatUint(v.Version, 10)
 		parts = append(parts, html.El("section",
 			html.El("h2", html.Text(text.Version+" "+version+" · "), moment(v.SubmitTime), html.If(v.Stable, html.Text(" · "+jobText.Stable))),
-			html.If(i > 0, act(key, "revert", hidden("version", version))),
+			html.If(i > 0, f.act(r, key, "revert", hidden("version", version))),
 			versionDiff(kept.Versions, kept.Diffs, i)))
 	}
 	return f.jobPart(w, r, jobText.Versions, html.Group(parts...), err)
@@ -123,7 +123,7 @@ func (f *Face) jobDefinition(w http.ResponseWriter, r *http.Request) error {
 	change := html.Path("ui", "jobs", "run").With("job", key.ID).With("namespace", key.Namespace)
 	return f.jobPart(w, r, jobText.Definition, html.Group(
 		html.If(p.made, html.El("p", html.Class("muted"), html.Text(jobText.SourceGone))),
-		html.El("p", html.El("a", html.Href(change), html.Text(jobText.Next))),
+		html.If(f.may(r, key.Namespace, plansJobs...), html.El("p", html.El("a", html.Href(change), html.Text(jobText.Next)))),
 		html.El("pre", html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", jobText.Source),
 			html.Text(p.source)),
 		html.If(p.variables != "", html.Group(html.El("h2", html.Text(jobText.Variables)), html.El("pre", html.Text(p.variables)))),

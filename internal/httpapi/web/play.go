@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 const (
@@ -141,14 +142,21 @@ func (f *Face) play(w http.ResponseWriter, r *http.Request, status int, p progra
 	case err != nil:
 		v.body = html.Group(head, failed(r, err))
 	case len(environments) == 0:
-		v.body = html.Group(head, noEnvironment(r, out))
+		v.body = html.Group(head, f.noEnvironment(r, out))
 	default:
+		environments = slices.DeleteFunc(environments, func(e execution.Environment) bool {
+			return !f.may(r, execution.NamespaceOf(e.Key()), policy.ClaimRunner, policy.Execute)
+		})
+		if len(environments) == 0 {
+			v.body, v.module = html.Group(head, notice("warn", text.Forbidden, text.PlayForbidden), signInOther(r)), ""
+			break
+		}
 		v.body = html.Group(head, playForm(r, p, environments, out))
 	}
 	return f.write(w, r, status, v)
 }
 
-func noEnvironment(r *http.Request, out *outcome) html.Part {
+func (f *Face) noEnvironment(r *http.Request, out *outcome) html.Part {
 	problem := html.Part{}
 	if out != nil && out.failure != nil {
 		problem = failed(r, out.failure)
@@ -156,7 +164,8 @@ func noEnvironment(r *http.Request, out *outcome) html.Part {
 	return html.Group(problem, html.El("form", html.Class("panel"), html.Attr("method", "post"),
 		html.Action(html.Path("ui", "play", "environment")),
 		html.El("h2", html.Text(text.NoEnvironment)), html.El("p", html.Text(text.NoEnvironmentMore)),
-		html.El("button", html.Class("primary"), html.Text(text.MakeEnvironment))))
+		html.If(f.may(r, drover.DefaultNamespace, policy.WriteEnvironment),
+			html.El("button", html.Class("primary"), html.Text(text.MakeEnvironment)))))
 }
 
 func playForm(r *http.Request, p program, environments []execution.Environment, out *outcome) html.Part {

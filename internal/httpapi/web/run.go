@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // jobFile is what the form of a job file holds.
@@ -39,8 +40,9 @@ func (p jobFile) format() string {
 
 // planned is what came of a plan.
 type planned struct {
-	preview drover.Preview
-	digest  string
+	preview   drover.Preview
+	digest    string
+	namespace string
 }
 
 // firstJob is an example to begin with.
@@ -96,7 +98,7 @@ func (f *Face) runSubmit(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, jobPath(job.id, job.namespace).String(), http.StatusSeeOther)
 		return nil
 	}
-	plan := &planned{digest: p.digest()}
+	plan := &planned{digest: p.digest(), namespace: job.namespace}
 	body := map[string]any{"Job": job.fields, "Diff": true}
 	err = f.ask(r.Context(), r, http.MethodPost, inNamespace(apiPath("job", job.id, "plan"), job.namespace), body, &plan.preview)
 	if err != nil {
@@ -178,7 +180,7 @@ func (f *Face) runForm(w http.ResponseWriter, r *http.Request, code int, p jobFi
 	if plan != nil {
 		result = planResult(plan)
 		submit = html.Group(hidden("digest", plan.digest), hidden("index", strconv.FormatUint(plan.preview.JobModifyIndex, 10)),
-			button("primary", "run", jobText.Submit))
+			html.If(f.may(r, plan.namespace, policy.RegisterJob), button("primary", "run", jobText.Submit)))
 	}
 	body := html.Group(html.El("h1", html.Text(jobText.RunJob)), problem,
 		html.El("form", html.Class("inputs"), html.Attr("method", "post"), html.Action(html.Path("ui", "jobs", "run")),
@@ -186,7 +188,7 @@ func (f *Face) runForm(w http.ResponseWriter, r *http.Request, code int, p jobFi
 				area("source", "source", "24", p.source)),
 			html.El("div", html.El("label", html.Attr("for", "variables"), html.Text(jobText.Variables), hint(jobText.VariablesMore)),
 				area("variables", "variables", "3", p.variables)),
-			html.El("div", html.Class("row"), button("", "plan", jobText.Plan), submit)),
+			html.El("div", html.Class("row"), html.If(f.may(r, anywhere, plansJobs...), button("", "plan", jobText.Plan)), submit)),
 		result)
 	return f.write(w, r, code, view{title: jobText.RunJob, body: body})
 }

@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/lists"
 )
 
 // site is the face as its subpackages' pages use it.
@@ -70,6 +72,49 @@ func (s site) Stream(
 	return s.f.stream(w, r, contentType, patience, run)
 }
 
+// nodeSite is the face as the pages of nodes use it.
+type nodeSite struct{ site }
+
+// Send implements nodeview.Site.
+func (s nodeSite) Send(r *http.Request, method, path string, body any) error {
+	return s.f.ask(r.Context(), r, method, path, body, nil)
+}
+
+// Pass implements nodeview.Site.
+func (s nodeSite) Pass(w http.ResponseWriter, r *http.Request, path string) error {
+	return s.f.pass(w, r, path)
+}
+
+// Write implements nodeview.Site.
+func (s nodeSite) Write(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part, module string) error {
+	return s.f.write(w, r, status, view{title: title, body: body, module: module})
+}
+
+// Rights implements nodeview.Site.
+func (s nodeSite) Rights(r *http.Request) *acl.Levels { return s.f.rights(r, "") }
+
+// Confirm implements nodeview.Shared.
+func (s nodeSite) Confirm(at, back html.URL, what, question, button string, fields ...html.Part) html.Part {
+	return confirmation(at, back, what, action{sure: question, button: button}, fields...)
+}
+
+// Allocations implements nodeview.Shared.
+func (s nodeSite) Allocations(all []drover.AllocationListStub) html.Part { return allocationTable(all) }
+
+// listSite is the face as the pages of lists use it.
+type listSite struct{ site }
+
+// Read implements lists.Site.
+func (s listSite) Read(r *http.Request, path string, out any) (http.Header, error) {
+	return s.f.read(r, path, out)
+}
+
+// Done implements lists.Site.
+func (s listSite) Done(r *http.Request) html.Part { return done(r, jobText.Actions) }
+
+// Plans implements lists.Site.
+func (s listSite) Plans(r *http.Request) bool { return s.f.may(r, anywhere, plansJobs...) }
+
 // Failed implements herd.Words.
 func (s site) Failed(r *http.Request, err error) html.Part { return failed(r, err) }
 
@@ -115,8 +160,11 @@ func (s site) Told(r *http.Request) string { return told(r) }
 
 // Pager implements admin.Site.
 func (s site) Pager(r *http.Request, at html.URL, next string) html.Part {
-	return pager(r, at, listing{next: next})
+	if prefix := r.URL.Query().Get("prefix"); prefix != "" {
+		at = at.With("prefix", prefix)
+	}
+	return lists.Pager(at, at.With("after", next), r.URL.Query().Get("after") != "", next != "")
 }
 
 // Levels implements find.Site.
-func (s site) Levels(r *http.Request) *acl.Levels { return s.f.levels(r) }
+func (s site) Levels(r *http.Request) *acl.Levels { return s.f.rights(r, "") }

@@ -6,17 +6,18 @@ var text = struct {
 
 	Failed, Forbidden, NoPage, NoPageMore string
 
-	Playground, PlayMore, Environment, Command, CommandMore, Stdin, StdinMore, Files, File, FileName, FileText, AddFile, Remove, Run, Stop,
+	Playground, PlayMore, PlayForbidden, Environment, Command, CommandMore, Stdin, StdinMore, Files, File, FileName, FileText, AddFile,
+	Remove, Run, Stop,
 	Share, Shared, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, BadForm string
 
 	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting string
 
 	Causes map[string]string
 
-	Jobs, Job, Nodes, Node, Environments, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, Why,
-	Pool, Datacenter, ID, Search, Find, FirstPage, NextPage, Nothing, NoJobs, NoNodes, NewestOf string
+	Job, Node, Environments, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, ID, Nothing,
+	NewestOf string
 
-	JobColumns, GroupColumns, AllocationColumns, NodeColumns, EnvironmentColumns, Counts []string
+	GroupColumns, AllocationColumns, EnvironmentColumns []string
 }{
 	Skip: "Skip to content", Pages: "Pages", More: "More",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
@@ -29,7 +30,8 @@ var text = struct {
 	NoPage: "There is no such page", NoPageMore: "The address may be mistyped, or of another version. The pages that there are stand above.",
 
 	Playground: "Playground", PlayMore: "Runs a program in a warm runner that is thrown away afterwards.",
-	Environment: "Environment", Command: "Command", CommandMore: "a line for the runner's shell",
+	PlayForbidden: "It takes the rights to claim runners and to execute in them (claim-runner, execute) in an environment's namespace.",
+	Environment:   "Environment", Command: "Command", CommandMore: "a line for the runner's shell",
 	Stdin: "Input (stdin)", StdinMore: "all of it, given ahead",
 	Files: "Files", File: "File", FileName: "Name", FileText: "Content", AddFile: "Add a file", Remove: "Remove",
 	Run: "Run", Stop: "Stop", Share: "Copy a link", Shared: "The link is copied: it holds the program, nothing is stored.",
@@ -50,19 +52,12 @@ var text = struct {
 		"runner_gone": "with its runner", "start_failed": "it did not start",
 	},
 
-	Jobs: "Jobs", Job: "Job", Nodes: "Nodes", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
+	Job: "Job", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
 	Group: "Group",
 	Task:  "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
-	Made: "Made (UTC)", Why: "Why", Pool: "Pool", Datacenter: "Datacenter", ID: "Id", Search: "Beginning of an id", Find: "Find",
-	FirstPage: "First page", NextPage: "Next page", Nothing: "There is nothing here yet.",
-	NoJobs:   "No job is here: none yet, none that begins so, or none that your token may see. `drover job run FILE` runs one.",
-	NoNodes:  "No node is here: none yet, none whose id begins so, or none that your token may see.",
-	NewestOf: "The newest %d of %d.",
+	Made: "Made (UTC)", ID: "Id", Nothing: "There is nothing here yet.", NewestOf: "The newest %d of %d.",
 
-	JobColumns:         []string{"Job", "Namespace", "Type", "Status", "Priority", "Allocations"},
 	GroupColumns:       []string{"Group", "Wanted", "Allocations", "Tasks"},
 	AllocationColumns:  []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
-	NodeColumns:        []string{"Node", "Id", "Pool", "Datacenter", "Status", "Version"},
 	EnvironmentColumns: []string{"Environment", "Image", "Warm", "Starting", "Queued", "Claimed", "Waiting", "Last error"},
-	Counts:             []string{"running", "starting", "queued", "failed", "lost", "unknown", "complete"},
 }

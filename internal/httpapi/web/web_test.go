@@ -19,7 +19,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -38,9 +37,14 @@ type api struct {
 	began        chan struct{}           // of stdout that does not end by itself; nil: it does
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyclo // a table of answers
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyclo,funlen // a table of answers
+	call := r.Method + " " + r.URL.Path
+	if r.Method == http.MethodPut {
+		body, _ := io.ReadAll(r.Body)
+		call += " " + string(body)
+	}
 	a.mu.Lock()
-	a.calls = append(a.calls, r.Method+" "+r.URL.Path)
+	a.calls = append(a.calls, call)
 	a.mu.Unlock()
 	reply := func(status int, body any) {
 		w.WriteHeader(status)
@@ -51,12 +55,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 	case r.Header.Get("X-Drover-Token") != "good" || r.Header.Get("Cookie") != "":
 		reply(http.StatusForbidden, map[string]string{"message": "Permission denied <b>"})
 	case path == "/v1/rights":
-		reply(http.StatusOK, acl.Levels{Management: true})
+		reply(http.StatusOK, map[string]any{"management": true, "namespace": r.URL.Query().Get("namespace")})
 	case path == "/v1/environments" && r.URL.Query().Get("namespace") == "*":
 		reply(http.StatusOK, a.environments)
 	case path == "/v1/jobs":
+		w.Header().Set("Drover-Total", "1234")
 		if r.URL.Query().Get("next_token") == "" {
-			w.Header().Set(nextToken, "p 2")
+			w.Header().Set("X-Nomad-Nexttoken", "p 2")
 		}
 		reply(http.StatusOK, []drover.JobListStub{{ID: r.URL.RawQuery + hostile, Namespace: "ns", Status: "running"}})
 	case path == "/v1/job/a@b" && r.URL.Query().Get("namespace") == "ns":
@@ -84,6 +89,19 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 		reply(http.StatusOK, drover.Preview{JobModifyIndex: 7, Warnings: hostile, Diff: &drover.JobDiff{}, Annotations: &drover.PlanAnnotations{
 			DesiredTGUpdates: map[string]*drover.DesiredUpdates{hostile: {Place: 3}},
 		}})
+	case path == "/v1/node/n1":
+		reply(http.StatusOK, drover.Node{
+			ID: "n1", Name: hostile, Status: "ready", SchedulingEligibility: "ineligible", Meta: map[string]string{hostile: hostile},
+			Drivers:    map[string]*drover.DriverInfo{hostile: {Detected: true, HealthDescription: hostile}},
+			Attributes: map[string]string{hostile: hostile},
+			Events:     []*drover.NodeEvent{{Message: hostile}},
+		})
+	case path == "/v1/client/metadata":
+		reply(http.StatusOK, map[string]any{})
+	case path == "/v1/client/stats":
+		reply(http.StatusOK, drover.HostStats{
+			CPU: []*drover.HostCPUStats{{Idle: 50}, {Idle: 75}}, Memory: &drover.HostMemoryStats{Total: 4096, Used: 2048},
+		})
 	case path == "/v1/job/gone":
 		reply(http.StatusNotFound, map[string]string{"message": "job not found"})
 	case path == "/v1/nodes":
@@ -212,7 +230,8 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 		"/ui/allocations", "/ui/allocations/a1", "/ui/allocations/a1/logs", "/ui/allocations/a1/terminal",
 		"/ui/allocations/a1/files", "/ui/allocations/a1/files?path=" + url.QueryEscape(hostile), "/ui/clients",
 		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
-		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
+		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/topology", "/ui/topology?node=n1",
+		"/ui/topology?q=" + url.QueryEscape(hostile), "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
 		inert(t, w.Body.String())
@@ -366,14 +385,20 @@ func TestWhoLeavesEndsTheRun(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	h := page(&api{environments: []execution.Environment{{ID: "e", Image: "host"}}})
-	body := ask(t, h, "GET", "/ui/jobs?prefix=w%26", "good", nil).Body.String()
-	require.Contains(t, body, "namespace=%2A&amp;per_page=50&amp;prefix=w%26", "the API filters and pages")
-	require.Contains(t, body, `href="/ui/jobs?prefix=w%26&amp;after=p+2"`)
+	body := ask(t, h, "GET", "/ui/jobs?q=w%26&status=dead&sort=-type&junk=1", "good", nil).Body.String()
+	require.Contains(t, body, "namespace=%2A&amp;per_page=50&amp;search=w%26&amp;sort=-type&amp;stale=true&amp;status=dead", "the API does it")
+	require.Contains(t, body, `href="/ui/jobs?q=w%26&amp;status=dead&amp;sort=-type&amp;after=p+2"`)
+	require.Contains(t, body, `<th scope="col" aria-sort="descending"><a href="/ui/jobs?q=w%26&amp;status=dead&amp;sort=type">Type</a>`)
+	require.Contains(t, body, `<th scope="col"><a href="/ui/jobs?q=w%26&amp;status=dead">Job</a>`)
 	require.Contains(t, body, `<span class="status ok">running</span>`)
-	body = ask(t, h, "GET", "/ui/jobs?after=p+2", "good", nil).Body.String()
-	require.Contains(t, body, "next_token=p+2")
-	require.Contains(t, body, text.FirstPage)
-	require.NotContains(t, body, text.NextPage)
+	require.Contains(t, body, "1234 found")
+	inert(t, body)
+	body = ask(t, h, "GET", "/ui/jobs?after=p+2&sort=rack&status=x", "good", nil).Body.String()
+	require.Contains(t, body, "namespace=%2A&amp;next_token=p+2&amp;per_page=50&amp;sort=name&amp;stale=true", "what is unknown is left out")
+	require.Contains(t, body, "First page")
+	require.NotContains(t, body, "Next page")
+	require.Contains(t, ask(t, h, "GET", "/ui/allocations", "good", nil).Body.String(),
+		`aria-sort="descending"><a href="/ui/allocations?sort=created">`)
 	require.Contains(t, ask(t, h, "GET", "/ui/clients", "good", nil).Body.String(), `<span class="status warn">ineligible</span>`)
 	require.Contains(t, ask(t, h, "GET", "/ui/jobs/a@b@ns", "good", nil).Body.String(), `href="/ui/allocations/0123456789"`)
 	require.Contains(t, ask(t, h, "GET", "/ui/environments", "good", nil).Body.String(), "0 / 0")

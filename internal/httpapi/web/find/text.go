@@ -34,6 +34,7 @@ var Text = struct {
 		{"g j", "jobs"},
 		{"g a", "allocations"},
 		{"g n", "nodes"},
+		{"g t", "topology"},
 		{"g e", "environments"},
 		{"g x", "executions"},
 		{"g r", "runners"},

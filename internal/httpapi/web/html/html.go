@@ -79,8 +79,8 @@ func If(yes bool, p Part) Part {
 var empty = []string{"input", "meta", "link", "br", "hr"}
 
 // allowed are the elements that there are for El. What executes, embeds or redirects is not among them.
-var allowed = strings.Fields("a b bdi body button code dd details dialog div dl dt fieldset footer form h1 h2 h3 head header html input " +
-	"kbd label legend li link main meta meter nav ol option output " +
+var allowed = strings.Fields("a b bdi body button canvas code dd details dialog div dl dt fieldset footer form h1 h2 h3 head header html " +
+	"input kbd label legend li link main meta meter nav ol option output " +
 	"p pre section select small span strong summary table tbody td textarea th thead " +
 	"time title tr ul")
 

@@ -14,12 +14,17 @@ const None = "–"
 
 // Table is one with its rows; without rows it says why.
 func Table(caption string, columns []string, rows []html.Part, empty string) html.Part {
-	if len(rows) == 0 {
-		return html.El("p", html.Class("muted"), html.Text(empty))
-	}
 	head := make([]html.Part, 0, len(columns))
 	for _, c := range columns {
 		head = append(head, html.El("th", html.Attr("scope", "col"), html.Text(c)))
+	}
+	return TableOf(caption, head, rows, empty)
+}
+
+// TableOf is Table with the head's cells.
+func TableOf(caption string, head, rows []html.Part, empty string) html.Part {
+	if len(rows) == 0 {
+		return html.El("p", html.Class("muted"), html.Text(empty))
 	}
 	return html.El("div", html.Class("wide"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", caption),
 		html.El("table", html.El("thead", html.El("tr", head...)), html.El("tbody", rows...)))
@@ -32,6 +37,14 @@ func Row(cells ...html.Part) html.Part {
 		tds = append(tds, html.El("td", c))
 	}
 	return html.El("tr", tds...)
+}
+
+// JobPath is a job's page, by Nomad's path: ID@NAMESPACE.
+func JobPath(id, namespace string) html.URL { return html.Path("ui", "jobs", id+"@"+namespace) }
+
+// AllocPath is a page about an allocation: AllocPath(id), AllocPath(id, "logs").
+func AllocPath(id string, more ...string) html.URL {
+	return html.Path(append([]string{"ui", "allocations", id}, more...)...)
 }
 
 // Link leads to an object that somebody else named.
