@@ -163,8 +163,8 @@ func (l Lister[T, V]) keeps(q Query) (func(T) bool, error) {
 	switch {
 	case len(words) > 0 && l.Words == nil:
 		return nil, drover.Errorf(drover.Invalid, "parameter \"search\": this list is not searched; use filter")
-	case len(q.Statuses) > 0 && l.Status == nil:
-		return nil, drover.Errorf(drover.Invalid, "parameter \"status\": this list has none; use filter")
+	case l.Status == nil: // other lists have a status= of their own
+		q.Statuses = nil
 	}
 	return func(it T) bool {
 		if len(q.Statuses) > 0 && !slices.Contains(q.Statuses, l.Status(it)) {
