@@ -47,17 +47,17 @@ func TestLongListsInABrowser(t *testing.T) {
 	b.picture("allocations-searched")
 	b.do(chromedp.Click(chromedp.CSS(`thead a[href*="sort=name"]`)))
 	b.until(`location.search.includes('sort=name') && document.querySelector('th[aria-sort=ascending]') !== null`)
-	require.Equal(t, "job-00421.group[0]", eval[string](b, `document.querySelector('tbody td:nth-child(2)').textContent`))
+	require.Equal(t, "job-00421.group[0]", eval[string](b, `document.querySelector('#list tbody td:nth-child(2)').textContent`))
 	b.do(chromedp.Click(chromedp.CSS(`thead a[href*="sort=-name"]`)))
 	b.until(`document.querySelector('th[aria-sort=descending]') !== null && document.readyState === 'complete'`)
-	require.Equal(t, "job-00421.group[9]", eval[string](b, `document.querySelector('tbody td:nth-child(2)').textContent`))
+	require.Equal(t, "job-00421.group[9]", eval[string](b, `document.querySelector('#list tbody td:nth-child(2)').textContent`))
 
 	// All pages of a search hold each row once.
 	b.do(chromedp.Navigate(site + "/ui/jobs?q=job-001&sort=-priority"))
 	seen := map[string]bool{}
 	for {
 		shown("100 found")
-		for _, name := range eval[[]string](b, `[...document.querySelectorAll('tbody td:first-child')].map(e => e.textContent)`) {
+		for _, name := range eval[[]string](b, `[...document.querySelectorAll('#list tbody td:first-child')].map(e => e.textContent)`) {
 			require.False(t, seen[name], name)
 			seen[name] = true
 		}

@@ -100,9 +100,9 @@ func TestTheTopologyInABrowser(t *testing.T) {
 	found, _, _ := strings.Cut(eval[string](b, `document.getElementById('topology-said').textContent`), " ")
 	b.picture("topology-found")
 	b.do(chromedp.Click(chromedp.CSS("#topology-table")))
-	b.until(`document.readyState === 'complete' && document.querySelectorAll('table').length === 2`)
+	b.until(`document.readyState === 'complete' && document.querySelectorAll('main table').length === 2`)
 	require.Contains(t, eval[string](b, `document.querySelector('main').textContent`), "of "+found+" nodes")
-	require.Zero(t, eval[int](b, `[...document.querySelectorAll('table')[1].rows].slice(1).filter(
+	require.Zero(t, eval[int](b, `[...document.querySelectorAll('main table')[1].rows].slice(1).filter(
 		r => !r.textContent.includes('down')).length`))
 	b.accessible()
 	b.picture("topology-table")
