@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
@@ -154,19 +155,35 @@ func (h *Pages) namespace(w http.ResponseWriter, r *http.Request) error {
 	if n.Quota != "" {
 		quota = h.quota(r, n.Quota)
 	}
-	var within []html.Part
-	for _, of := range []struct{ words, page string }{
-		{Text.Deployments, "deployments"},
-		{Text.Evaluations, "evaluations"},
-		{Text.Services, "services"},
-		{Text.Volumes, "volumes"},
-		{Text.Variables, "variables"},
-	} {
-		within = append(within, html.El("li", html.El("a", html.Href(html.Path("ui", of.page).With("namespace", name)), html.Text(of.words))))
-	}
+	within := h.within(r, name)
 	body := html.Group(parts.Facts(rules...), html.El("h2", html.Text(Text.Quota+" "), html.Name(n.Quota)), quota,
 		html.El("h2", html.Text(Text.Within)), html.El("ul", within...))
 	return h.Show(w, r, name, body, nil)
+}
+
+// within leads to what of a namespace the viewer may see something of.
+func (h *Pages) within(r *http.Request, name string) (items []html.Part) {
+	may := acl.Levels{Management: true} // what the page offers in error the API refuses
+	var told acl.Levels
+	if h.Ask(r, api("rights"), &told) == nil {
+		may = told
+	}
+	for _, of := range []struct {
+		words, page string
+		seen        bool
+	}{
+		{Text.Deployments, "deployments", may.Jobs},
+		{Text.Evaluations, "evaluations", may.Jobs},
+		{Text.Services, "services", may.Services},
+		{Text.Volumes, "volumes", may.Volumes},
+		{Text.Variables, "variables", may.Variables},
+	} {
+		if may.Management || of.seen {
+			to := html.Path("ui", of.page).With("namespace", name)
+			items = append(items, html.El("li", html.El("a", html.Href(to), html.Text(of.words))))
+		}
+	}
+	return items
 }
 
 // quota shows what of a quota's limits is used here, by all of its namespaces together.
