@@ -23,7 +23,8 @@ func TestPiecesAreTheOutput(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "marks") {
 			at += time.Duration(rapid.Int64Range(0, 10).Draw(t, "later"))
 			times.Marks = append(times.Marks, execution.Mark{
-				At: at, Stream: rapid.SampledFrom([]string{"stdout", "stderr", "other"}).Draw(t, "stream"), End: rapid.Int64Range(-3, 60).Draw(t, "end"),
+				At: at, Stream: rapid.SampledFrom([]string{"stdout", "stderr", "other"}).Draw(t, "stream"),
+				End: rapid.Int64Range(-3, 60).Draw(t, "end"),
 			})
 		}
 		from := execution.Offsets{Stdout: rapid.Int64Range(0, 30).Draw(t, "from"), Stderr: rapid.Int64Range(0, 30).Draw(t, "from")}

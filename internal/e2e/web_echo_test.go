@@ -32,7 +32,7 @@ func echoes(t *testing.T, c *client.Client, runner string) time.Duration {
 	t.Helper()
 	s, err := c.Execute(t.Context(), runner, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/cat"}, TTY: true, Stdin: true}})
 	require.NoError(t, err)
-	defer s.Close()              //nolint:errcheck // it ends with it
+	defer s.Close()
 	_, err = s.Next(t.Context()) // started
 	require.NoError(t, err)
 	took := make([]time.Duration, 101)

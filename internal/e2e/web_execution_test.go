@@ -108,7 +108,10 @@ func TestAFloodInABrowser(t *testing.T) {
 	c, r := inRunner(t, a)
 	flood := func() (execution.Execution, error) {
 		return c.StartExecution(t.Context(), r.ID, execution.Request{Spec: execution.Spec{
-			Argv:  []string{"/bin/sh", "-c", `read line; head -c 100000000 /dev/zero | tr '\0' x; for i in 1 2 3 4; do seq 1 1000000; done; echo last`},
+			Argv: []string{
+				"/bin/sh", "-c",
+				`read line; head -c 100000000 /dev/zero | tr '\0' x; for i in 1 2 3 4; do seq 1 1000000; done; echo last`,
+			},
 			Stdin: true, Detach: time.Minute,
 		}})
 	}
@@ -128,7 +131,7 @@ func TestAFloodInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	stuck, err := c.Observe(t.Context(), x.ID, execution.Offsets{}) // it reads nothing
 	require.NoError(t, err)
-	defer stuck.Close() //nolint:errcheck // it is of no use
+	defer stuck.Close()
 	b := openTab(t)
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/executions/"+x.ID))
 	b.until(`document.getElementById('said').textContent.includes('as it writes it')`)
@@ -137,7 +140,8 @@ func TestAFloodInABrowser(t *testing.T) {
 	t.Logf("128 MB that a page shows, and another does not take: %v", ends(x))
 	b.until(`document.getElementById('stdout').textContent.endsWith('1000000\nlast\n')`)
 	b.until(`!document.getElementById('replay').hidden`)
-	t.Logf("longest task %.0f ms; %s", eval[float64](b, `window.slowest`), eval[string](b, `document.getElementById('stdout-note').textContent`))
+	t.Logf("longest task %.0f ms; %s", eval[float64](b, `window.slowest`),
+		eval[string](b, `document.getElementById('stdout-note').textContent`))
 	require.Less(t, eval[int](b, `document.getElementById('stdout').textContent.length`), 65<<10)
 	require.Contains(t, eval[string](b, `document.getElementById('stdout-note').textContent`), "MiB")
 	b.picture("execution-flood")
@@ -148,7 +152,8 @@ func TestARunnerInABrowser(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
 	c, r := inRunner(t, a)
-	require.NoError(t, c.WriteFile(t.Context(), r.ID, execution.FileChange{Path: "folder/<b>.txt"}, strings.NewReader("<script>grün</script>\n")))
+	require.NoError(t, c.WriteFile(t.Context(), r.ID, execution.FileChange{Path: "folder/<b>.txt"},
+		strings.NewReader("<script>grün</script>\n")))
 	b := openTab(t)
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/runners/"+r.ID))
 	b.do(chromedp.Click(chromedp.CSS(`.tabs a[href$="/files"]`)))

@@ -113,7 +113,9 @@ func (a *Agent) openExecution() (*executionService, error) {
 
 // parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
-	parts := []lifecycle.Part{{Name: "execution", Run: x.Run}, {Name: "environments", Run: x.runEnvironments}, {Name: "history", Run: x.runHistory}}
+	parts := []lifecycle.Part{
+		{Name: "execution", Run: x.Run}, {Name: "environments", Run: x.runEnvironments}, {Name: "history", Run: x.runHistory},
+	}
 	if x.cluster != nil {
 		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
 	}

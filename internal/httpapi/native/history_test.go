@@ -20,7 +20,9 @@ import (
 func TestHistoryIsOfWhatOneMayRead(t *testing.T) {
 	t.Parallel()
 	kept := telemetry.NewHistory(clock.Wall{})
-	kept.Sample([]execution.PoolStatus{{Environment: "e", Namespace: "a", Warm: 1}, {Environment: "e", Namespace: "b", Warm: 2}, {Environment: "e"}})
+	kept.Sample([]execution.PoolStatus{
+		{Environment: "e", Namespace: "a", Warm: 1}, {Environment: "e", Namespace: "b", Warm: 2}, {Environment: "e"},
+	})
 	serve := func(d native.Deps) string {
 		d.Clock, d.Log = clock.Wall{}, slog.New(slog.DiscardHandler)
 		cfg := httpapi.Config{Logger: d.Log, Clock: d.Clock, Resolver: writers{t}}

@@ -53,7 +53,8 @@ func newWorldWith(t *testing.T, cfg native.Config) *world {
 	t.Helper()
 	served := facetest.Serve(t, httpapi.Config{Resolver: httpapi.OneToken(token)}, func(s *facetest.World) httpapi.Face {
 		return native.New(cfg, native.Deps{
-			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Observations: s.Executions, Variables: variables{}, Receipts: receipts{},
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Observations: s.Executions,
+			Variables: variables{}, Receipts: receipts{},
 			Clock: clock.Wall{}, Log: s.Log,
 		})
 	}, func(h http.Handler) http.Handler { return described(t, h) })

@@ -41,6 +41,7 @@ func ofManagement(l *acl.Levels) bool { return l.Management }
 func ofNamespaces(l *acl.Levels) bool {
 	return l.Jobs || l.Runners || l.Services || l.Volumes || l.Variables
 }
+
 func ofPlayers(l *acl.Levels) bool {
 	return l.Runners && (somewhere(l, policy.ClaimRunner, policy.Execute) || somewhere(l, policy.WriteEnvironment))
 }

@@ -68,7 +68,8 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 	for path, holds := range map[string][]string{
 		"/ui/environments/team~py": {
 			text, "1 / 3", `data-chart="{&#34;from&#34;:0,`, `<th scope="col">p99</th>`, "1.2ms",
-			`<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`, `aria-current="true">1h</a>`,
+			`<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`,
+			`aria-current="true">1h</a>`,
 		},
 		"/ui/runners": {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
 		"/ui/runners/team~py-a1": {

@@ -25,7 +25,8 @@ func (a *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.asked++
-	_, _ = w.Write([]byte(`{"node": "read", "jobs": true, "runners": true, "namespace": "` + r.URL.Query().Get("namespace") + `", "capabilities": ` + a.capabilities +
+	_, _ = w.Write([]byte(`{"node": "read", "jobs": true, "runners": true, "namespace": "` + r.URL.Query().Get("namespace") +
+		`", "capabilities": ` + a.capabilities +
 		`, "somewhere": ` + a.capabilities + `}`))
 }
 
