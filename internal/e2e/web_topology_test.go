@@ -58,7 +58,7 @@ func TestTheTopologyInABrowser(t *testing.T) {
 	const drawn = `performance.getEntriesByName('topology-drawn')`
 	b.until(drawn + `.length > 0`)
 	first := eval[float64](b, drawn+`[0].startTime`)
-	b.until(`document.getElementById('topology-said').textContent === '10000 nodes in 3 groups.'`)
+	b.until(`document.getElementById('topology-said').textContent === 'Nodes: 10000. Groups: 3.'`)
 	b.until(`document.getElementById('live').dataset.state === 'live'`)
 	frames := eval[float64](b, zooming)
 	t.Logf("10,000 nodes are drawn after %.0f ms, and zoomed at %.0f frames a second", first, frames)
@@ -180,11 +180,11 @@ func TestTheTopologyOfABadDay(t *testing.T) {
 	require.NotEqual(t, "1", eval[string](b, `document.title`))
 	b.do(chromedp.Navigate(site + "/ui/topology"))
 	for _, step := range []struct{ mode, says string }{
-		{"slow", "4 nodes in 4 groups."},
+		{"slow", "Nodes: 4. Groups: 4."},
 		{"fails", "no leader <b>"},
-		{"", "4 nodes in 4 groups."},
+		{"", "Nodes: 4. Groups: 4."},
 		{"cuts", "The agent does not answer: what is shown is not the newest. It is asked again."},
-		{"", "4 nodes in 4 groups."},
+		{"", "Nodes: 4. Groups: 4."},
 	} {
 		set(step.mode)
 		b.until(`document.getElementById('topology-said').textContent.trim() === '` + step.says + `'`)

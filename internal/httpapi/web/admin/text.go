@@ -52,7 +52,7 @@ var Text = struct {
 	Node: "Node", Description: "Description", ID: "Id", Cause: "Cause", Waits: "Waits until", Before: "Came of", After: "Next",
 	Blocked: "What waits for room", Version: "Version of the job", Name: "Name", Pool: "Node pool", Index: "Index",
 
-	Evaluations: "Evaluations", Evaluation: "Evaluation", GroupsUnplaced: "%d groups not placed",
+	Evaluations: "Evaluations", Evaluation: "Evaluation", GroupsUnplaced: "groups not placed: %d",
 	NoEvaluations: "No evaluation is here: none such, none yet, or none that your token may see.",
 	Placed:        "What it placed", NothingPlaced: "It placed nothing.", Queued: "Waits", Related: "Evaluations that belong together",
 	Deployments: "Deployments", Deployment: "Deployment", NoDeployments: "No deployment is here: none yet, or none that your token may see.",

@@ -25,7 +25,7 @@ var Text = struct {
 	MapKeys: "Arrow keys go from node to node, Page Up and Page Down from group to group, Home and End to the first and the last. " +
 		"Enter picks. Plus, minus and 0 zoom, Shift with an arrow moves the map.",
 	MapNode:  "{name}: {state}, {group}, CPU {cpu} %, memory {memory} %, {allocations} allocations",
-	MapAll:   "{nodes} nodes in {groups} groups.",
+	MapAll:   "Nodes: {nodes}. Groups: {groups}.",
 	MapFound: "{found} of {nodes} nodes are found.",
 	MapLost:  "The agent does not answer: what is shown is not the newest. It is asked again.",
 	Legend:   "Legend", Tools: "Zoom", ZoomIn: "Zoom in", ZoomOut: "Zoom out", ZoomFit: "All", Nameless: "(none)",
