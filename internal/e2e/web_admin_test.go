@@ -136,7 +136,8 @@ func TestKeysAndThePalette(t *testing.T) {
 	b.until(`document.activeElement.id === 'find'`)
 	_ = eval[string](b, `document.getElementById('find').value = ''`) // a browser without a person sends the letter apart from its key
 	b.key("seen\r")
-	b.until(`location.pathname === '/ui/search' && document.querySelector('a.hit[href="/ui/jobs/seen@default"]') !== null`)
+	b.until(`location.pathname === '/ui/search' && document.querySelector('a.hit[href="/ui/jobs/seen@default"]') !== null &&
+		document.readyState === 'complete'`) // keys are heard
 	b.key("g")
 	b.key("n")
 	b.until(`location.pathname === '/ui/clients' && document.readyState === 'complete'`)

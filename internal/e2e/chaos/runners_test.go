@@ -88,13 +88,14 @@ func (d *deal) execute(server, lines int) {
 		Argv: []string{"/bin/sh", "-c", script}, Detach: 2 * time.Minute,
 	}})
 	missed, why := time.Duration(0), "" // since when a server says that there is no such execution
+	known := false                      // its id, by then: one that nobody was told of may also begin later
 	for ctx.Err() == nil {
 		var receipt *execution.Receipt
 		if err == nil {
-			if missed > 0 && d.id != "" {
+			if missed > 0 && known {
 				d.breach(promiseExecutions, "%s on %s was not there for %v: %s", d.name, d.runner.ID, d.now()-missed, why)
-				missed = 0
 			}
+			missed = 0
 			receipt, err = d.follow(ctx, s)
 			_ = s.Close() // it broke, or has ended
 			d.id = cmp.Or(s.ID(), d.id)
@@ -106,7 +107,7 @@ func (d *deal) execute(server, lines int) {
 		code := drover.CodeOf(err)
 		gone := code == drover.NotFound || code == drover.Gone || code == drover.Invalid || code == drover.Conflict
 		if gone && missed == 0 {
-			missed, why = d.now(), err.Error()
+			missed, why, known = d.now(), err.Error(), d.id != ""
 		}
 		if gone && d.now() > missed+settle {
 			break
