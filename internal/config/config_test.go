@@ -261,10 +261,10 @@ func TestKeysOfNomadsDrivers(t *testing.T) {
 	for text, says := range map[string]string{
 		"chroot_env {\n\"/proc\" = \"/proc\"\n}\n}":                         "client.chroot_env: \"/proc\": a task has a /proc of its own",
 		"}\nplugin \"exec\" {\nconfig {\ndenied_host_gids = \"a-b\"\n}\n}":  `plugin.exec.config.denied_host_gids: "a-b" is no id`,
-		"}\nplugin \"sandbox\" {\nconfig {\ndenied_host_uids = \"0\"\n}\n}": "plugin.sandbox.config.denied_host_uids: the driver sandbox has no such key",
+		"}\nplugin \"sandbox\" {\nconfig {\ndenied_host_uids = \"0\"\n}\n}": "config.denied_host_uids: the driver sandbox has no such key",
 		"}\nplugin \"java\" {\nconfig {\ndefault_pid_mode = \"host\"\n}\n}": "plugin.java.config.default_pid_mode: only private can be had",
 		"}\nplugin \"exec\" {\nconfig {\ndefault_ipc_mode = \"some\"\n}\n}": "plugin.exec.config.default_ipc_mode: must be private or host",
-		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":  "plugin.docker.config.denied_envvars: the driver docker has no such key",
+		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":  "config.denied_envvars: the driver docker has no such key",
 		"}\nplugin \"podman\" {\nconfig {\n}\n}":                            "plugin.podman: is not a driver of ours (raw_exec, exec, java,",
 	} {
 		require.ErrorContains(t, load(text).Validate(), says)

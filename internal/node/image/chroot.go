@@ -172,16 +172,27 @@ func (b *hostBuilder) tree(source string, trees map[string]string, target string
 		return nil, err
 	}
 	bind := &Bind{Source: real, Target: target, File: !info.IsDir()}
-	for _, over := range binds {
-		rest, below := strings.CutPrefix(target, over.Target+"/")
-		if !below {
-			continue
-		}
+	if over, rest := within(binds, target); over != nil {
 		if _, err := os.Stat(filepath.Join(over.Source, rest)); err != nil {
 			return nil, fmt.Errorf("%s cannot be shown at %s: %s, which is shown there read-only, has no %s", source, target, over.Source, rest)
 		}
 		return bind, nil
 	}
+	return bind, b.mountPoint(name, bind.File, made)
+}
+
+// within returns the first bind that has the target below it, and the target's path in there; nil if none has.
+func within(binds []Bind, target string) (over *Bind, rest string) {
+	for i := range binds {
+		if rest, below := strings.CutPrefix(target, binds[i].Target+"/"); below {
+			return &binds[i], rest
+		}
+	}
+	return nil, ""
+}
+
+// mountPoint makes the empty file or directory that a bind needs, if the image has none there.
+func (b *hostBuilder) mountPoint(name string, file bool, made map[string]bool) (err error) {
 	there := made[name]
 	if !b.dry() && !there {
 		_, err := b.root.Lstat(name)
@@ -189,13 +200,13 @@ func (b *hostBuilder) tree(source string, trees map[string]string, target string
 	}
 	switch {
 	case there: // one of the image's own, or copied
-	case bind.File:
+	case file:
 		err = b.file(name, nil, 0o644)
 	default:
 		err = b.mkdir(name, 0o755)
 	}
 	made[name] = true
-	return bind, err
+	return err
 }
 
 // above lists where a path of the machine is seen because a directory above it is.

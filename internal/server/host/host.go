@@ -146,8 +146,9 @@ func (h *Host) own(binary string) []driver.Driver {
 	raw := cfg.Driver(rawexec.Name)
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{
-			Enabled: optional.Value(raw.Enabled), DeniedUIDs: ids(raw.DeniedUIDs), DeniedGIDs: ids(raw.DeniedGIDs), DeniedEnv: raw.DeniedEnv, Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
-			Log: h.log("raw_exec"), Cgroups: h.groups, IdleDir: filepath.Join(d.DataDir, "supervisor", ".idle"),
+			Enabled: optional.Value(raw.Enabled), DeniedUIDs: ids(raw.DeniedUIDs), DeniedGIDs: ids(raw.DeniedGIDs), DeniedEnv: raw.DeniedEnv,
+			Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: h.log("raw_exec"), Cgroups: h.groups,
+			IdleDir: filepath.Join(d.DataDir, "supervisor", ".idle"),
 		}),
 	}
 	p := cfg.Driver(sandbox.Name)

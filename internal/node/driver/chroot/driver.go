@@ -141,8 +141,8 @@ func (d *Driver) task(ctx context.Context, spec *driver.Spec) (t sandbox.Task, e
 		return t, err
 	}
 	t = sandbox.Task{
-		Driver: d.name, WorkDir: supervised.InsidePaths(spec.Dirs).Replace(c.workDir), User: cmp.Or(spec.User, defaultUser), Trees: d.cfg.Trees, Caps: c.caps, Pids: c.pids,
-		HostIPC: c.ipcMode == host, AllowHostNetwork: d.cfg.AllowHostNetwork,
+		Driver: d.name, WorkDir: supervised.InsidePaths(spec.Dirs).Replace(c.workDir), User: cmp.Or(spec.User, defaultUser),
+		Trees: d.cfg.Trees, Caps: c.caps, Pids: c.pids, HostIPC: c.ipcMode == host, AllowHostNetwork: d.cfg.AllowHostNetwork,
 	}
 	if err := d.permitted(t.User); err != nil {
 		return t, err

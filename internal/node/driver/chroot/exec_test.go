@@ -47,7 +47,8 @@ func TestProgramsOfArtifacts(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho $0\n"), 0o644))
 	}
 	for command, want := range map[string]string{
-		"app": "/local/app", "sub/app": "/local/sub/app", "/local/app": "/local/app", "local/app": "/local/app", "top": "/top", "vol": "/data/vol",
+		"app": "/local/app", "sub/app": "/local/sub/app", "/local/app": "/local/app", "local/app": "/local/app",
+		"top": "/top", "vol": "/data/vol",
 	} {
 		exit, out := b.run(t, map[string]any{"command": command}, func(s *driver.Spec) {
 			script(filepath.Join(s.Dirs.Local, "app"))

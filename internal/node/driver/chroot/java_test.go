@@ -33,7 +33,8 @@ func withFakeJava(t *testing.T) (path string, change func(*Config)) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
 	path = filepath.Join(dir, "java")
-	programtest.Write(t, path, []byte("#!/bin/sh\n[ \"$1\" = -version ] && { cat >&2 <<'E'\n"+fakeVersion+"E\nexit; }\necho \"$@\"; pwd; id -un\n"))
+	programtest.Write(t, path, []byte("#!/bin/sh\n[ \"$1\" = -version ] && { cat >&2 <<'E'\n"+
+		fakeVersion+"E\nexit; }\necho \"$@\"; pwd; id -un\n"))
 	return path, func(c *Config) {
 		c.Path = dir
 		c.Trees = map[string]string{dir: "/opt/java", "/usr": "/usr", "/bin": "/bin", "/lib": "/lib", "/lib64": "/lib64", "/etc": "/etc"}
@@ -54,7 +55,10 @@ func TestJavaCommands(t *testing.T) {
 		config map[string]any
 		want   string
 	}{
-		{map[string]any{"jar_path": "local/a.jar", "args": []any{"x", "y"}, "jvm_options": []any{"-Xmx64m"}}, "-Xmx64m -jar local/a.jar x y\n/\nnobody\n"},
+		{
+			map[string]any{"jar_path": "local/a.jar", "args": []any{"x", "y"}, "jvm_options": []any{"-Xmx64m"}},
+			"-Xmx64m -jar local/a.jar x y\n/\nnobody\n",
+		},
 		{map[string]any{"class": "Main", "class_path": "/local", "work_dir": "/tmp"}, "-cp /local Main\n/tmp\nnobody\n"},
 	} {
 		exit, out := b.run(t, c.config)
@@ -105,7 +109,8 @@ func TestARealJava(t *testing.T) {
 	}
 	b := newBench(t, NewJava)
 	require.True(t, b.Fingerprint(t.Context()).Healthy)
-	exit, out := b.run(t, map[string]any{"class": "Hello", "class_path": "${NOMAD_TASK_DIR}", "jvm_options": []any{"-Xmx64m"}}, func(s *driver.Spec) {
+	keys := map[string]any{"class": "Hello", "class_path": "${NOMAD_TASK_DIR}", "jvm_options": []any{"-Xmx64m"}}
+	exit, out := b.run(t, keys, func(s *driver.Spec) {
 		s.MemoryMB = 512
 		s.Config["class_path"] = s.Dirs.Local // as interpolated
 		source := filepath.Join(s.Dirs.Local, "Hello.java")

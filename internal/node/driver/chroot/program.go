@@ -57,7 +57,7 @@ func executable(dir, name string) (bool, error) {
 	defer root.Close()
 	info, err := root.Stat(filepath.Clean(name))
 	if err != nil || !info.Mode().IsRegular() {
-		return false, nil //nolint:nilerr // it is not there, or leads out: the start tells what it finds
+		return false, nil // it is not there, or leads out: the start tells what it finds
 	}
 	if mode := info.Mode().Perm(); mode&0o111 != 0o111 {
 		return true, root.Chmod(filepath.Clean(name), mode|0o111)

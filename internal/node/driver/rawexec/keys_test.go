@@ -119,12 +119,14 @@ func TestProblemsOfKeys(t *testing.T) {
 	t.Parallel()
 	d := rawexec.New(rawexec.Config{Enabled: true, Clock: clock.Wall{}})
 	for says, config := range map[string]map[string]any{
-		`work_dir: "x" is not an absolute path`:                       {"work_dir": "x"},
-		"oom_score_adj: 1001 is not between 0 and 1000":               {"oom_score_adj": 1001},
-		`cgroup_v2_override: "../x" is no control group`:              {"cgroup_v2_override": "../x"},
-		`cgroup_v2_override: "/etc/../.." is no control group`:        {"cgroup_v2_override": "/etc/../.."},
-		`cgroup_v1_override: "../x" is no controller`:                 {"cgroup_v1_override": map[string]any{"../x": "y"}},
-		"cgroup_v2_override: the task cannot be in groups of both":    {"cgroup_v2_override": "a", "cgroup_v1_override": map[string]any{"memory": "b"}},
+		`work_dir: "x" is not an absolute path`:                {"work_dir": "x"},
+		"oom_score_adj: 1001 is not between 0 and 1000":        {"oom_score_adj": 1001},
+		`cgroup_v2_override: "../x" is no control group`:       {"cgroup_v2_override": "../x"},
+		`cgroup_v2_override: "/etc/../.." is no control group`: {"cgroup_v2_override": "/etc/../.."},
+		`cgroup_v1_override: "../x" is no controller`:          {"cgroup_v1_override": map[string]any{"../x": "y"}},
+		"cannot be in groups of both": {
+			"cgroup_v2_override": "a", "cgroup_v1_override": map[string]any{"memory": "b"},
+		},
 		"pids_limit: the task is in a control group of the machine's": {"cgroup_v2_override": "a", "pids_limit": 5},
 	} {
 		config["command"] = "x"

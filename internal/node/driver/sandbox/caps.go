@@ -73,8 +73,9 @@ func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
 	return mask, err
 }
 
-// supervisorCaps are what drover-init needs, whatever the task's are. With sys_admin it gives each program a cgroup namespace; that capability
-// holds only for the sandbox's own namespaces, behind the same filter. With setpcap it withholds from programs what only it has.
+// supervisorCaps are what drover-init needs, whatever the task's are. With sys_admin it gives each program a cgroup
+// namespace; that capability holds only for the sandbox's own namespaces, behind the same filter.
+// With setpcap it withholds from programs what only it has.
 //
 // One cgroup namespace for all programs, with their groups below its root, would cost more. Only a process in a group without v2 limits
 // to hand down could make it, and moving that process afterwards takes the kernel 10 ms.

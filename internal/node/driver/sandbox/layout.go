@@ -34,22 +34,11 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
 		Scratch: []sandboxsetup.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
-	for _, l := range rootfs.Lowers {
-		src, err := m.source(tree{path: l, readOnly: true, image: true})
-		if err != nil {
-			return nil, err
-		}
-		config.Lowers = append(config.Lowers, src)
-	}
 	if !d.writableRoot(c) {
 		config.Scratch = append(config.Scratch, sandboxsetup.Scratch{Target: "/var/tmp", Mode: 0o1777})
 	}
-	for _, b := range rootfs.Binds {
-		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true, foreign: true})
-		if err != nil {
-			return nil, err
-		}
-		config.Binds = append(config.Binds, sandboxsetup.Bind{Source: src, Target: b.Target, File: b.File})
+	if err := addImage(config, m, rootfs); err != nil {
+		return nil, err
 	}
 	if err := d.addDevices(config, m, spec.Devices.Nodes); err != nil {
 		return nil, err
@@ -82,6 +71,25 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		}
 	}
 	return config, d.addMounts(config, m, spec, c)
+}
+
+// addImage mounts the image: its layers, and over them what it shows of the machine.
+func addImage(c *sandboxsetup.Config, m *mounter, rootfs *image.Rootfs) error {
+	for _, l := range rootfs.Lowers {
+		src, err := m.source(tree{path: l, readOnly: true, image: true})
+		if err != nil {
+			return err
+		}
+		c.Lowers = append(c.Lowers, src)
+	}
+	for _, b := range rootfs.Binds {
+		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true, foreign: true})
+		if err != nil {
+			return err
+		}
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: b.Target, File: b.File})
+	}
+	return nil
 }
 
 // addResolver shows the machine's name service configuration to a sandbox that can reach it, or that which its group has.
