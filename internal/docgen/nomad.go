@@ -33,6 +33,7 @@ func nomadCompatibility(root string) (string, error) {
 	}
 	fmt.Fprintf(&text, "%s\n## Endpoints that are refused\n\n%s\n", works, refused)
 	jobFile(&text)
+	drivers(&text)
 	s, err := parseSource(filepath.Join(root, "internal/config"))
 	if err != nil {
 		return "", err

@@ -204,8 +204,19 @@ const (
 )
 
 // parse reads the configuration. Errors: Invalid with all problems.
-func (d *Driver) parse(config map[string]any) (c taskConfig, err error) {
+func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	r := options.New(config)
+	c := d.read(r)
+	return c, r.Done()
+}
+
+// Keys are those of a task's configuration, by the driver's name.
+func Keys(name string) []string {
+	d := newDriver(name, Config{})
+	return options.Keys(func(r *options.Reader) { d.read(r) })
+}
+
+func (d *Driver) read(r *options.Reader) (c taskConfig) {
 	c = taskConfig{args: r.Strs("args"), workDir: r.Str("work_dir"), pids: r.Num("pids_limit", 1, maxPids)}
 	if c.pids == 0 {
 		c.pids = defaultPids
@@ -220,10 +231,11 @@ func (d *Driver) parse(config map[string]any) (c taskConfig, err error) {
 		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}
 	d.modes(&c, r)
+	var err error
 	if c.caps, err = d.capabilities(r.Strs("cap_add"), r.Strs("cap_drop")); err != nil {
 		r.Problem("%w", err)
 	}
-	return c, r.Done()
+	return c
 }
 
 // modes reads the namespaces. A task is held by its process namespace, and ended with it: without one it could see, and as the same

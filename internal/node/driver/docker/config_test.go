@@ -18,7 +18,7 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 		"comand": "x", "args": "no list", "privileged": true, "pids_limit": 1.5, "cap_add": []any{"sys_admin"}, "work_dir": "relative",
 		"volumes": []any{"/etc:/host", "../up:/x", "nothing"}, "ulimit": map[string]any{"nofile": "9:3"}, "dns_servers": []any{"x"},
 		"mount": map[string]any{"type": "bind", "target": "relative", "source": "/", "sorce": 1}, "security_opt": []any{"seccomp=unconfined"},
-		"pid_mode": "host", "auth": map[string]any{"user": "x"}, "extra_hosts": []any{"x"},
+		"pid_mode": "host", "auth": map[string]any{"user": "x"}, "extra_hosts": []any{"x"}, "cpuset_cpus": "all",
 	}})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, want := range []string{
@@ -26,6 +26,7 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 		"cap_add: sys_admin is outside", "work_dir",
 		"volumes: /etc:/host is outside", "leaves the task's folder", `"nothing" is not host:container`, "nofile", `"x" is not an address`,
 		`target "relative"`, `unknown key "sorce"`, "security_opt", "pid_mode: host is outside", `unknown key "user"`, "extra_hosts",
+		`cpuset_cpus: "all" is no list`,
 		"image: is missing",
 	} {
 		require.ErrorContains(t, err, want)
@@ -60,6 +61,9 @@ func TestMemoryAndCPU(t *testing.T) {
 		[]int64{r.Memory, r.MemorySwap, r.MemoryReservation, r.CPUShares, r.CPUPeriod, r.CPUQuota},
 	)
 	require.Equal(t, "0,3", r.CpusetCpus)
+	r, err = d.resources(&driver.Spec{}, taskConfig{cpus: "0-1"})
+	require.NoError(t, err)
+	require.Equal(t, "0-1", r.CpusetCpus)
 	r, err = d.resources(&driver.Spec{MemoryMB: 100, MemoryMaxMB: -1}, taskConfig{pids: 7})
 	require.NoError(t, err)
 	require.Zero(t, r.Memory)

@@ -210,7 +210,9 @@ func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources
 	for _, n := range spec.Cores {
 		cores = append(cores, strconv.Itoa(int(n)))
 	}
-	r.CpusetCpus = strings.Join(cores, ",")
+	if r.CpusetCpus = strings.Join(cores, ","); r.CpusetCpus == "" { // cores that the task has alone count, as on Nomad
+		r.CpusetCpus = c.cpus
+	}
 	var err error
 	r.Ulimits, err = ulimits(c.ulimit)
 	return r, err

@@ -221,7 +221,7 @@ var harmless = []row{ // a constant
 	within("mounts.volume_options.no_copy", "what a new volume begins with"), within("mounts.volume_options.labels", "names for people"),
 	within("mounts.volume_options.driver_config", "its keys are looked at"),
 	within("tmpfs", "memory of the task"), within("readonly_rootfs", "less"), within("shm_size", "memory of the task"),
-	within("cap_drop", "less"), within("cpu_hard_limit", "less"), within("cpu_cfs_period", "how it is counted"),
+	within("cap_drop", "less"), within("cpu_hard_limit", "less"), within("cpuset_cpus", "less"), within("cpu_cfs_period", "how it is counted"),
 	within("memory_hard_limit", "a limit"), within("pids_limit", "a limit, of which the node has the highest"),
 	within("devices", "its keys are looked at"), within("devices.container_path", "a path of the container"),
 	within("devices.cgroup_permissions", "less"), within("container_exists_attempts", "not used"),

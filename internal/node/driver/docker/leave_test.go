@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,30 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/driver/options"
 )
-
-// askedKeys are all keys that the driver reads, those of blocks too: each key is tried as a block.
-func askedKeys() []string {
-	all := map[string]bool{}
-	var search func(path []string)
-	search = func(path []string) {
-		keys := map[string]any{}
-		for i := len(path) - 1; i >= 0; i-- {
-			keys = map[string]any{path[i]: keys}
-		}
-		r := options.New(keys)
-		read(r)
-		for _, k := range r.Asked() {
-			if !all[k] {
-				all[k] = true
-				search(strings.Split(k, "."))
-			}
-		}
-	}
-	search(nil)
-	return slices.Sorted(maps.Keys(all))
-}
 
 // TestEachKeyHasARow: whoever adds a key to the configuration says what it can reach.
 func TestEachKeyHasARow(t *testing.T) {
@@ -45,7 +21,7 @@ func TestEachKeyHasARow(t *testing.T) {
 		require.Equal(t, row.needs == "", row.without == nil, row.key)
 		have[row.key] = true
 	}
-	keys := askedKeys()
+	keys := Keys()
 	require.Greater(t, len(keys), 80)
 	for _, key := range keys {
 		if rest, ok := strings.CutPrefix(key, "mount."); ok {

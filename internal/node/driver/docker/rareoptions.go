@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -42,8 +44,14 @@ func readRare(r *options.Reader, c *taskConfig) {
 		}
 		c.devices = append(c.devices, m)
 	})
+	if c.cpus = r.Str("cpuset_cpus"); c.cpus != "" && !cpuList.MatchString(c.cpus) && !strings.Contains(c.cpus, "${") {
+		r.Problem("cpuset_cpus: %q is no list of processors such as 0-3,5", c.cpus)
+	}
 	refuse(r)
 }
+
+// cpuList is a list of processors.
+var cpuList = regexp.MustCompile(`^\d+(-\d+)?(,\d+(-\d+)?)*$`)
 
 // refuse reads keys of Nomad's driver that cannot be kept, and accepts only values that change nothing.
 func refuse(r *options.Reader) {

@@ -56,6 +56,7 @@ type taskConfig struct {
 	devices    []container.DeviceMapping
 	storage    map[string]string
 
+	cpus                   string // processors, as docker and the kernel list them
 	utsMode, cgroupns, mac string
 	ipv4, ipv6             string
 }
@@ -95,6 +96,9 @@ func (d *Driver) parse(config map[string]any, spec *driver.Spec) (taskConfig, er
 	leave{d, &c, spec}.check(r)
 	return c, r.Done()
 }
+
+// Keys are those of a task's configuration.
+func Keys() []string { return options.Keys(func(r *options.Reader) { read(r) }) }
 
 // read takes every key once, so that the reader can name those which nobody has taken.
 func read(r *options.Reader) taskConfig {
@@ -146,7 +150,7 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.image.Ref == "" {
 		r.Problem("image: is missing")
 	}
-	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
+	if !options.Absolute(c.workDir) {
 		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}
 	if d.cfg.Pids > 0 && (c.pids > d.cfg.Pids || c.pids < 0) {

@@ -34,6 +34,28 @@ const usualKeys = 32
 // Asked lists the keys that were asked for, those of blocks that were there as "block.key".
 func (r *Reader) Asked() []string { return distinct(*r.asked) }
 
+// Keys are all that read asks for, those of blocks too, as "block.key": each key is tried as a block.
+func Keys(read func(*Reader)) []string {
+	all := map[string]bool{}
+	var search func(path []string)
+	search = func(path []string) {
+		keys := map[string]any{}
+		for i := len(path) - 1; i >= 0; i-- {
+			keys = map[string]any{path[i]: keys}
+		}
+		r := New(keys)
+		read(r)
+		for _, k := range r.Asked() {
+			if !all[k] {
+				all[k] = true
+				search(strings.Split(k, "."))
+			}
+		}
+	}
+	search(nil)
+	return slices.Sorted(maps.Keys(all))
+}
+
 func distinct(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // Problem notes something wrong; it should begin with its key.

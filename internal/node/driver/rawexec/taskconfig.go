@@ -53,8 +53,16 @@ func errNoCommand() error {
 }
 
 // parse reads the configuration. Errors: Invalid with all problems.
-func parse(config map[string]any) (c taskConfig, err error) {
+func parse(config map[string]any) (taskConfig, error) {
 	r := options.New(config)
+	c := read(r)
+	return c, r.Done()
+}
+
+// Keys are those of a task's configuration.
+func Keys() []string { return options.Keys(func(r *options.Reader) { read(r) }) }
+
+func read(r *options.Reader) (c taskConfig) {
 	c = taskConfig{
 		command: r.Str("command"), args: r.Strs("args"), pids: r.Num("pids_limit", 1, maxPids), workDir: r.Str("work_dir"),
 		oom: r.Num("oom_score_adj", 0, maxOOM), denied: r.Strs("denied_envvars"),
@@ -66,7 +74,7 @@ func parse(config map[string]any) (c taskConfig, err error) {
 	if c.pids > 0 && len(c.groups) > 0 {
 		r.Problem("pids_limit: the task is in a control group of the machine's, which has the limits that it has")
 	}
-	return c, r.Done()
+	return c
 }
 
 // cgroupRoot is where control groups are.

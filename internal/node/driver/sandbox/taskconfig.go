@@ -67,6 +67,17 @@ func (c *taskConfig) hasProgram() bool {
 // parse reads the configuration. Errors: Invalid with all problems.
 func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	r := options.New(config)
+	c := d.read(r)
+	return c, r.Done()
+}
+
+// Keys are those of a task's configuration.
+func Keys() []string {
+	d := &Driver{}
+	return options.Keys(func(r *options.Reader) { d.read(r) })
+}
+
+func (d *Driver) read(r *options.Reader) taskConfig {
 	c := taskConfig{
 		image: r.Str("image"), command: r.Str("command"), args: r.Strs("args"), workDir: r.Str("work_dir"),
 		hostname: r.Str("hostname"), network: r.Str("network_mode"), pids: r.Num("pids_limit", 1, maxPids),
@@ -83,7 +94,7 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 		r.Problem("privileged: the sandbox driver has no privileged mode; use raw_exec or docker")
 	}
 	d.check(&c, r)
-	return c, r.Done()
+	return c
 }
 
 // check sets defaults, and complains about what is wrong or lacks the node's leave.

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover/internal/node/driver/chroot"
+	"github.com/drover-project/drover/internal/node/driver/docker"
+	"github.com/drover-project/drover/internal/node/driver/rawexec"
+	"github.com/drover-project/drover/internal/node/driver/sandbox"
+)
+
+// drivers writes which keys the drivers read in a task's config.
+func drivers(text *strings.Builder) {
+	text.WriteString("## Drivers\n\n" +
+		"The keys of a task's `config` that a driver reads; those of a block follow it after a dot. Every other key is an error when\n" +
+		"the job is registered. `sandbox` is ours. Nomad's drivers `qemu`, `exec2`, `podman`, `virt`, `containerd-driver` and other\n" +
+		"plugins are not there: a job that asks for one waits, and is told the nearest driver. What\n" +
+		"the keys mean where we differ from Nomad is in [drivers](../drivers.md).\n\n")
+	table := newTable("Driver", "Keys")
+	for _, d := range []struct {
+		name string
+		keys []string
+	}{
+		{chroot.Exec, chroot.Keys(chroot.Exec)},
+		{chroot.Java, chroot.Keys(chroot.Java)},
+		{rawexec.Name, rawexec.Keys()},
+		{docker.Name, docker.Keys()},
+		{sandbox.Name, sandbox.Keys()},
+	} {
+		var keys []string
+		for _, k := range d.keys {
+			keys = append(keys, code(k))
+		}
+		slices.Sort(keys)
+		table.row(code(d.name), strings.Join(keys, ", "))
+	}
+	fmt.Fprintf(text, "%s\n", table)
+}
