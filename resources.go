@@ -30,7 +30,7 @@ type RequestedDevice struct {
 
 // NetworkResource is a group's network request and, allocated, its answer.
 type NetworkResource struct {
-	Mode          string // host (default), bridge, none, cni/…
+	Mode          string // host (default), bridge, none, cni/NAME
 	Device        string
 	CIDR          string
 	IP            string
@@ -42,7 +42,7 @@ type NetworkResource struct {
 	CNI           *CNIConfig `json:",omitempty"`
 }
 
-// CNIConfig is accepted and stored.
+// CNIConfig is what the plugins of a network of mode cni/NAME are told beside its configuration.
 type CNIConfig struct{ Args map[string]string }
 
 // DNSConfig is written to resolv.conf.

@@ -2,6 +2,7 @@ package drover
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,8 @@ func (g *TaskGroup) validate(v *report, j *Job, at string) {
 		v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, at+".MaxRunDuration", "only batch and sysbatch jobs can have one")
 	}
 	validateNetworks(v, at, g.Networks)
+	v.Check(g.Pool == nil || !slices.ContainsFunc(g.Networks, cniMode), at+".Networks.Mode",
+		"warm runners are on the node's bridge, whose rules bound them: use mode bridge")
 	v.Check(len(g.Tasks) > 0, at+".Tasks", "must have at least one task")
 	g.validateTasks(v, at)
 }

@@ -46,7 +46,16 @@ func TestFaultsOfANetwork(t *testing.T) {
 	refused(t, JobTypeService, ofGroup, []fault{
 		{`{"Networks": [{"Mode": "host"}, {"Mode": "host"}]}`, "job.group[g].Networks: only one network a group, got 2"},
 		{`{"Networks": [null]}`, "job.group[g].Networks[0]: must not be null"},
-		{`{"Networks": [{"Mode": "macvlan"}]}`, `job.group[g].Networks.Mode: must be host, bridge or none, got "macvlan"`},
+		{`{"Networks": [{"Mode": "macvlan"}]}`, `job.group[g].Networks.Mode: must be host, bridge, none or cni/NAME, got "macvlan"`},
+		{`{"Networks": [{"Mode": "cni/"}]}`, `job.group[g].Networks.Mode: the name behind cni/ must be letters, digits`},
+		{`{"Networks": [{"Mode": "cni/../x"}]}`, `job.group[g].Networks.Mode: the name behind cni/ must be letters, digits`},
+		{`{"Networks": [{"Mode": "cni/x"}], "Pool": {"Size": 1}}`, "job.group[g].Networks.Mode: warm runners are on the node's bridge"},
+		{`{"Networks": [{"Mode": "bridge", "CNI": {"Args": {"A": "b"}}}]}`, `job.group[g].Networks.CNI: needs mode cni/NAME, got mode "bridge"`},
+		{`{"Networks": [{"Mode": "cni/x", "CNI": {"Args": {"A": "b;c"}}}]}`, "Networks.CNI.Args: the value of A must have no semicolon"},
+		{`{"Networks": [{"Mode": "cni/x", "CNI": {"Args": {"NOMAD_JOB_ID": "b"}}}]}`, "job.group[g].Networks.CNI.Args: NOMAD_JOB_ID is given by"},
+		{`{"Networks": [{"Mode": "bridge", "Hostname": "a b"}]}`, `job.group[g].Networks.Hostname: must be up to 63 letters`},
+		{`{"Networks": [{"Mode": "bridge", "DNS": {"Servers": ["dns"]}}]}`, `job.group[g].Networks.DNS.Servers: must be addresses, got "dns"`},
+		{`{"Networks": [{"Mode": "bridge", "DNS": {"Options": ["a\nb"]}}]}`, `job.group[g].Networks.DNS.Options: must be words without spaces`},
 		{ports(``, `{"Value": 1}`), "job.group[g].Networks: a port has no label"},
 		{ports(``, `{"Label": "http", "Value": -1}`), "job.group[g].port[http].Value: must be from 1 to 65535, got -1"},
 		{ports(``, `{"Label": "http", "To": 65536}`), "job.group[g].port[http].To: must be from -1 to 65535, got 65536"},
@@ -58,6 +67,14 @@ func TestFaultsOfANetwork(t *testing.T) {
 	shared := `{"Label": "a", "Value": 80}, {"Label": "b", "Value": 80, "IgnoreCollision": true}`
 	require.NoError(t, json.Unmarshal([]byte(ports(shared, ``)), ofGroup(j)))
 	require.NoError(t, j.Validate(), "a collision that is meant")
+	refused(t, JobTypeService, ofTask, []fault{
+		{`{"Resources": {"CPU": 100, "MemoryMB": 100, "Networks": [{"Mode": "cni/x"}]}}`, "Networks.Mode: a task has no CNI network of its own"},
+	})
+	j = valid()
+	require.NoError(t, json.Unmarshal([]byte(`{"Networks": [{"Mode": "cni/x.y-z", "Hostname": "${node.unique.name}",
+		"CNI": {"Args": {"A": "${meta.b}"}},
+		"DNS": {"Servers": ["10.0.0.1", "::1", "${attr.dns}"], "Searches": ["a.b"], "Options": ["ndots:2"]}}], "Services": null}`), ofGroup(j)))
+	require.NoError(t, j.Validate())
 }
 
 func TestFaultsOfServicesAndVolumes(t *testing.T) {

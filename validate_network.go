@@ -2,9 +2,13 @@ package drover
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // validateNetworks checks the networks of a group or a task. Labels and static ports are unique among them. A static
@@ -17,10 +21,8 @@ func validateNetworks(v *report, at string, networks []*NetworkResource) {
 			v.Addf(fmt.Sprintf("%s.Networks[%d]", at, i), "must not be null")
 			continue
 		}
-		cni := strings.HasPrefix(n.Mode, "cni/")
-		v.Check(!cni, at+".Networks.Mode", "%s is not supported: Drover has no CNI: use mode bridge", n.Mode)
-		v.Check(cni || n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none", at+".Networks.Mode",
-			"must be host, bridge or none, got %q", n.Mode)
+		validateMode(v, at, n)
+		validateNames(v, at+".Networks", n)
 		for _, p := range append(append([]Port{}, n.ReservedPorts...), n.DynamicPorts...) {
 			where := fmt.Sprintf("%s.port[%s]", at, p.Label)
 			v.Check(p.Label != "", at+".Networks", "a port has no label")
@@ -38,6 +40,82 @@ func validateNetworks(v *report, at string, networks []*NetworkResource) {
 			statics[p.Value] = p.Label
 		}
 	}
+}
+
+// cniPrefix begins the mode of a network that a node's administrator configured.
+const cniPrefix = "cni/"
+
+// CNIName returns the name of the configured network that the mode stands for; "" if it is another mode.
+func (n *NetworkResource) CNIName() string {
+	name, ok := strings.CutPrefix(n.Mode, cniPrefix)
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+func cniMode(n *NetworkResource) bool { return n != nil && strings.HasPrefix(n.Mode, cniPrefix) }
+
+// cniName and cniKey are what CNI takes for the name of a network, and of an argument.
+var (
+	cniName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+	cniKey  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]*$`)
+)
+
+// validateMode checks a network's mode and what belongs to it.
+func validateMode(v *report, at string, n *NetworkResource) {
+	at += ".Networks"
+	name, cni := strings.CutPrefix(n.Mode, cniPrefix)
+	v.Check(cni || n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none", at+".Mode",
+		"must be host, bridge, none or cni/NAME, got %q", n.Mode)
+	v.Check(!cni || len(name) <= 128 && cniName.MatchString(name), at+".Mode",
+		"the name behind cni/ must be letters, digits, dots, underscores and hyphens, got %q", name)
+	if n.CNI == nil {
+		return
+	}
+	v.Check(cni || len(n.CNI.Args) == 0, at+".CNI", "needs mode cni/NAME, got mode %q", n.Mode)
+	for _, key := range slices.Sorted(maps.Keys(n.CNI.Args)) {
+		if err := ValidCNIArg(key, n.CNI.Args[key]); err != nil {
+			v.Addf(at+".CNI.Args", "%v", err)
+		}
+	}
+}
+
+// hostName is a name that the kernel and resolvers take.
+var hostName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$`)
+
+// validateNames checks what a network says of names, as far as the node does not interpolate it.
+func validateNames(v *report, at string, n *NetworkResource) {
+	open := func(text string) bool { return strings.Contains(text, "${") }
+	v.Check(n.Hostname == "" || open(n.Hostname) || hostName.MatchString(n.Hostname), at+".Hostname",
+		"must be up to 63 letters, digits, dots and hyphens, got %q", n.Hostname)
+	if n.DNS == nil {
+		return
+	}
+	for _, server := range n.DNS.Servers {
+		_, err := netip.ParseAddr(server)
+		v.Check(open(server) || err == nil, at+".DNS.Servers", "must be addresses, got %q", server)
+	}
+	for field, words := range map[string][]string{"Searches": n.DNS.Searches, "Options": n.DNS.Options} {
+		for _, word := range words {
+			odd := strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+			v.Check(open(word) || word != "" && !odd, at+".DNS."+field, "must be words without spaces, got %q", word)
+		}
+	}
+}
+
+// ValidCNIArg checks an argument of a job for CNI's plugins, which get all of them in one text. Those that say whose the network is are the
+// node's alone: a plugin may decide by them.
+func ValidCNIArg(key, value string) error {
+	switch {
+	case !cniKey.MatchString(key):
+		return Errorf(Invalid, "the name %q must be letters, digits, dots, underscores and hyphens", key)
+	case strings.HasPrefix(strings.ToUpper(key), "NOMAD_"):
+		return Errorf(Invalid, "%s is given by the node: choose another name", key)
+	case strings.ContainsFunc(value, func(r rune) bool { return r == ';' || unicode.IsControl(r) }):
+		return Errorf(Invalid, "the value of %s must have no semicolon and no control character, got %q", key, value)
+	}
+	return nil
 }
 
 // KnowsPort reports whether a service of the group can name the port: by a label, a number, or a reference.

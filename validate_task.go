@@ -2,6 +2,7 @@ package drover
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -93,6 +94,7 @@ func (r *Resources) validate(v *report, at string) {
 	v.Check(r.MemoryMaxMB == 0 || r.MemoryMaxMB == -1 || r.MemoryMaxMB >= r.MemoryMB, at+".MemoryMaxMB",
 		"must be -1, 0 or at least MemoryMB (%d), got %d", r.MemoryMB, r.MemoryMaxMB)
 	validateNetworks(v, at, r.Networks)
+	v.Check(!slices.ContainsFunc(r.Networks, cniMode), at+".Networks.Mode", "a task has no CNI network of its own: write it in the group")
 	for _, d := range r.Devices {
 		v.Check(d != nil && d.Name != "", at+".Devices", "a device has no name")
 		v.Check(d == nil || d.Count >= 1 && d.Count <= maxAmount, at+".Devices", "a device's Count must be at least 1")

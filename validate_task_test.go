@@ -62,7 +62,7 @@ func TestFaultsOfResources(t *testing.T) {
 		{`{"Resources": {"SecretsMB": -1}}`, ".Resources.SecretsMB: must not be negative"},
 		{`{"Resources": {"Devices": [null]}}`, ".Resources.Devices: a device has no name"},
 		{`{"Resources": {"Devices": [{"Name": "gpu", "Count": 0}]}}`, ".Resources.Devices: a device's Count must be at least 1"},
-		{`{"Resources": {"Networks": [{"Mode": "x"}]}}`, ".Resources.Networks.Mode: must be host, bridge or none"},
+		{`{"Resources": {"Networks": [{"Mode": "x"}]}}`, ".Resources.Networks.Mode: must be host, bridge, none or cni/NAME"},
 	})
 	for _, fine := range []string{`{"CPU": 0, "Cores": 2}`, `{"MemoryMaxMB": -1}`, `{"MemoryMaxMB": 300}`} {
 		j := valid()

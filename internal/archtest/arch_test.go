@@ -176,6 +176,7 @@ var quarantine = map[string][]string{
 	"github.com/tidwall/btree":                             {"drover/internal/control/store"},
 	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},
 	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
+	"github.com/containernetworking/cni/libcni":            {"drover/internal/node/cni"},
 	"github.com/vishvananda/netlink":                       {"drover/internal/node/driver/sandbox/bridge"},
 	"github.com/chromedp/chromedp":                         {"drover/internal/e2e"},
 	"golang.org/x/crypto/ssh":                              {"drover/internal/fleet/bootstrap"},

@@ -236,6 +236,10 @@ type Client struct {
 	HostVolumePaths []string `hcl:"host_volume_paths,optional"`
 	// folder of programs that make host volumes, by Nomad's protocol; path; default host_volume_plugins in data_dir
 	HostVolumePluginDir string `hcl:"host_volume_plugin_dir,optional"`
+	// folders of CNI's plugins, with colons between; path; default /opt/cni/bin
+	CNIPath string `hcl:"cni_path,optional"`
+	// folder with the networks that groups name as cni/NAME; path; default /opt/cni/config
+	CNIConfigDir string `hcl:"cni_config_dir,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
 

@@ -131,8 +131,8 @@ consul { address = "127.0.0.1:8500" }
 func TestWhereAKeyIsUnknownMatters(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`cni_path = "/opt"`:                             `"cni_path"`,
-		`server { cni_path = "/opt" }`:                  `"cni_path"`,
+		`chroot_env = "/opt"`:                           `"chroot_env"`,
+		`server { chroot_env = "/opt" }`:                `"chroot_env"`,
 		`server { thing { } }`:                          `"thing"`,
 		"plugin \"docker\" {\n config {\n x = 1\n }\n}": `"x"`,
 		`telemetry { colour = 1 }`:                      `"colour"`,

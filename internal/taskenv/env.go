@@ -1,7 +1,9 @@
 package taskenv
 
 import (
+	"cmp"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,6 +44,8 @@ type Input struct {
 	Group *drover.TaskGroup
 	Task  *drover.Task // nil: of the group
 	Dirs  Dirs
+	// Network is the allocation's place in a network of its own; nil: it has none yet.
+	Network *drover.AllocNetworkStatus
 }
 
 // Dirs are the task's folders, as the task sees them.
@@ -150,6 +154,7 @@ func (e *Env) ports(in Input) {
 		e.vars["NOMAD_HOST_PORT_"+label] = host
 		e.vars["NOMAD_ADDR_"+label] = p.HostIP + ":" + host
 		e.vars["NOMAD_HOST_ADDR_"+label] = p.HostIP + ":" + host
+		maps.Copy(e.vars, Inside(in.Network, p))
 	}
 	for name, t := range r.Tasks {
 		for _, n := range t.Networks {
@@ -159,6 +164,48 @@ func (e *Env) ports(in Input) {
 			}
 		}
 	}
+}
+
+// Inside is what a port is called within the allocation's own network; nothing without one.
+func Inside(status *drover.AllocNetworkStatus, p drover.PortMapping) map[string]string {
+	if status == nil {
+		return nil
+	}
+	label, address, port := cleanLabel(p.Label), cmp.Or(status.Address, status.AddressIPv6), p.Value
+	if p.To > 0 {
+		port = p.To
+	}
+	return map[string]string{
+		"NOMAD_ALLOC_INTERFACE_" + label: status.InterfaceName, "NOMAD_ALLOC_IP_" + label: address,
+		"NOMAD_ALLOC_ADDR_" + label: net.JoinHostPort(address, strconv.Itoa(port)),
+	}
+}
+
+// Networks is a copy with what Nomad interpolates in them: the host's name, the resolver's configuration, and arguments for plugins.
+func (e *Env) Networks(list []*drover.NetworkResource) []*drover.NetworkResource {
+	out := make([]*drover.NetworkResource, len(list))
+	for i, n := range list {
+		c := new(*n)
+		c.Hostname = e.Replace(n.Hostname)
+		if n.DNS != nil {
+			c.DNS = &drover.DNSConfig{Servers: e.all(n.DNS.Servers), Searches: e.all(n.DNS.Searches), Options: e.all(n.DNS.Options)}
+		}
+		if n.CNI != nil {
+			c.CNI = &drover.CNIConfig{Args: map[string]string{}}
+			for key, value := range n.CNI.Args {
+				c.CNI.Args[key] = e.Replace(value)
+			}
+		}
+		out[i] = c
+	}
+	return out
+}
+
+func (e *Env) all(list []string) (out []string) {
+	for _, text := range list {
+		out = append(out, e.Replace(text))
+	}
+	return out
 }
 
 // meta sets NOMAD_META_<key> and …_<KEY>; task over group over job.

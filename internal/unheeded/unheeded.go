@@ -68,9 +68,6 @@ var (
 	}
 	unheededOfNetwork = []part[drover.NetworkResource]{
 		{"MBits", false, noMbits, func(n *drover.NetworkResource) bool { return n.MBits != 0 }},
-		{"CNI", true, "Drover has no CNI: use mode bridge", func(n *drover.NetworkResource) bool {
-			return n.CNI != nil && len(n.CNI.Args) > 0
-		}},
 	}
 	unheededOfVolume = []part[drover.VolumeRequest]{
 		{"MountOptions", true, noCSI, func(r *drover.VolumeRequest) bool { return len(r.MountOptions) > 0 }},

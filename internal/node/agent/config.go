@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
@@ -135,6 +136,8 @@ type Networks interface {
 	taskrunner.Networks
 	// Sweep gives up those of allocations that keep does not want.
 	Sweep(ctx context.Context, keep func(allocID string) bool) error
+	// Look finds the networks of CNI, which must not be changed.
+	Look(ctx context.Context) cni.Found
 }
 
 // Devices finds the devices of a machine; node/device does.

@@ -45,6 +45,9 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 			n.Attributes["driver."+name] = "1"
 		}
 	}
+	if a.networks != nil {
+		offerNetworks(n, a.networks.Look(ctx))
+	}
 	n.ComputedClass = class(n)
 	return n
 }

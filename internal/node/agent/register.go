@@ -59,11 +59,12 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 	}
 }
 
-// watchDrivers asks for a registration whenever a driver's health changed. It is a loop of its own, as a driver may
-// take its time to answer, and the heartbeat must not wait for it.
+// watchDrivers asks for a registration whenever a driver's health changed, or the networks of CNI did. It is a loop of its own, as a
+// driver may take its time to answer, and the heartbeat must not wait for it.
 func (a *Agent) watchDrivers(ctx context.Context) {
 	for clock.Sleep(ctx, a.clock, fingerprintWait) {
-		if a.lookAgain(ctx) {
+		drivers := a.lookAgain(ctx)
+		if a.lookAtNetworks(ctx) || drivers {
 			a.again.Send()
 		}
 	}

@@ -92,6 +92,9 @@ func (s *Spec) Say(message string) {
 type NetNS struct {
 	Path      string // a file of it, which setns takes
 	Container string // the docker container that holds it; "" = none
+	// Status is its place in the network, with the name servers that this has, if it names any.
+	Status *drover.AllocNetworkStatus
+	Note   string // what people should know of a new one; "" = nothing
 }
 
 // Dirs are the allocation's folders on the host.

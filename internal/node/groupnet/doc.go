@@ -1,5 +1,6 @@
-// Package groupnet gives allocations whose group has network mode bridge one network namespace for all their tasks. They find
-// each other on localhost and have one address on the machine's bridge, and the group's ports lead there.
+// Package groupnet gives allocations whose group has network mode bridge or cni/NAME one network namespace for all their tasks. They
+// find each other on localhost and have one address, on the machine's bridge or in the network that its administrator configured, and
+// the group's ports lead there.
 //
 // A namespace lives as long as its allocation, over restarts of tasks and of the agent. A mount below <data>/netns keeps it,
 // and a record beside it says what it is connected to. Docker joins no namespace but a container's, so where a task of the
@@ -7,5 +8,5 @@
 //
 // Warm runners, and the only task of a group of driver sandbox, have a namespace of their own instead, which costs less.
 //
-// What guests reach is package egress'. It starts no goroutines.
+// What guests reach on the bridge is package egress'; networks of CNI are package cni's and their plugins'. It starts no goroutines.
 package groupnet

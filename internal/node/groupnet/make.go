@@ -2,7 +2,6 @@ package groupnet
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +19,32 @@ const (
 // sandboxes are the drivers whose tasks connect to the bridge themselves.
 var sandboxes = []string{"sandbox", "exec", "java"}
 
-// shares reports whether the group's tasks have one namespace.
+// shares reports whether the group's tasks have one namespace. One in a network of CNI is always made here.
 func shares(g *drover.TaskGroup) bool {
-	return g.Pool == nil && len(g.Networks) > 0 && g.Networks[0].Mode == modeBridge &&
-		(len(g.Tasks) > 1 || !slices.Contains(sandboxes, g.Tasks[0].Driver)) && slices.ContainsFunc(g.Tasks, known)
+	if g.Pool != nil || len(g.Networks) == 0 || !slices.ContainsFunc(g.Tasks, known) {
+		return false
+	}
+	return network(g) != "" || g.Networks[0].Mode == modeBridge && (len(g.Tasks) > 1 || !slices.Contains(sandboxes, g.Tasks[0].Driver))
 }
+
+// network is the name of the group's network of CNI; "" if it has none.
+func network(g *drover.TaskGroup) string {
+	if len(g.Networks) == 0 {
+		return ""
+	}
+	return g.Networks[0].CNIName()
+}
+
+// outside refuses a task that would silently be in another network than its group asks for. One that names a network of its own has that.
+func outside(g *drover.TaskGroup, t *drover.Task) error {
+	if name := network(g); name != "" && !known(t) && !pretends(t) {
+		return drover.Errorf(drover.Invalid, "network of the group: driver %s cannot put a task into the CNI network %q", t.Driver, name)
+	}
+	return nil
+}
+
+// pretends reports whether the task is of a driver that runs nothing.
+func pretends(t *drover.Task) bool { return t.Driver == "mock_driver" || t.Driver == "fake" }
 
 // known are the drivers whose tasks can join a namespace.
 func known(t *drover.Task) bool {
@@ -56,15 +76,18 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 	if s.made {
 		return nil
 	}
-	if why := n.cfg.Bridge.Missing(); why != "" {
+	if why := n.cfg.Bridge.Missing(); why != "" && network(group) == "" {
 		return drover.Errorf(drover.Unavailable, "mode bridge cannot be had on this node: %s", why)
+	}
+	if err := n.detach(ctx, s, alloc.ID); err != nil {
+		return err // of an earlier try: its plugins may still hold the ports
 	}
 	forwarded := s.forward != nil // ports led there before: the address stays
 	if err := n.describe(s, alloc, group); err != nil {
 		return err
 	}
 	err := n.make(ctx, s, alloc.ID)
-	if err == nil && !forwarded {
+	if err == nil && !forwarded && s.record.CNI == nil {
 		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, s.record.Ports)
 	}
 	if err != nil {
@@ -82,20 +105,58 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 
 // describe writes down what will be made.
 func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.TaskGroup) (err error) {
-	if !s.address.IsValid() {
+	r := record{Hostname: hostname(alloc, group)}
+	if alloc.AllocatedResources != nil {
+		r.Ports = alloc.AllocatedResources.Shared.Ports
+	}
+	r.Container = slices.ContainsFunc(group.Tasks, func(t *drover.Task) bool { return t.Driver == driverDocker && !ownNetwork(t) })
+	if r.Container && n.cfg.Holder == nil {
+		return drover.Errorf(drover.Unavailable, "this node has no docker driver")
+	}
+	if name := network(group); name != "" {
+		if n.cfg.CNI == nil {
+			return drover.Errorf(drover.Unavailable, "this node has no CNI networks")
+		}
+		var args map[string]string
+		if c := group.Networks[0].CNI; c != nil {
+			args = c.Args
+		}
+		if r.CNI, err = n.cfg.CNI.Plan(name, alloc, args, r.Ports); err != nil {
+			return err
+		}
+	} else if !s.address.IsValid() {
 		if s.address, err = n.cfg.Bridge.Take(bridge.Jobs); err != nil {
 			return err
 		}
 	}
-	s.record = record{Address: s.address.String(), Hostname: hostname(alloc, group)}
-	s.record.Container = slices.ContainsFunc(group.Tasks, func(t *drover.Task) bool { return t.Driver == driverDocker && !ownNetwork(t) })
-	if alloc.AllocatedResources != nil {
-		s.record.Ports = alloc.AllocatedResources.Shared.Ports
+	if r.CNI == nil {
+		r.Address = s.address.String()
 	}
-	if s.record.Container && n.cfg.Holder == nil {
-		return drover.Errorf(drover.Unavailable, "this node has no docker driver")
-	}
+	s.record = r
 	return n.write(alloc.ID, s.record)
+}
+
+// attach gives the namespace its place in the network.
+func (n *Networks) attach(ctx context.Context, s *shared, allocID string) error {
+	if s.record.CNI == nil {
+		return n.cfg.Bridge.ConnectAt(s.address, n.path(allocID))
+	}
+	if err := n.cfg.CNI.Attach(ctx, s.record.CNI, n.path(allocID)); err != nil {
+		return err
+	}
+	return n.write(allocID, s.record) // with what the plugins gave
+}
+
+// detach undoes what plugins of CNI did, or began, for the namespace, which is gone after a restart of the machine.
+func (n *Networks) detach(ctx context.Context, s *shared, allocID string) error {
+	if s.record.CNI == nil {
+		return nil
+	}
+	path := n.path(allocID)
+	if !bridge.HasNamespace(path) {
+		path = ""
+	}
+	return n.cfg.CNI.Detach(ctx, s.record.CNI, path)
 }
 
 // hostname of the container that holds the namespace, which docker gives to those that join it.
@@ -112,11 +173,16 @@ func hostname(alloc *drover.Allocation, group *drover.TaskGroup) string {
 }
 
 // make builds what describe wrote down: the namespace, held by a container if one of the tasks is docker's, and its
-// place on the bridge. Remains of an earlier try go first. s.mu is held.
+// place in the network. Remains of an earlier try go first. s.mu is held.
 func (n *Networks) make(ctx context.Context, s *shared, allocID string) error {
 	path := n.path(allocID)
-	if err := errors.Join(bridge.DropNamespace(path), n.cfg.Bridge.Reset(s.address)); err != nil {
+	if err := bridge.DropNamespace(path); err != nil {
 		return err
+	}
+	if s.record.CNI == nil {
+		if err := n.cfg.Bridge.Reset(s.address); err != nil {
+			return err
+		}
 	}
 	if s.record.Container {
 		pid, err := n.cfg.Holder.HoldNetwork(ctx, containerName(allocID), s.record.Hostname)
@@ -129,7 +195,7 @@ func (n *Networks) make(ctx context.Context, s *shared, allocID string) error {
 	} else if err := bridge.NewNamespace(path); err != nil {
 		return err
 	}
-	return n.cfg.Bridge.ConnectAt(s.address, path)
+	return n.attach(ctx, s, allocID)
 }
 
 // namespaceOf is the file that stands for the network namespace of a process. It lives as long as the process.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
@@ -33,7 +34,8 @@ type Holder interface {
 type Config struct {
 	Dir    string // for the records and the mounts; made when needed
 	Bridge *bridge.Network
-	Holder Holder // nil: no docker
+	CNI    *cni.Networks // those of the machine's administrator
+	Holder Holder        // nil: no docker
 	Clock  clock.Clock
 	Log    *slog.Logger
 }
@@ -52,7 +54,7 @@ type shared struct {
 	record  record     // guarded by mu
 	made    bool       // guarded by mu
 	gone    bool       // guarded by mu: given up
-	address netip.Addr // guarded by mu
+	address netip.Addr // on the bridge; invalid: on none. Guarded by mu
 	forward *bridge.Forwarder
 
 	status *drover.AllocNetworkStatus // guarded by Networks.mu
@@ -66,10 +68,10 @@ func containerName(allocID string) string { return "drover-network-" + allocID }
 
 // Join returns the namespace that the task shares with the others of its allocation, made with the first of them; nil if
 // the task has a network of its own. Errors: Unavailable, Exhausted, Conflict when a docker task's part of the namespace
-// went with its daemon while other tasks still are in the old one.
+// went with its daemon while other tasks still are in the old one; Invalid for a driver whose tasks cannot be in the group's network.
 func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) (*driver.NetNS, error) {
 	if !shares(group) || ownNetwork(task) {
-		return nil, nil // a valid answer
+		return nil, outside(group, task) // mostly a valid answer
 	}
 	s := n.shared(alloc.ID)
 	s.mu.Lock()
@@ -77,10 +79,14 @@ func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *dr
 	if s.gone {
 		return nil, drover.Errorf(drover.Gone, "allocation %s has ended", alloc.ID)
 	}
+	before := s.made
 	if err := n.ensure(ctx, s, alloc, group); err != nil {
 		return nil, fmt.Errorf("network of the group: %w", err)
 	}
-	ns := &driver.NetNS{Path: n.path(alloc.ID)}
+	ns := &driver.NetNS{Path: n.path(alloc.ID), Status: n.Status(alloc.ID)}
+	if !before && s.record.CNI != nil && s.record.CNI.Unmapped() {
+		ns.Note = fmt.Sprintf("The CNI network %q maps no ports: the group's are reached at the allocation's address only", network(group))
+	}
 	if s.record.Container {
 		ns.Container = containerName(alloc.ID)
 	}
@@ -112,9 +118,13 @@ func (n *Networks) Status(allocID string) *drover.AllocNetworkStatus {
 
 // show makes the address visible to Status, which must not wait for s.mu: reports of all allocations ask it.
 func (n *Networks) show(s *shared) {
+	status := &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: s.address.String()}
+	if s.record.CNI != nil {
+		status = s.record.CNI.Status
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s.status = &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: s.address.String()}
+	s.status = status
 }
 
 // Leave gives up the namespace of an allocation whose tasks have all ended. Idempotent.
@@ -140,7 +150,7 @@ func (n *Networks) Leave(ctx context.Context, allocID string) error {
 
 // unmake removes all but the address, and the record last, so that a later agent tries again what failed.
 func (n *Networks) unmake(ctx context.Context, s *shared, allocID string) error {
-	errs := []error{bridge.DropNamespace(n.path(allocID))}
+	errs := []error{n.detach(ctx, s, allocID), bridge.DropNamespace(n.path(allocID))}
 	if s.record.Container && n.cfg.Holder != nil {
 		errs = append(errs, n.cfg.Holder.LetGoNetwork(ctx, containerName(allocID)))
 	}
@@ -150,7 +160,7 @@ func (n *Networks) unmake(ctx context.Context, s *shared, allocID string) error 
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	s.made, s.address = false, netip.Addr{}
+	s.made, s.address, s.record = false, netip.Addr{}, record{}
 	if err := os.Remove(n.path(allocID) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -163,23 +173,32 @@ func (n *Networks) Restore() error {
 	records, err := n.read()
 	errs := []error{err}
 	for allocID, r := range records {
-		s := n.shared(allocID)
-		s.record = r
-		if s.address, err = netip.ParseAddr(r.Address); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		n.cfg.Bridge.Hold(s.address)
-		if r.Container && n.cfg.Holder != nil {
-			n.cfg.Holder.KeepNetwork(containerName(allocID))
-		}
-		s.made = bridge.HasNamespace(n.path(allocID))
-		n.show(s)
-		if s.forward, err = bridge.Forward(n.cfg.Clock, s.address, r.Ports); err != nil {
+		if err := n.restore(n.shared(allocID), allocID, r); err != nil {
 			errs = append(errs, fmt.Errorf("allocation %s: %w", allocID, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// restore takes over one of them. What plugins of CNI had only begun was no namespace yet: it is undone before the next one is made, or
+// by the sweep.
+func (n *Networks) restore(s *shared, allocID string, r record) (err error) {
+	s.record = r
+	if r.CNI == nil {
+		if s.address, err = netip.ParseAddr(r.Address); err != nil {
+			return err
+		}
+		n.cfg.Bridge.Hold(s.address)
+	}
+	if r.Container && n.cfg.Holder != nil {
+		n.cfg.Holder.KeepNetwork(containerName(allocID))
+	}
+	s.made = bridge.HasNamespace(n.path(allocID)) && (r.CNI == nil || r.CNI.Status != nil)
+	n.show(s)
+	if r.CNI == nil {
+		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, r.Ports)
+	}
+	return err
 }
 
 // Sweep gives up the namespaces of allocations that keep does not want.
@@ -211,5 +230,8 @@ func (n *Networks) Close() error {
 	if left, err := filepath.Glob(filepath.Join(n.cfg.Dir, "*")); err == nil && len(left) == 0 {
 		_ = os.Remove(n.cfg.Dir)
 	}
-	return nil
+	if n.cfg.CNI == nil {
+		return nil
+	}
+	return n.cfg.CNI.Close()
 }

@@ -11,11 +11,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/cni"
 )
 
 // record is what is written about a namespace before anything of it is made.
 type record struct {
-	Address   string               `json:"address"`
+	Address   string               `json:"address,omitempty"` // on the bridge
+	CNI       *cni.Attachment      `json:"cni,omitempty"`     // in a network of the administrator's, in place of the bridge
 	Ports     []drover.PortMapping `json:"ports,omitempty"`
 	Container bool                 `json:"container,omitempty"` // a container holds it
 	Hostname  string               `json:"hostname,omitempty"`  // of that container

@@ -79,9 +79,13 @@ func (r *Runner) slot(ctx context.Context) (release func(), err error) {
 func (r *Runner) request(w work) *hook.Request {
 	dirs := r.dir.Task(r.name)
 	node := r.shared.Node()
+	in := taskenv.Input{Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dirs: hook.EnvDirs(dirs)}
+	if r.shared.Networks != nil {
+		in.Network = r.shared.Networks.Status(w.alloc.ID)
+	}
 	return &hook.Request{
 		Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dir: r.dir, Dirs: dirs, Driver: r.shared.Drivers[w.task.Driver],
-		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dirs: hook.EnvDirs(dirs)}),
+		Env:  taskenv.Build(in),
 		Emit: func(e *drover.TaskEvent) { r.post(taskmachine.Noted{Event: e}) },
 	}
 }
@@ -90,6 +94,9 @@ func (r *Runner) request(w work) *hook.Request {
 func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 	if r.shared.Drivers[w.task.Driver] == nil {
 		return taskmachine.PrepareFailed{Type: drover.TaskDriverFailure, Reason: fmt.Sprintf("driver %q is not on this node", w.task.Driver)}
+	}
+	if err := r.meet(ctx, w); err != nil {
+		return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: joinable(err)}
 	}
 	release, err := r.underSuspicion(ctx)
 	if err != nil {
@@ -130,6 +137,35 @@ func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
 		failed.Type, failed.Recoverable = f.Type, f.Recoverable
 	}
 	return failed
+}
+
+// meet makes the group's network if nobody has, before hooks ask for its addresses. It is no start under way yet: plugins of CNI may take
+// their time.
+func (r *Runner) meet(ctx context.Context, w work) error {
+	if r.shared.Networks == nil || r.shared.Networks.Status(w.alloc.ID) != nil {
+		return nil
+	}
+	ns, err := r.join(ctx, w.alloc, w.group, w.task)
+	if err == nil && ns != nil && ns.Note != "" {
+		r.post(taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskDriverMessage, ns.Note)})
+	}
+	return err
+}
+
+// join puts the task into the group's network, with what the network block says after interpolation.
+func (r *Runner) join(ctx context.Context, alloc *drover.Allocation, g *drover.TaskGroup, t *drover.Task) (*driver.NetNS, error) {
+	if len(g.Networks) > 0 {
+		env := taskenv.Build(taskenv.Input{Node: r.shared.Node(), Alloc: alloc, Group: g, Dirs: hook.EnvDirs(r.dir.Task(r.name))})
+		g = new(*g)
+		g.Networks = env.Networks(g.Networks)
+	}
+	return r.shared.Networks.Join(ctx, alloc, g, t)
+}
+
+// joinable reports whether another try may lead into the network.
+func joinable(err error) bool {
+	code := drover.CodeOf(err)
+	return code != drover.Conflict && code != drover.Invalid
 }
 
 // unprepare forgets what the hooks made for the start before. r.mu is held.
@@ -212,9 +248,10 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 	}
 	s.Rehearse = s.Pool && r.shared.Calm != nil && r.shared.Calm()
 	if r.shared.Networks != nil {
-		if s.NetNS, err = r.shared.Networks.Join(ctx, alloc, request.Group, request.Task); err != nil {
-			return nil, &driver.StartError{Recoverable: drover.CodeOf(err) != drover.Conflict, Err: err}
+		if s.NetNS, err = r.join(ctx, alloc, request.Group, request.Task); err != nil {
+			return nil, &driver.StartError{Recoverable: joinable(err), Err: err}
 		}
+		s.Networks = resolved(s.Networks, s.NetNS)
 	}
 	s.Tell = func(message string) {
 		r.post(taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskDriverMessage, message)})

@@ -35,7 +35,18 @@ func spec(alloc *drover.Allocation, r *hook.Request, id string) driver.Spec {
 	if len(s.Networks) == 0 { // without ports nothing was allocated: the mode counts all the same
 		s.Networks = r.Group.Networks
 	}
+	s.Networks = r.Env.Networks(s.Networks)
 	return s
+}
+
+// resolved gives a network the name servers that its plugins named, unless the job names some.
+func resolved(networks []*drover.NetworkResource, ns *driver.NetNS) []*drover.NetworkResource {
+	if ns == nil || ns.Status == nil || ns.Status.DNS == nil || len(networks) == 0 || networks[0].DNS != nil {
+		return networks
+	}
+	first := new(*networks[0])
+	first.DNS = ns.Status.DNS
+	return append([]*drover.NetworkResource{first}, networks[1:]...)
 }
 
 // logConfig returns where the driver writes the task's output, and how much. Defaults are Nomad's: 10 files of 10 MB for

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/device"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker"
@@ -183,6 +184,10 @@ func (h *Host) docker(binary string) (*docker.Driver, error) {
 func (h *Host) openNetworks() *groupnet.Networks {
 	cfg := groupnet.Config{
 		Dir: filepath.Join(h.deps.DataDir, "netns"), Bridge: h.bridge, Clock: h.deps.Clock, Log: h.log("groupnet"),
+		CNI: cni.New(cni.Config{
+			Path: filepath.SplitList(h.cfg.Client.CNIPath), ConfigDir: h.cfg.Client.CNIConfigDir,
+			CacheDir: filepath.Join(h.deps.DataDir, "cni"), Clock: h.deps.Clock, Log: h.log("cni"),
+		}),
 	}
 	for _, d := range h.drivers {
 		if holder, ok := d.(groupnet.Holder); ok {

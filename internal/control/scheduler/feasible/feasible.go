@@ -22,6 +22,7 @@ type Filter struct {
 	known     Volumes
 	devices   []*drover.RequestedDevice
 	ports     []drover.Port // those that ask for a host network
+	network   string        // of CNI, that the group asks for; "" = none
 	byClass   []verdict
 }
 
@@ -46,6 +47,9 @@ func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *F
 		f.sort(implied(g, t))
 	}
 	f.reach(g.Networks)
+	if len(g.Networks) > 0 {
+		f.network = g.Networks[0].CNIName()
+	}
 	for _, t := range g.Tasks {
 		if t.Resources != nil {
 			f.devices = append(f.devices, t.Resources.Devices...)
@@ -71,14 +75,28 @@ func (f *Filter) reach(networks []*drover.NetworkResource) {
 	}
 }
 
-// unreached returns why one of the ports can't be had on the node, "" if all can.
+// unreached returns why one of the ports or the network can't be had on the node, "" if all can.
 func (f *Filter) unreached(n *drover.Node) string {
+	if f.network != "" && !hasNetwork(n, f.network) {
+		text := fmt.Sprintf("missing network %q", "cni/"+f.network)
+		if why := n.Attributes["plugins.cni.network."+f.network+".missing"]; why != "" {
+			return text + ": " + why
+		}
+		return text + ": the node has no CNI configuration of that name"
+	}
 	for _, p := range f.ports {
 		if HostAddress(n, p.HostNetwork) == "" {
 			return fmt.Sprintf("missing host network %q for port %q", p.HostNetwork, p.Label)
 		}
 	}
 	return ""
+}
+
+// hasNetwork reports whether the node offers a network of CNI.
+func hasNetwork(n *drover.Node, name string) bool {
+	return n.NodeResources != nil && slices.ContainsFunc(n.NodeResources.NodeNetworks, func(nn *drover.NodeNetworkResource) bool {
+		return nn.Mode == "cni/"+name
+	})
 }
 
 // HostAddress returns the node's first address in a host network; "" if it has none. "" and "default" mean the node's first.

@@ -64,3 +64,26 @@ func TestTheNearestDriver(t *testing.T) {
 		require.Equal(t, want, missingDriver(n, name))
 	}
 }
+
+func TestANetworkOfCNI(t *testing.T) {
+	t.Parallel()
+	n := &drover.Node{
+		Attributes: map[string]string{"plugins.cni.network.broken.missing": `plugin "x" is not in /opt/cni/bin`},
+		NodeResources: &drover.NodeResources{NodeNetworks: []*drover.NodeNetworkResource{
+			{Mode: "host", Addresses: []drover.NodeNetworkAddress{{Alias: "default", Address: "192.0.2.1"}}}, {Mode: "cni/mine"},
+		}},
+	}
+	for mode, want := range map[string]string{
+		"cni/mine": "", "bridge": "", "host": "",
+		"cni/broken": `missing network "cni/broken": plugin "x" is not in /opt/cni/bin`,
+		"cni/other":  `missing network "cni/other": the node has no CNI configuration of that name`,
+	} {
+		g := &drover.TaskGroup{Networks: []*drover.NetworkResource{{Mode: mode}}}
+		require.Equal(t, want, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(n, -1), mode)
+		require.Equal(t, want, Lacks(&drover.Job{}, g, n, nil), mode)
+		require.Equal(t, want == "", NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(n, -1) == "")
+	}
+	g := &drover.TaskGroup{Networks: []*drover.NetworkResource{{Mode: "cni/mine"}}}
+	require.NotEmpty(t, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(&drover.Node{}, -1), "a node of before")
+	require.Equal(t, "192.0.2.1", HostAddress(n, ""))
+}
