@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -66,6 +68,11 @@ rule "plain" {
 	_, _, err = teams[1].at(a).PutEnvironment(t.Context(), execution.Environment{ID: "e", Image: "host"})
 	require.NoError(t, err)
 
+	own := teams[0].at(a)
+	_, err = own.AdmissionRules(t.Context())
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err), "it is for operators")
+	adminClient(t, a, root.SecretID)
+
 	a.PullThePlug()
 	a = start(t, args...)
 	a.token = root.SecretID
@@ -75,4 +82,32 @@ rule "plain" {
 	a.drover("", "admission", "delete", "no-raw")
 	_, _, err = as(teams[0]).Jobs().Register(job("red", "nobody"), nil)
 	require.NoError(t, err)
+}
+
+// adminClient puts, reads, tests and deletes a rule by our own client.
+func adminClient(t *testing.T, a *agent, token string) {
+	t.Helper()
+	c, err := client.New("http://"+a.addr, client.WithToken(token))
+	require.NoError(t, err)
+	ctx := t.Context()
+	r := drover.AdmissionRule{Name: "by-client", Level: drover.AdmissionDryRun, When: "Driver == `raw_exec`", Max: map[string]int64{"CPU": 1}}
+	require.NoError(t, c.PutAdmissionRule(ctx, r))
+	got, err := c.AdmissionRule(ctx, "by-client")
+	require.NoError(t, err)
+	require.Equal(t, r.Max, got.Max)
+	all, err := c.AdmissionRules(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+	job := &drover.Job{ID: "j", Type: drover.JobTypeBatch, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{
+		Name: "t", Driver: "raw_exec", Config: map[string]any{"command": "/bin/true"},
+	}}}}}
+	verdicts, err := c.TestAdmission(ctx, job)
+	require.NoError(t, err)
+	require.Contains(t, verdicts, drover.AdmissionVerdict{
+		Rule: "by-client", Level: drover.AdmissionDryRun, Group: "g", Task: "t", Reason: "CPU is 100, the most is 1; Driver is \"raw_exec\"",
+	})
+	require.Equal(t, drover.Invalid, drover.CodeOf(c.PutAdmissionRule(ctx, drover.AdmissionRule{Name: "x", When: "Drivr == `a`"})))
+	require.NoError(t, c.DeleteAdmissionRule(ctx, "by-client"))
+	_, err = c.AdmissionRule(ctx, "by-client")
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
