@@ -32,13 +32,24 @@ type Submitter struct {
 	Roles    []string
 }
 
+// Volume is what a request for a volume may get.
+type Volume struct {
+	Path   string // on its node; "" = not known yet
+	Plugin string // that made it; "" = it is in a node's configuration
+}
+
+// Volumes finds all that a job's request may get, on whichever node.
+type Volumes func(j *drover.Job, r *drover.VolumeRequest) []Volume
+
 // rule is one that is compiled.
 type rule struct {
 	*drover.AdmissionRule
 	when  condition
 	uses  []string // fields, in order
 	token bool     // it asks for who asks for the job
-	err   error    // it cannot be read, by this version of the program
+	// it asks for what is behind volumes
+	volumes bool
+	err     error // it cannot be read, by this version of the program
 }
 
 // Set is the rules of a cluster, compiled. It may be used by several goroutines.
@@ -125,6 +136,7 @@ func compiled(r *drover.AdmissionRule) rule {
 		out.uses = slices.Sorted(maps.Keys(uses))
 	}
 	out.token = slices.ContainsFunc(out.uses, func(field string) bool { return strings.HasPrefix(field, "Token") })
+	out.volumes = slices.ContainsFunc(out.uses, func(field string) bool { return strings.HasPrefix(field, "HostVolumeP") })
 	return out
 }
 
@@ -134,8 +146,9 @@ func (r *rule) covers(namespace string) bool {
 }
 
 // Judge says which rules are against which tasks of a canonical job, by rule and in the order of the tasks. Without a submitter, as for
-// launches at their times, no rule is asked that wants to know who it is: it was when the job was registered.
-func (s Set) Judge(j *drover.Job, by *Submitter) (out []drover.AdmissionVerdict) {
+// launches at their times, no rule is asked that wants to know who it is: it was when the job was registered. volumes is asked where a rule
+// wants to know what is behind a volume.
+func (s Set) Judge(j *drover.Job, by *Submitter, volumes Volumes) (out []drover.AdmissionVerdict) {
 	of := make([]*rule, 0, len(s))
 	for i := range s {
 		if r := &s[i]; r.covers(j.Namespace) && (by != nil || !r.token) {
@@ -145,8 +158,11 @@ func (s Set) Judge(j *drover.Job, by *Submitter) (out []drover.AdmissionVerdict)
 	if len(of) == 0 {
 		return nil
 	}
+	if !slices.ContainsFunc(of, func(r *rule) bool { return r.volumes }) {
+		volumes = nil
+	}
 	var views []*View
-	each(j, by, func(v *View) { views = append(views, v) })
+	each(j, by, volumes, func(v *View) { views = append(views, v) })
 	for _, r := range of {
 		for _, v := range views {
 			if against, reason := r.against(v); against {

@@ -24,7 +24,7 @@ func judged(t *testing.T, r drover.AdmissionRule, j *drover.Job, by *Submitter) 
 	t.Helper()
 	r.Name = "r"
 	require.NoError(t, Complete(&r))
-	return Compile([]*drover.AdmissionRule{&r}, nil).Judge(j, by)
+	return Compile([]*drover.AdmissionRule{&r}, nil).Judge(j, by, nil)
 }
 
 // TestConfigurations: what tasks ask for is seen however it is written, and what is not known counts as everything.
@@ -143,7 +143,7 @@ func TestWhomRulesConcern(t *testing.T) {
 func TestRulesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	set := Compile([]*drover.AdmissionRule{{Name: "later", Level: "enforce", When: `Future == true`, Namespaces: []string{"web"}}}, nil)
-	got := set.Judge(jobOf(t, "docker", `{}`), nil)
+	got := set.Judge(jobOf(t, "docker", `{}`), nil, nil)
 	require.Len(t, got, 1)
 	require.Equal(t, `the rule cannot be read: 1:1: "Future" is no field of a task`, got[0].Reason)
 }
@@ -196,8 +196,44 @@ func BenchmarkJudge(b *testing.B) {
 		Name: "t", Driver: "docker", Config: map[string]any{"image": "ghcr.io/a/b:1", "volumes": []any{"/srv/a:/a", "/srv/b:/b"}},
 	}}}}}
 	for b.Loop() {
-		if len(set.Judge(j, nil)) > 0 {
+		if len(set.Judge(j, nil, nil)) > 0 {
 			b.Fatal("no rule is against it")
+		}
+	}
+}
+
+// What is behind a volume is asked for where a rule wants to know it, and then all that there is of its name counts, and what there is not
+// yet may be anything.
+func TestWhatIsBehindVolumes(t *testing.T) {
+	t.Parallel()
+	j := jobOf(t, "docker", `{}`)
+	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"v": {Type: "host", Source: "data"}, "unused": {Type: "host", Source: "other"}}
+	j.TaskGroups[0].Tasks[0].VolumeMounts = []*drover.VolumeMount{{Volume: "v"}}
+	for _, c := range []struct {
+		when    string
+		there   []Volume
+		against bool
+	}{
+		{`any HostVolumePaths as p { p matches "^/etc" }`, []Volume{{Path: "/srv/a"}, {Path: "/srv/../etc"}}, true},
+		{`any HostVolumePaths as p { p matches "^/etc" }`, []Volume{{Path: "/srv/a"}, {Path: "/srv/b"}}, false},
+		{`any HostVolumePaths as p { p matches "^/etc" }`, []Volume{{Path: "/srv/a"}, {Plugin: "mkdir"}}, true},
+		{`any HostVolumePaths as p { p matches "^/etc" }`, nil, true},
+		{`"mkdir" in HostVolumePlugins`, []Volume{{Path: "/srv/a"}}, false},
+		{`"mkdir" in HostVolumePlugins`, []Volume{{Path: "/srv/a", Plugin: "mkdir"}}, true},
+		{`"other" in HostVolumes`, nil, false},
+	} {
+		r := drover.AdmissionRule{Name: "r", When: c.when}
+		require.NoError(t, Complete(&r))
+		var asked []string
+		got := Compile([]*drover.AdmissionRule{&r}, nil).Judge(j, nil, func(_ *drover.Job, r *drover.VolumeRequest) []Volume {
+			asked = append(asked, r.Source)
+			return c.there
+		})
+		require.Equal(t, c.against, len(got) > 0, "%s %v", c.when, c.there)
+		if strings.Contains(c.when, "HostVolumes") {
+			require.Empty(t, asked)
+		} else {
+			require.Equal(t, []string{"data"}, asked)
 		}
 	}
 }

@@ -32,26 +32,29 @@ type View struct {
 	StaticPorts  []string
 	DiskMB       int
 
-	Task           string
-	Driver         string
-	User           string
-	Image          string
-	Registry       string
-	Repository     string
-	Digest         string
-	Runtime        string
-	Privileged     bool
-	HostPaths      []string
-	HostVolumes    []string
-	HostNamespaces []string
-	CapAdd         []string
-	SecurityOpts   []string
-	Artifacts      []string
-	Devices        []string
-	CPU            int
-	Cores          int
-	MemoryMB       int
-	MemoryMaxMB    int
+	Task        string
+	Driver      string
+	User        string
+	Image       string
+	Registry    string
+	Repository  string
+	Digest      string
+	Runtime     string
+	Privileged  bool
+	HostPaths   []string
+	HostVolumes []string
+	// What is behind the host volumes, where a rule asks.
+	HostVolumePaths   []string
+	HostVolumePlugins []string
+	HostNamespaces    []string
+	CapAdd            []string
+	SecurityOpts      []string
+	Artifacts         []string
+	Devices           []string
+	CPU               int
+	Cores             int
+	MemoryMB          int
+	MemoryMaxMB       int
 
 	TokenType     string
 	TokenName     string
@@ -68,20 +71,20 @@ const maxList = 1000
 const host = "host"
 
 // each calls see for every task of a canonical job.
-func each(j *drover.Job, by *Submitter, see func(v *View)) {
+func each(j *drover.Job, by *Submitter, volumes Volumes, see func(v *View)) {
 	for _, g := range j.TaskGroups {
 		if g == nil {
 			continue
 		}
 		for _, t := range g.Tasks {
 			if t != nil {
-				see(viewOf(j, g, t, by))
+				see(viewOf(j, g, t, by, volumes))
 			}
 		}
 	}
 }
 
-func viewOf(j *drover.Job, g *drover.TaskGroup, t *drover.Task, by *Submitter) *View {
+func viewOf(j *drover.Job, g *drover.TaskGroup, t *drover.Task, by *Submitter, volumes Volumes) *View {
 	v := &View{
 		Namespace: j.Namespace, JobID: cmp.Or(j.ParentID, j.ID), JobType: j.Type, NodePool: j.NodePool,
 		Datacenters: j.Datacenters, Priority: j.Priority, Periodic: j.Periodical(), Parameterized: j.ParameterizedJob != nil,
@@ -101,7 +104,7 @@ func viewOf(j *drover.Job, g *drover.TaskGroup, t *drover.Task, by *Submitter) *
 	v.known("User", t.User)
 	v.resources(t.Resources)
 	v.networks(g)
-	v.volumes(g, t)
+	v.volumes(j, g, t, volumes)
 	for _, a := range t.Artifacts {
 		if a != nil {
 			v.add("Artifacts", &v.Artifacts, a.GetterSource)
@@ -122,7 +125,8 @@ func viewOf(j *drover.Job, g *drover.TaskGroup, t *drover.Task, by *Submitter) *
 // lists are those that a job can make long.
 func (v *View) lists() map[string][]string {
 	return map[string][]string{
-		"HostPaths": v.HostPaths, "HostVolumes": v.HostVolumes, "NetworkModes": v.NetworkModes, "StaticPorts": v.StaticPorts,
+		"HostPaths": v.HostPaths, "HostVolumes": v.HostVolumes, "HostVolumePaths": v.HostVolumePaths,
+		"HostVolumePlugins": v.HostVolumePlugins, "NetworkModes": v.NetworkModes, "StaticPorts": v.StaticPorts,
 		"CapAdd": v.CapAdd, "SecurityOpts": v.SecurityOpts, "Artifacts": v.Artifacts, "Devices": v.Devices, "Datacenters": v.Datacenters,
 	}
 }
@@ -175,13 +179,32 @@ func (v *View) networks(g *drover.TaskGroup) {
 }
 
 // volumes are the group's that the task mounts.
-func (v *View) volumes(g *drover.TaskGroup, t *drover.Task) {
+func (v *View) volumes(j *drover.Job, g *drover.TaskGroup, t *drover.Task, find Volumes) {
 	for _, m := range t.VolumeMounts {
 		if m == nil {
 			continue
 		}
-		if r := g.Volumes[m.Volume]; r != nil {
-			v.add("HostVolumes", &v.HostVolumes, r.Source)
+		r := g.Volumes[m.Volume]
+		if r == nil {
+			continue
+		}
+		v.add("HostVolumes", &v.HostVolumes, r.Source)
+		if find == nil {
+			continue
+		}
+		behind := find(j, r)
+		if len(behind) == 0 { // there is none yet: it may be made as anything
+			v.unknown["HostVolumePaths"], v.unknown["HostVolumePlugins"] = r.Source, r.Source
+		}
+		for _, b := range behind {
+			if b.Plugin != "" {
+				v.add("HostVolumePlugins", &v.HostVolumePlugins, b.Plugin)
+			}
+			if b.Path == "" {
+				v.unknown["HostVolumePaths"] = r.Source
+				continue
+			}
+			v.add("HostVolumePaths", &v.HostVolumePaths, path.Clean(b.Path))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/drover-project/drover"
@@ -64,20 +65,56 @@ func (in *Intake) rules(s *store.Snapshot) admission.Set {
 
 // judge asks the admission rules about a canonical job, and about who sent the request.
 func (in *Intake) judge(ctx context.Context, j *drover.Job) []drover.AdmissionVerdict {
-	rules := in.rules(in.deps.Store.Snapshot())
+	s := in.deps.Store.Snapshot()
+	rules := in.rules(s)
 	if len(rules) == 0 {
 		return nil
 	}
-	var by *admission.Submitter
-	if c := rights.CallerOf(ctx); c != nil {
-		by = &admission.Submitter{Type: c.Token.Type, Name: c.Token.Name, Policies: c.Token.Policies}
-		for _, role := range c.Token.Roles {
-			if role != nil {
-				by.Roles = append(by.Roles, role.Name)
+	return rules.Judge(j, submitter(s, rights.CallerOf(ctx)), func(j *drover.Job, r *drover.VolumeRequest) []admission.Volume {
+		return behind(s, j, r)
+	})
+}
+
+// submitter is who asks, with the policies that the token has itself and those of its roles; nil if that is not known.
+func submitter(s *store.Snapshot, c *rights.Caller) *admission.Submitter {
+	if c == nil {
+		return nil
+	}
+	by := &admission.Submitter{Type: c.Token.Type, Name: c.Token.Name, Policies: slices.Clone(c.Token.Policies)}
+	for _, link := range c.Token.Roles {
+		if link == nil {
+			continue
+		}
+		role := s.ACLRole(link.ID)
+		if role == nil { // it is gone, and gives nothing
+			continue
+		}
+		by.Roles = append(by.Roles, role.Name)
+		for _, p := range role.Policies {
+			if !slices.Contains(by.Policies, p.Name) {
+				by.Policies = append(by.Policies, p.Name)
 			}
 		}
 	}
-	return rules.Judge(j, by)
+	return by
+}
+
+// behind finds the host volumes that a job's request may get: those of nodes' configurations, and those of the job's namespace, in its
+// node pool.
+func behind(s *store.Snapshot, j *drover.Job, r *drover.VolumeRequest) (out []admission.Volume) {
+	within := func(pool string) bool { return j.NodePool == drover.AllNodePool || pool == j.NodePool }
+	for n := range s.Nodes("") {
+		if v := n.HostVolumes[r.Source]; v != nil && v.ID == "" && within(n.NodePool) {
+			out = append(out, admission.Volume{Path: v.Path})
+		}
+	}
+	for v := range s.HostVolumes(j.Namespace, "") {
+		one := r.PerAlloc && strings.HasPrefix(v.Name, r.Source+"[") && strings.HasSuffix(v.Name, "]")
+		if (v.Name == r.Source && !r.PerAlloc || one) && within(v.NodePool) {
+			out = append(out, admission.Volume{Path: v.HostPath, Plugin: v.PluginID})
+		}
+	}
+	return out
 }
 
 // admitted says why the admission rules refuse the job, and of what they warn. Where it is only planned nothing is counted, and there is a

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/rights"
 )
 
@@ -20,7 +21,7 @@ func (a asked) Caller() *rights.Caller { return a.caller }
 func by(ctx context.Context, policies []string, roles ...string) context.Context {
 	token := &acl.Token{Type: acl.ClientToken, Name: "t", Policies: policies}
 	for _, name := range roles {
-		token.Roles = append(token.Roles, &acl.TokenRole{Name: name})
+		token.Roles = append(token.Roles, &acl.TokenRole{ID: name, Name: name})
 	}
 	return context.WithValue(ctx, rights.RequestKey{}, asked{&rights.Caller{Token: token}})
 }
@@ -119,6 +120,10 @@ func TestAdmissionKnowsWhoAsks(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	b.rule(drover.AdmissionRule{Name: "r", When: `Driver == "fake" and ("ci" in TokenPolicies or "teacher" in TokenRoles)`})
+	b.write(&command.UpsertACLPolicies{Policies: []*acl.Policy{{Name: "ci"}}}, &command.UpsertACLRoles{Roles: []*acl.Role{
+		{ID: "teacher", Name: "teacher"}, {ID: "builders", Name: "builders", Policies: []*acl.RolePolicy{{Name: "ci"}}},
+		{ID: "guests", Name: "guests"},
+	}})
 	param := job("p", drover.JobTypeBatch)
 	param.ParameterizedJob = &drover.ParameterizedJobConfig{}
 	_, err := b.RegisterJob(by(ctx, []string{"ops"}), drover.RegisterRequest{Job: param})
@@ -127,10 +132,55 @@ func TestAdmissionKnowsWhoAsks(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.DispatchJob(ctx, drover.DispatchRequest{Namespace: "default", ID: "p"})
 	require.NoError(t, err, "nobody asked")
-	for _, other := range []context.Context{by(ctx, []string{"ci"}), by(ctx, nil, "teacher")} {
+	_, err = b.RegisterJob(by(ctx, nil, "guests", "gone"), drover.RegisterRequest{Job: job("y", drover.JobTypeBatch)})
+	require.NoError(t, err)
+	for _, other := range []context.Context{by(ctx, []string{"ci"}), by(ctx, nil, "teacher"), by(ctx, nil, "builders")} {
 		_, err = b.DispatchJob(other, drover.DispatchRequest{Namespace: "default", ID: "p"})
 		code(t, drover.Invalid, err, `admission rule "r"`)
 		_, err = b.RegisterJob(other, drover.RegisterRequest{Job: job("x", drover.JobTypeBatch)})
 		code(t, drover.Invalid, err, `admission rule "r"`)
 	}
+}
+
+// write has the state have something.
+func (b *bundle) write(list ...command.Command) {
+	b.t.Helper()
+	for _, c := range list {
+		_, _, err := b.log.Propose(b.t.Context(), c)
+		require.NoError(b.t, err)
+	}
+}
+
+// TestAdmissionSeesBehindVolumes: the folders of all volumes that a request could get, of nodes' configurations and of the job's
+// namespace, in its node pool. A volume that is not there yet may be any.
+func TestAdmissionSeesBehindVolumes(t *testing.T) {
+	b := setup(t)
+	ctx := t.Context()
+	b.rule(drover.AdmissionRule{Name: "etc", When: `any HostVolumePaths as p { p matches "^/etc" }`})
+	node := func(id, pool, path string) *command.RegisterNode {
+		return &command.RegisterNode{Node: &drover.Node{
+			ID: id, SecretID: id, NodePool: pool, HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: path}},
+		}}
+	}
+	register := func(source string, perAlloc bool) error {
+		j := job("j", drover.JobTypeService)
+		g := j.TaskGroups[0]
+		g.Volumes = map[string]*drover.VolumeRequest{"v": {Name: "v", Type: "host", Source: source, PerAlloc: perAlloc}}
+		g.Tasks[0].VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/d"}}
+		_, err := b.RegisterJob(ctx, drover.RegisterRequest{Job: j})
+		return err
+	}
+	b.write(node("n1", "default", "/srv/data"), node("n2", "other", "/etc"))
+	require.NoError(t, register("data", false), "the other pool's nodes run nothing of it")
+	code(t, drover.Invalid, register("made", false), `admission rule "etc" (HostVolumePaths is not known before the task starts ("made"))`)
+	tx := b.store.Begin(b.log.index + 1)
+	b.log.index++
+	tx.PutHostVolume(&drover.HostVolume{ID: "1", Name: "made", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/srv/made"})
+	tx.PutHostVolume(&drover.HostVolume{ID: "2", Name: "each[0]", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/etc/x"})
+	tx.PutHostVolume(&drover.HostVolume{ID: "3", Name: "made", Namespace: "other", NodeID: "n1", NodePool: "default", HostPath: "/etc"})
+	tx.Commit()
+	require.NoError(t, register("made", false))
+	code(t, drover.Invalid, register("each", true), `admission rule "etc" (HostVolumePaths is ["/etc/x"])`)
+	b.write(node("n3", "default", "/etc/../etc/shadow"))
+	code(t, drover.Invalid, register("data", false), `"/etc/shadow"`)
 }

@@ -184,7 +184,7 @@ func (i *fakeIntake) DeleteAdmissionRule(_ context.Context, name string) (drover
 }
 
 func (i *fakeIntake) TestAdmission(_ context.Context, j *drover.Job) ([]drover.AdmissionVerdict, error) {
-	return admission.Compile(slices.Collect(i.store.Snapshot().AdmissionRules()), nil).Judge(j, nil), nil
+	return admission.Compile(slices.Collect(i.store.Snapshot().AdmissionRules()), nil).Judge(j, nil, nil), nil
 }
 
 func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (drover.Outcome, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
-// admissionRoutes lists the routes of admission rules, which Nomad has not. Each region has its own rules.
+// admissionRoutes lists the routes of admission rules, which Nomad has not.
 func (f *face) admissionRoutes() []httpapi.Route {
 	read, write := httpapi.Level(policy.Operator, policy.Read), httpapi.Level(policy.Operator, policy.Write)
 	return []httpapi.Route{
