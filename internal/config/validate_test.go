@@ -24,7 +24,9 @@ func TestWhatIsRefused(t *testing.T) {
 	nowhere.Dev = true
 	require.NoError(t, nowhere.Validate(), "-dev keeps nothing")
 	node := func(c Client) *Agent { c.Enabled = new(true); return &Agent{Client: &c} }
-	images := func(dir string) *Agent { return &Agent{Plugins: []*Plugin{{Name: "sandbox", Config: &PluginConfig{ImageDir: dir}}}} }
+	images := func(dir string) *Agent {
+		return &Agent{Plugins: []*Plugin{{Name: "sandbox", Config: &PluginConfig{ImageDir: dir}}}}
+	}
 	for name, c := range map[string]struct {
 		over *Agent
 		want string // "": it is taken

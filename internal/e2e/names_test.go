@@ -42,6 +42,7 @@ func TestNamesResolve(t *testing.T) {
 		return "dns {\n  port = " + port + "\n  recursors = []\n}\n"
 	}
 	dir := t.TempDir()
+	t.Cleanup(func() { unmountBelow(t, dir) }) // the task may not have ended when its agent does
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(dir, "server"), block())...)...)
 	m := rpcOn.FindStringSubmatch(s.Output())
 	require.NotNil(t, m, s.Output())

@@ -48,8 +48,8 @@ func echoes(t *testing.T, c *client.Client, runner string) time.Duration {
 }
 
 // TestKeysEchoInABrowser measures how long after a key its echo is on the screen, in a task and in a runner, and without a browser. The
-// figures are told, not judged: other tests have the machine, too. A browser adds two of its frames: it hears nothing until it has drawn the
-// key, and draws the echo with the next one.
+// figures are told, not judged: other tests have the machine, too. A browser adds two of its frames: it hears nothing until it has drawn
+// the key, and draws the echo with the next one.
 func TestKeysEchoInABrowser(t *testing.T) {
 	t.Parallel()
 	a := dev(t)

@@ -13,7 +13,8 @@ import (
 const answered = `(() => { const n = performance.getEntriesByType('navigation')[0]; return n.responseStart - n.requestStart; })()`
 
 // TestLongListsInABrowser looks at 10,000 jobs, 10,000 nodes and 100,000 allocations, where searching, sorting and paging are links that
-// hold all of it. How long a page takes is told, not judged: other tests have the machine, too. The goals are 150 ms, and 100 ms for a search.
+// hold all of it. How long a page takes is told, not judged: other tests have the machine, too. The goals are 150 ms, and 100 ms for a
+// search.
 func TestLongListsInABrowser(t *testing.T) {
 	t.Parallel()
 	_, site := serveLarge(t, large.Config{Nodes: 10_000, Jobs: 10_000, Allocations: 100_000}, nil)

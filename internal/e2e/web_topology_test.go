@@ -49,7 +49,8 @@ const zooming = `new Promise(done => {
 })`
 
 // TestTheTopologyInABrowser draws ten thousand nodes, of use without a mouse and without eyes. How fast that goes is told, not judged:
-// other tests have the machine, too. The goals are one second, and thirty frames a second while it is zoomed; docs/performance.md has figures.
+// other tests have the machine, too. The goals are one second, and thirty frames a second while it is zoomed; docs/performance.md has
+// figures.
 func TestTheTopologyInABrowser(t *testing.T) {
 	t.Parallel()
 	_, site := serveLarge(t, large.Config{Nodes: 10_000, Jobs: 100, Allocations: 20_000}, nil)

@@ -121,7 +121,8 @@ func TestAdmissionKnowsWhoAsks(t *testing.T) {
 	ctx := t.Context()
 	b.rule(drover.AdmissionRule{Name: "r", When: `Driver == "fake" and ("ci" in TokenPolicies or "teacher" in TokenRoles)`})
 	b.write(&command.UpsertACLPolicies{Policies: []*acl.Policy{{Name: "ci"}}}, &command.UpsertACLRoles{Roles: []*acl.Role{
-		{ID: "teacher", Name: "teacher"}, {ID: "builders", Name: "builders", Policies: []*acl.RolePolicy{{Name: "ci"}}},
+		{ID: "teacher", Name: "teacher"},
+		{ID: "builders", Name: "builders", Policies: []*acl.RolePolicy{{Name: "ci"}}},
 		{ID: "guests", Name: "guests"},
 	}})
 	param := job("p", drover.JobTypeBatch)

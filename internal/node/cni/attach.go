@@ -65,8 +65,11 @@ func arguments(alloc *drover.Allocation, args map[string]string) (out [][2]strin
 		out = append(out, [2]string{"IgnoreUnknown", "true"})
 	}
 	for _, kv := range [][2]string{
-		{"NOMAD_REGION", region}, {"NOMAD_NAMESPACE", alloc.Namespace}, {"NOMAD_JOB_ID", alloc.JobID},
-		{"NOMAD_GROUP_NAME", alloc.TaskGroup}, {"NOMAD_ALLOC_ID", alloc.ID},
+		{"NOMAD_REGION", region},
+		{"NOMAD_NAMESPACE", alloc.Namespace},
+		{"NOMAD_JOB_ID", alloc.JobID},
+		{"NOMAD_GROUP_NAME", alloc.TaskGroup},
+		{"NOMAD_ALLOC_ID", alloc.ID},
 	} {
 		if !strings.ContainsAny(kv[1], ";\n\x00") {
 			out = append(out, kv)

@@ -132,7 +132,7 @@ func parse(data []byte) (*libcni.NetworkConfigList, error) {
 	} else {
 		var one *libcni.PluginConfig
 		if one, err = libcni.NetworkPluginConfFromBytes(data); err == nil {
-			list, err = libcni.ConfListFromConf(one)
+			list, err = libcni.ConfListFromConf(one) //nolint:staticcheck // deprecated with the format, which Nomad's users still have
 		}
 	}
 	if err != nil {
