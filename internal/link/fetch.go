@@ -62,10 +62,29 @@ func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer
 	return nil
 }
 
-// Fetch implements exchange.Migrations.
+// Fetch implements exchange.Migrations. Once something was written, no other server is asked: that one would begin anew, in the middle of
+// what is there.
 func (d *Dialed) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) error {
-	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.Fetch(ctx, nodeID, allocID, w) })
+	out := &begun{Writer: w}
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) {
+		if out.yes {
+			return empty{}, drover.Errorf(drover.Internal, "link: the stream broke: the node speaks with another server now")
+		}
+		return empty{}, c.Fetch(ctx, nodeID, allocID, out)
+	})
 	return err
+}
+
+// begun knows whether something was written.
+type begun struct {
+	io.Writer
+	yes bool
+}
+
+// Write writes on.
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.Writer.Write(p)
 }
 
 var _ exchange.Migrations = (*Dialed)(nil)

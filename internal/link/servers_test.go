@@ -33,6 +33,8 @@ type station struct {
 	servers []exchange.Server
 	refuse  error
 	pulls   int
+	data    string // that it has for who fetches
+	whole   bool   // that is all of it
 }
 
 func (s *station) Register(context.Context, *drover.Node) (exchange.Registration, error) {
