@@ -25,16 +25,7 @@ func (f *Front) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) 
 			return err
 		}
 	}
-	previous, err := predecessor(f.deps.Store.Snapshot(), nodeID, allocID)
-	for err == nil && !previous.ClientTerminal() {
-		changed := f.deps.Store.Watch(tables.Allocs, previous.ID)
-		if previous, err = predecessor(f.deps.Store.Snapshot(), nodeID, allocID); err != nil || previous.ClientTerminal() {
-			break
-		}
-		if !clock.Await(ctx, f.deps.Clock, lookAgain, changed) && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+	previous, err := f.ended(ctx, nodeID, allocID)
 	if err != nil {
 		return err
 	}
@@ -49,6 +40,25 @@ func (f *Front) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) 
 	defer data.Close()
 	_, err = io.Copy(w, data)
 	return err
+}
+
+// ended returns the allocation whose data the node may have, once it has ended. One whose node is disconnected is not waited for: what
+// replaces it is there to run meanwhile. Errors: those of predecessor; NotFound for such a one.
+func (f *Front) ended(ctx context.Context, nodeID, allocID string) (*drover.Allocation, error) {
+	previous, err := predecessor(f.deps.Store.Snapshot(), nodeID, allocID)
+	for err == nil && !previous.ClientTerminal() {
+		changed := f.deps.Store.Watch(tables.Allocs, previous.ID)
+		if previous, err = predecessor(f.deps.Store.Snapshot(), nodeID, allocID); err != nil || previous.ClientTerminal() {
+			break
+		}
+		if previous.ClientStatus == drover.AllocClientUnknown {
+			return nil, drover.Errorf(drover.NotFound, "allocation %s: the node of %s, which it replaces, is disconnected", allocID, previous.ID)
+		}
+		if !clock.Await(ctx, f.deps.Clock, lookAgain, changed) && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return previous, err
 }
 
 // predecessor returns the allocation whose data the node may have. Errors: NotFound, Forbidden.

@@ -1,12 +1,16 @@
 package nodes
 
 import (
+	"context"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // A node gets the data of what its own allocation replaces, and nothing else.
@@ -58,4 +62,33 @@ func TestWhoseDataANodeMayHave(t *testing.T) {
 	a, err := predecessor(s.Snapshot(), "n1", "new")
 	require.NoError(t, err)
 	require.Equal(t, "old", a.ID)
+}
+
+// What replaces an allocation of a disconnected node starts with an empty disk: nobody knows when that node comes back.
+func TestADisconnectedNodeIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	leader := newTown(t).list[0]
+	leader.deps.Workloads = func(string) (exchange.Workloads, error) { return nil, drover.Errorf(drover.Internal, "it was asked") }
+	put := func(index uint64, id, node, previous, status string) {
+		txn := leader.store.Begin(index)
+		txn.PutAllocation(&drover.Allocation{
+			ID: id, Namespace: "default", JobID: "j", TaskGroup: "g", NodeID: node, PreviousAllocation: previous,
+			DesiredStatus: drover.AllocDesiredRun, ClientStatus: status, Job: &drover.Job{
+				Namespace: "default", ID: "j", TaskGroups: []*drover.TaskGroup{{Name: "g", EphemeralDisk: &drover.EphemeralDisk{Migrate: true}}},
+			},
+		})
+		txn.Commit()
+	}
+	put(1, "old", "n0", "", drover.AllocClientRunning)
+	put(2, "new", "n1", "old", drover.AllocClientPending)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	fetched := make(chan error, 1)
+	go func() { fetched <- leader.Fetch(ctx, "n1", "new", io.Discard) }() // ends with ctx
+	put(3, "old", "n0", "", drover.AllocClientUnknown)
+	err := <-fetched
+	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, "disconnected")
+	put(4, "old", "n0", "", drover.AllocClientLost)
+	require.ErrorContains(t, leader.Fetch(ctx, "n1", "new", io.Discard), "it was asked")
 }
