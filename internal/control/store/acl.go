@@ -75,8 +75,11 @@ func (r *reader) ACLTokenBySecret(secret acl.Secret) *acl.Token {
 	return first[acl.Token](r, tables.ACLTokens, indexSecret, secretKey(secret))
 }
 
-// ACLTokenByDigest returns the token of whose secret the SHA-256 is, or nil.
+// ACLTokenByDigest returns the token of whose secret the SHA-256 is, or nil. The beginning of a digest finds nothing.
 func (r *reader) ACLTokenByDigest(digest []byte) *acl.Token {
+	if len(digest) != sha256.Size {
+		return nil
+	}
 	return first[acl.Token](r, tables.ACLTokens, indexSecret, string(digest))
 }
 

@@ -172,7 +172,7 @@ func withToken(token acl.Secret) func(*Deps) { return func(d *Deps) { d.Replicat
 func TestAccessControlNeedsTheReplicationToken(t *testing.T) {
 	t.Parallel()
 	safe := &vault{}
-	there, _ := serve(t, "a1", "a", "a", func(d *Deps) { d.Own, d.Methods = "configured", safe })
+	there, answers := serve(t, "a1", "a", "a", func(d *Deps) { d.Own, d.Methods = "configured", safe })
 	there.leader = there
 	put := func(o *one, c command.Command) {
 		_, _, err := o.Propose(t.Context(), c)
@@ -201,6 +201,11 @@ func TestAccessControlNeedsTheReplicationToken(t *testing.T) {
 		here.members = []members.Member{there.member(members.Alive)}
 		_, err := r.pull(t.Context(), 0, "")
 		require.Equal(t, drover.Forbidden, drover.CodeOf(err), string(refused))
+	}
+	whole := federation.Digest("secret of m")
+	for n := range whole { // who could ask for the beginning of a digest would find out digests byte by byte
+		_, err := answers.answer(t.Context(), federation.Ask{Token: whole[:n:n]})
+		require.Equal(t, drover.Forbidden, drover.CodeOf(err), "%d bytes of the digest", n)
 	}
 	here, plain := serve(t, "b1", "b", "a")
 	here.members = []members.Member{there.member(members.Alive)}
