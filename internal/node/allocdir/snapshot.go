@@ -21,6 +21,8 @@ import (
 const (
 	mostEntries = 1 << 20
 	mostName    = 4096 // bytes of a path or of a link's target
+	// mostFolders is how many bytes the paths of all folders have, which are held in memory until the last file is there.
+	mostFolders = 64 << 20
 )
 
 // Snapshot writes what another node takes over as a tar: folders, files and links, with their modes and owners. Sockets, pipes and
@@ -128,6 +130,7 @@ func (d Dir) Adopt(r io.Reader, tasks []string, most int64) (err error) {
 type adoption struct {
 	most    int64 // bytes that may still come
 	entries int
+	names   int // bytes of the paths of folders
 	parts   map[string]*os.Root
 	folders []folder // whose modes are set when all is in them
 }
@@ -198,6 +201,9 @@ func (a *adoption) entry(t *tar.Reader, h *tar.Header) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
+		if a.names += len(name); a.names > mostFolders {
+			return drover.Errorf(drover.Invalid, "the paths of the folders have more than %d bytes together", mostFolders)
+		}
 		if err := root.Mkdir(name, 0o700); err != nil && (name != "." || !errors.Is(err, fs.ErrExist)) {
 			return err
 		}

@@ -158,3 +158,19 @@ func TestHostileSnapshots(t *testing.T) {
 	d := made(t, one)
 	require.ErrorContains(t, d.Adopt(strings.NewReader("garbage"), []string{"t"}, 2), "reading the snapshot")
 }
+
+// Paths of folders are held in memory: a node that is not honest cannot have them fill it.
+func TestTheFoldersOfASnapshotAreBounded(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	require.NoError(t, err)
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range []string{"alloc/data/12345", "alloc/data/6"} {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o700}))
+	}
+	require.NoError(t, w.Close())
+	a := adoption{names: mostFolders - 5, parts: map[string]*os.Root{"alloc/data": root}}
+	defer a.close()
+	require.ErrorContains(t, a.read(tar.NewReader(&b)), `"alloc/data/6": the paths of the folders have more than 67108864 bytes together`)
+}
