@@ -68,7 +68,9 @@ func TestWhoseDataANodeMayHave(t *testing.T) {
 func TestADisconnectedNodeIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	leader := newTown(t).list[0]
-	leader.deps.Workloads = func(string) (exchange.Workloads, error) { return nil, drover.Errorf(drover.Internal, "it was asked") }
+	leader.deps.Workloads = func(string) (exchange.Workloads, error) {
+		return nil, drover.Errorf(drover.Unavailable, "it was asked")
+	}
 	put := func(index uint64, id, node, previous, status string) {
 		txn := leader.store.Begin(index)
 		txn.PutAllocation(&drover.Allocation{
@@ -90,5 +92,7 @@ func TestADisconnectedNodeIsNotWaitedFor(t *testing.T) {
 	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "disconnected")
 	put(4, "old", "n0", "", drover.AllocClientLost)
-	require.ErrorContains(t, leader.Fetch(ctx, "n1", "new", io.Discard), "it was asked")
+	err = leader.Fetch(ctx, "n1", "new", io.Discard)
+	require.ErrorContains(t, err, "it was asked")
+	require.Equal(t, drover.NotFound, drover.CodeOf(err), "a node leaves a server that is unavailable, and all its calls break")
 }
