@@ -191,9 +191,9 @@ func (h *History) Read(since, step time.Duration, want func(environment string) 
 	if step == 0 {
 		step = max(HistoryStep, (since / 120).Truncate(HistoryStep))
 	}
-	if step%HistoryStep != 0 || step < HistoryStep || since/step > mostSteps {
-		return execution.History{}, drover.Errorf(drover.Invalid, "step: want a multiple of %v, of which since has %d at most, got %v",
-			HistoryStep, mostSteps, step)
+	if step%HistoryStep != 0 || step < HistoryStep || step > since || since/step > mostSteps {
+		return execution.History{}, drover.Errorf(drover.Invalid,
+			"step: want a multiple of %v that is not longer than since, which has %d of them at most, got %v", HistoryStep, mostSteps, step)
 	}
 	wide := (step + latencySlot - 1) / latencySlot * latencySlot
 	now := h.now()

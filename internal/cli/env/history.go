@@ -52,7 +52,7 @@ the leader saw. -json has all steps.`,
 		"drover env history\ndrover env history -since 10m python\ndrover env history -since 6h -step 5m -json")
 	o.Bind(c.Flags())
 	c.Flags().DurationVar(&since, "since", since, "how far back, at most 6h")
-	c.Flags().DurationVar(&step, "step", 0, "of -json, a multiple of 10s; default: one of 120 steps")
+	c.Flags().DurationVar(&step, "step", 0, "of -json, a multiple of 10s, of since at most; default: one of 120 steps")
 	return c
 }
 
