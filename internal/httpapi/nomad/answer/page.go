@@ -25,6 +25,12 @@ type Search[T any] struct {
 	Sorts map[string]func(T) (n uint64, text string)
 }
 
+// What a list is searched for is bounded: each of its elements is looked at for each word, and for each status.
+const (
+	maxSearch   = 512 // bytes
+	maxStatuses = 32
+)
+
 // position is where an element stands in its list, and where a page begins.
 type position struct {
 	index uint64
@@ -157,14 +163,19 @@ func (l Lister[T, V]) order(q *Query) (order, func(T) position, error) {
 	return byID, func(it T) position { return position{id: l.ID(it)} }, nil
 }
 
-// keeps is what the search and the statuses that are asked for keep. Errors: Invalid for a list that has none.
+// keeps is what the search and the statuses that are asked for keep. Errors: Invalid for a list that has none, and for too many of them.
 func (l Lister[T, V]) keeps(q Query) (func(T) bool, error) {
 	words := strings.Fields(strings.ToLower(q.Search))
+	if l.Status == nil { // other lists have a status= of their own
+		q.Statuses = nil
+	}
 	switch {
 	case len(words) > 0 && l.Words == nil:
 		return nil, drover.Errorf(drover.Invalid, "parameter \"search\": this list is not searched; use filter")
-	case l.Status == nil: // other lists have a status= of their own
-		q.Statuses = nil
+	case len(q.Search) > maxSearch:
+		return nil, drover.Errorf(drover.Invalid, "parameter \"search\" is longer than %d bytes", maxSearch)
+	case len(q.Statuses) > maxStatuses:
+		return nil, drover.Errorf(drover.Invalid, "parameter \"status\" is given more than %d times", maxStatuses)
 	}
 	return func(it T) bool {
 		if len(q.Statuses) > 0 && !slices.Contains(q.Statuses, l.Status(it)) {
