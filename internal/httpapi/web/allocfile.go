@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi/runes"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
 const (
@@ -59,15 +60,18 @@ func (f *Face) files(w http.ResponseWriter, r *http.Request) error {
 // fileTrail leads to each folder that the file is in.
 func fileTrail(id, at string) html.Part {
 	to := allocPath(id, "files")
-	parts := []html.Part{html.Class("code"), html.El("a", html.Href(to), html.Text(allocText.Root))}
+	trail := []html.Part{html.Class("code"), html.El("a", html.Href(to), html.Text(allocText.Root))}
 	full := ""
+	if parts.LongPath(at) {
+		return html.El("p", append(trail, html.Text(" / "), html.Name(at))...)
+	}
 	for _, name := range strings.Split(strings.Trim(at, "/"), "/") {
 		if name != "" {
 			full += "/" + name
-			parts = append(parts, html.Text(" / "), link(to.With("path", full), name))
+			trail = append(trail, html.Text(" / "), link(to.With("path", full), name))
 		}
 	}
-	return html.El("p", parts...)
+	return html.El("p", trail...)
 }
 
 func (f *Face) folder(r *http.Request, id, at string) (html.Part, error) {

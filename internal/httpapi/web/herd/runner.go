@@ -141,6 +141,9 @@ func fileRow(r *http.Request, folder string, f *listed) html.Part {
 func fileTrail(r *http.Request, at string) html.Part {
 	trail := []html.Part{html.Class("code"), html.El("a", html.Href(html.Path("ui", "runners", r.PathValue("runner"), "files")),
 		html.Text(execText.Root))}
+	if parts.LongPath(at) {
+		return html.El("p", append(trail, html.Text(" / "), html.Name(at))...)
+	}
 	full := ""
 	if strings.HasPrefix(at, "/") {
 		full = "/"
