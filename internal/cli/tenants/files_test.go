@@ -54,10 +54,12 @@ node_pool_config {
 images {
   registries = ["ghcr.io"]
   pin = "require"
+  signed_by = ["key"]
 }`,
 		"JSON": `{"name": "n", "description": "d", "quota": "q", "meta": {"a": "b"}, "capabilities": {"enabled_task_drivers": ["a"],
 "disabled_task_drivers": ["b"], "enabled_network_modes": ["c"], "disabled_network_modes": ["d"]},
-"node_pool_config": {"default": "p", "allowed": ["a"], "denied": ["b"]}, "images": {"registries": ["ghcr.io"], "pin": "require"}}`,
+"node_pool_config": {"default": "p", "allowed": ["a"], "denied": ["b"]},
+"images": {"registries": ["ghcr.io"], "pin": "require", "signed_by": ["key"]}}`,
 	} {
 		n, err := readNamespace([]byte(text), name)
 		require.NoError(t, err, name)

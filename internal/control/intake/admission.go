@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -103,14 +104,24 @@ func submitter(s *store.Snapshot, c *rights.Caller) *admission.Submitter {
 // node pool.
 func behind(s *store.Snapshot, j *drover.Job, r *drover.VolumeRequest) (out []admission.Volume) {
 	within := func(pool string) bool { return j.NodePool == drover.AllNodePool || pool == j.NodePool }
+	named := func(name string) bool { // the scheduler takes the same
+		if r.PerAlloc {
+			return strings.HasPrefix(name, r.Source+"[")
+		}
+		return name == r.Source
+	}
 	for n := range s.Nodes("") {
-		if v := n.HostVolumes[r.Source]; v != nil && v.ID == "" && within(n.NodePool) {
-			out = append(out, admission.Volume{Path: v.Path})
+		if !within(n.NodePool) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.HostVolumes)) {
+			if v := n.HostVolumes[name]; v != nil && v.ID == "" && named(name) {
+				out = append(out, admission.Volume{Path: v.Path})
+			}
 		}
 	}
 	for v := range s.HostVolumes(j.Namespace, "") {
-		one := r.PerAlloc && strings.HasPrefix(v.Name, r.Source+"[") && strings.HasSuffix(v.Name, "]")
-		if (v.Name == r.Source && !r.PerAlloc || one) && within(v.NodePool) {
+		if named(v.Name) && within(v.NodePool) {
 			out = append(out, admission.Volume{Path: v.HostPath, Plugin: v.PluginID})
 		}
 	}

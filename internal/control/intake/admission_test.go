@@ -120,11 +120,12 @@ func TestAdmissionKnowsWhoAsks(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	b.rule(drover.AdmissionRule{Name: "r", When: `Driver == "fake" and ("ci" in TokenPolicies or "teacher" in TokenRoles)`})
-	b.write(&command.UpsertACLPolicies{Policies: []*acl.Policy{{Name: "ci"}}}, &command.UpsertACLRoles{Roles: []*acl.Role{
+	roles := []*acl.Role{
 		{ID: "teacher", Name: "teacher"},
 		{ID: "builders", Name: "builders", Policies: []*acl.RolePolicy{{Name: "ci"}}},
 		{ID: "guests", Name: "guests"},
-	}})
+	}
+	b.write(&command.UpsertACLPolicies{Policies: []*acl.Policy{{Name: "ci"}}}, &command.UpsertACLRoles{Roles: roles})
 	param := job("p", drover.JobTypeBatch)
 	param.ParameterizedJob = &drover.ParameterizedJobConfig{}
 	_, err := b.RegisterJob(by(ctx, []string{"ops"}), drover.RegisterRequest{Job: param})
@@ -182,6 +183,11 @@ func TestAdmissionSeesBehindVolumes(t *testing.T) {
 	tx.Commit()
 	require.NoError(t, register("made", false))
 	code(t, drover.Invalid, register("each", true), `admission rule "etc" (HostVolumePaths is ["/etc/x"])`)
+	static := node("n4", "default", "/srv/data")
+	static.Node.HostVolumes = map[string]*drover.HostVolumeInfo{"own[0]": {Path: "/etc/own"}, "fine[0]": {Path: "/srv/fine"}}
+	b.write(static)
+	code(t, drover.Invalid, register("own", true), `admission rule "etc" (HostVolumePaths is ["/etc/own"])`)
+	require.NoError(t, register("fine", true))
 	b.write(node("n3", "default", "/etc/../etc/shadow"))
 	code(t, drover.Invalid, register("data", false), `"/etc/shadow"`)
 }
