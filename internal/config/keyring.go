@@ -46,7 +46,7 @@ type Keyring struct {
 	Endpoint string `hcl:"endpoint,optional"`
 
 	// gcpckms: file with a service account's key; path; default: GOOGLE_CREDENTIALS or GOOGLE_APPLICATION_CREDENTIALS, or the machine's
-	Credentials string `hcl:"credentials,optional"`
+	Credentials string `hcl:"credentials,optional" json:"-"`
 	Project     string `hcl:"project,optional"`    // gcpckms: project of the key ring; default: GOOGLE_PROJECT
 	KeyRing     string `hcl:"key_ring,optional"`   // gcpckms: name of the key ring
 	CryptoKey   string `hcl:"crypto_key,optional"` // gcpckms: name of a key that encrypts and decrypts

@@ -61,6 +61,19 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
+// A service account's key may stand in the configuration itself, in place of its file's name.
+func TestKeysOfKeyringsAreNotShown(t *testing.T) {
+	t.Parallel()
+	c := &Agent{Ports: &Ports{}, Keyrings: []*Keyring{{
+		Provider: KeyringGoogle, Credentials: `{"private_key":"classified"}`, SecretKey: "classified", SessionToken: "classified",
+		ClientSecret: "classified", Token: "classified",
+	}}}
+	text, err := json.Marshal(c.Shown())
+	require.NoError(t, err)
+	require.Contains(t, string(text), KeyringGoogle)
+	require.NotContains(t, string(text), "classified")
+}
+
 func TestRedact(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
