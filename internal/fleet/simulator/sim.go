@@ -34,7 +34,7 @@ type Config struct {
 	Restarts []time.Duration                  // when the server is killed and started again
 	Linger   time.Duration                    // for how long after the last task machines may still exist; default 2 h
 	Check    int                              // full invariants every so many events; default 1000
-	Sample   time.Duration                    // between points of Result.Points; 0 = none
+	Sample   time.Duration                    // between points of Result.Points, at first; 0 = none
 	Stopped  func() error                     // asked now and then: an error ends the run with it; nil = none
 }
 
@@ -231,12 +231,21 @@ func (s *Sim) start() {
 	}
 }
 
+// mostPoints bounds Result.Points. It is even, so that the newest point stays when each other goes.
+const mostPoints = 1024
+
 // sample notes how things stand.
 func (s *Sim) sample() {
 	machines, perHour := s.cloud.Running()
 	s.result.Points = append(s.result.Points, fleet.SimulatedPoint{
 		At: time.Duration(s.now), Machines: machines, Running: s.running, Waiting: s.waits, PerHour: perHour,
 	})
+	if all := s.result.Points; len(all) > mostPoints { // it lasts longer than its arrivals let expect: each other point will do
+		s.result.Points, s.cfg.Sample = all[:0], 2*s.cfg.Sample
+		for i := 0; i < len(all); i += 2 {
+			s.result.Points = append(s.result.Points, all[i])
+		}
+	}
 	s.in(s.cfg.Sample, s.sample)
 }
 

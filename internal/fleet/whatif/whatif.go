@@ -20,7 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
-// points is how many moments of a simulation are told.
+// points is how many moments are told of the time in which work arrives. The simulator bounds those of all the time.
 const points = 240
 
 // Simulate runs the policy against the workload on virtual time: ours first, then those to compare with.

@@ -82,3 +82,22 @@ func TestASimulationCanBeStopped(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, list)
 }
+
+// TestALongSimulationHasAFewPoints: a point each second of a minute's work was a point each second until the last of it ended, which took
+// a gigabyte of memory for a task that runs for years.
+func TestALongSimulationHasAFewPoints(t *testing.T) {
+	t.Parallel()
+	a := ask()
+	a.Trace = []byte("0 500000 100 100\n")
+	list, err := Simulate(t.Context(), a)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	all := list[0].Points
+	require.LessOrEqual(t, len(all), 1024)
+	require.Greater(t, len(all), 500)
+	require.Greater(t, all[len(all)-1].At, 490_000*time.Second)
+	step := all[1].At - all[0].At
+	for i := range all[1:] {
+		require.Equal(t, step, all[i+1].At-all[i].At, "the chart has one step")
+	}
+}
