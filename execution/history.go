@@ -9,7 +9,7 @@ type History struct {
 	Step        time.Duration `json:"step"`              // of how pools stood
 	LatencyStep time.Duration `json:"latencyStep"`       // of latencies; a minute or more
 	Pools       []PoolHistory `json:"pools"`             // by environment
-	Missing     int           `json:"missing,omitempty"` // environments beyond the first 64, of which nothing is kept
+	Missing     int           `json:"missing,omitempty"` // of those asked for: environments beyond the first 64, of which nothing is kept
 }
 
 // PoolHistory is that of one environment. A number for each step; -1: it is not known.

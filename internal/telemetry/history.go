@@ -34,7 +34,7 @@ type History struct {
 
 	mu      sync.Mutex
 	pools   map[string]*poolHistory // guarded by mu: by the environment's key
-	missing int                     // guarded by mu: environments of the last sample that are not kept
+	missing []string                // guarded by mu: keys of the environments of the last sample that are not kept
 }
 
 type poolHistory struct {
@@ -80,7 +80,7 @@ func (h *History) Sample(pools []execution.PoolStatus) {
 	slot := slotOf(h.now(), HistoryStep)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.missing = 0
+	h.missing = nil
 	for key, p := range h.pools {
 		if slot-p.seen > historySlots {
 			delete(h.pools, key)
@@ -88,9 +88,10 @@ func (h *History) Sample(pools []execution.PoolStatus) {
 	}
 	for i := range pools {
 		st := &pools[i]
-		p := h.poolLocked(execution.Key(st.Namespace, st.Environment), slot)
+		key := execution.Key(st.Namespace, st.Environment)
+		p := h.poolLocked(key, slot)
 		if p == nil {
-			h.missing++
+			h.missing = append(h.missing, key)
 			continue
 		}
 		for s := max(p.seen+1, slot-historySlots+1); s < slot; s++ {
@@ -201,7 +202,11 @@ func (h *History) Read(since, step time.Duration, want func(environment string) 
 	out := execution.History{From: from, Step: step, LatencyStep: wide, Pools: []execution.PoolHistory{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out.Missing = h.missing
+	for _, key := range h.missing {
+		if want(key) { // nobody is told how many there are that they may not see
+			out.Missing++
+		}
+	}
 	for key, p := range h.pools {
 		if !want(key) {
 			continue

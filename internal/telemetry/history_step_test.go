@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,4 +25,23 @@ func TestAStepIsNoLongerThanTheTime(t *testing.T) {
 	}
 	_, err := h.Read(time.Hour, time.Hour, everything)
 	require.NoError(t, err)
+}
+
+// TestWhatIsMissingIsCountedForWhoMaySeeIt: the count told of the environments of all namespaces.
+func TestWhatIsMissingIsCountedForWhoMaySeeIt(t *testing.T) {
+	t.Parallel()
+	h := NewHistory(clock.Wall{})
+	var pools []execution.PoolStatus
+	for i := range mostEnvironments {
+		pools = append(pools, execution.PoolStatus{Environment: "py" + strconv.Itoa(i), Namespace: "first"})
+	}
+	for _, namespace := range []string{"second", "third"} {
+		pools = append(pools, execution.PoolStatus{Environment: "py", Namespace: namespace})
+	}
+	h.Sample(pools)
+	for namespace, missing := range map[string]int{"first": 0, "second": 1, "": 2} {
+		got, err := h.Read(time.Hour, 0, func(key string) bool { return strings.HasPrefix(key, namespace) })
+		require.NoError(t, err)
+		require.Equal(t, missing, got.Missing, namespace)
+	}
 }
