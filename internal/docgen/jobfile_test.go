@@ -53,5 +53,5 @@ func TestEveryRowIsAField(t *testing.T) {
 	}
 	require.Greater(t, fates[works], 150)
 	require.Greater(t, fates[ignored], 15)
-	require.Greater(t, fates[refused], 10)
+	require.GreaterOrEqual(t, fates[refused], 10)
 }

@@ -2,7 +2,6 @@ package chroot
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -99,26 +98,4 @@ func TestNoJava(t *testing.T) {
 	programtest.Write(t, path, []byte("#!/bin/sh\nexit 3\n"))
 	b = newBench(t, NewJava, hidden)
 	require.Contains(t, b.Fingerprint(t.Context()).HealthDescription, "-version: exit status 3")
-}
-
-// TestARealJava runs a program in the machine's Java, where it has one with a compiler or not: java runs a source file itself.
-func TestARealJava(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("javac"); err != nil {
-		t.Skip("this machine has no Java that compiles")
-	}
-	b := newBench(t, NewJava)
-	require.True(t, b.Fingerprint(t.Context()).Healthy)
-	keys := map[string]any{"class": "Hello", "class_path": "${NOMAD_TASK_DIR}", "jvm_options": []any{"-Xmx64m"}}
-	exit, out := b.run(t, keys, func(s *driver.Spec) {
-		s.MemoryMB = 512
-		s.Config["class_path"] = s.Dirs.Local // as interpolated
-		source := filepath.Join(s.Dirs.Local, "Hello.java")
-		require.NoError(t, os.WriteFile(source, []byte(`class Hello { public static void main(String[] a) {
-			System.out.println("hello from " + System.getProperty("user.name")); } }`), 0o644))
-		compiled, err := exec.CommandContext(t.Context(), "javac", "-d", s.Dirs.Local, source).CombinedOutput()
-		require.NoError(t, err, "%s", compiled)
-	})
-	require.Zero(t, exit.Code, out)
-	require.Equal(t, "hello from nobody\n", out)
 }
