@@ -14,10 +14,12 @@ const (
 // accessModes are those of host volumes.
 var accessModes = []string{AccessReader, AccessWriter, AccessSingleWriter, AccessMultiWriter}
 
+// What names are made of.
+const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // isVolumeName reports whether a volume can be called so. Brackets are those of per_alloc. It is no regular expression, for the reason
 // that isPlainName gives.
 func isVolumeName(s string) bool {
-	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if name, index, found := strings.Cut(s, "["); found {
 		index, closed := strings.CutSuffix(index, "]")
 		if !closed || index == "" || len(index) > 6 || strings.Trim(index, digits) != "" {

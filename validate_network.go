@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,11 +55,22 @@ func (n *NetworkResource) CNIName() string {
 
 func cniMode(n *NetworkResource) bool { return n != nil && strings.HasPrefix(n.Mode, cniPrefix) }
 
-// cniName and cniKey are what CNI takes for the name of a network, and of an argument.
-var (
-	cniName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
-	cniKey  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]*$`)
-)
+// isCNIName reports whether CNI takes it for the name of a network. None of these is a regular expression, for the reason that isPlainName
+// gives.
+func isCNIName(s string) bool {
+	return s != "" && strings.Contains(letters+digits, s[:1]) && strings.Trim(s, letters+digits+"_.-") == ""
+}
+
+// isCNIKey reports whether CNI takes it for the name of an argument.
+func isCNIKey(s string) bool {
+	return s != "" && strings.Contains(letters+"_", s[:1]) && strings.Trim(s, letters+digits+"_.-") == ""
+}
+
+// isHostName reports whether the kernel and resolvers take it.
+func isHostName(s string) bool {
+	return s != "" && len(s) <= 63 && strings.Trim(s, letters+digits+".-") == "" &&
+		strings.Contains(letters+digits, s[:1]) && strings.Contains(letters+digits, s[len(s)-1:])
+}
 
 // validateMode checks a network's mode and what belongs to it.
 func validateMode(v *report, at string, n *NetworkResource) {
@@ -68,7 +78,7 @@ func validateMode(v *report, at string, n *NetworkResource) {
 	name, cni := strings.CutPrefix(n.Mode, cniPrefix)
 	v.Check(cni || n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none", at+".Mode",
 		"must be host, bridge, none or cni/NAME, got %q", n.Mode)
-	v.Check(!cni || len(name) <= 128 && cniName.MatchString(name), at+".Mode",
+	v.Check(!cni || len(name) <= 128 && isCNIName(name), at+".Mode",
 		"the name behind cni/ must be letters, digits, dots, underscores and hyphens, got %q", name)
 	if n.CNI == nil {
 		return
@@ -81,13 +91,10 @@ func validateMode(v *report, at string, n *NetworkResource) {
 	}
 }
 
-// hostName is a name that the kernel and resolvers take.
-var hostName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$`)
-
 // validateNames checks what a network says of names, as far as the node does not interpolate it.
 func validateNames(v *report, at string, n *NetworkResource) {
 	open := func(text string) bool { return strings.Contains(text, "${") }
-	v.Check(n.Hostname == "" || open(n.Hostname) || hostName.MatchString(n.Hostname), at+".Hostname",
+	v.Check(n.Hostname == "" || open(n.Hostname) || isHostName(n.Hostname), at+".Hostname",
 		"must be up to 63 letters, digits, dots and hyphens, got %q", n.Hostname)
 	if n.DNS == nil {
 		return
@@ -108,7 +115,7 @@ func validateNames(v *report, at string, n *NetworkResource) {
 // node's alone: a plugin may decide by them.
 func ValidCNIArg(key, value string) error {
 	switch {
-	case !cniKey.MatchString(key):
+	case !isCNIKey(key):
 		return Errorf(Invalid, "the name %q must be letters, digits, dots, underscores and hyphens", key)
 	case strings.HasPrefix(strings.ToUpper(key), "NOMAD_"):
 		return Errorf(Invalid, "%s is given by the node: choose another name", key)
