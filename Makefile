@@ -17,7 +17,6 @@ run: build ## build, start a dev agent, run a program in a warm runner, stay up
 	./bin/drover agent -dev -demo
 
 test: deps init ## all tests, as CI runs them
-	$(GO) vet ./...
 	$(GO) test $(TESTFLAGS) ./...
 
 short: init ## tests of one area: make short PKG=./internal/exec/...
@@ -47,9 +46,8 @@ fmt: ## format
 module: ## rename the module everywhere: make module PATH=example.org/drover
 	@PATH=$$(/usr/bin/tr '\0' '\n' < /proc/$$PPID/environ | /usr/bin/sed -n 's/^PATH=//p') ./scripts/module "$(PATH)"
 
-lint: init ## gofumpt, vet, golangci-lint
+lint: init ## gofumpt, golangci-lint with all of vet
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
-	$(GO) vet ./...
 	$(GO) run $(GOLANGCI) run ./...
 
 sim: ## simulation over many seeds: make sim SEEDS=10000
