@@ -28,7 +28,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"admission appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration " +
+		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration " +
 			"rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version wake binding",
 		"what everybody may use",
 	},
@@ -52,7 +52,7 @@ var layers = []layer{ // a table
 	{
 		"effects",
 		"control/raftlog control/autopilot control/idp control/members node/supervisor node/supervisor/* node/cgroup node/image " +
-			"node/stats node/device node/fingerprint node/machine node/cni node/groupnet node/egress node/driver/* " +
+			"node/stats node/program node/device node/fingerprint node/machine node/cni node/groupnet node/egress node/driver/* " +
 			"fleet/provider/* fleet/bootstrap exec/webhook link peer peercall control/keyring/transit control/keyring/kms",
 		"each with its SDK or its part of the kernel",
 	},

@@ -1,13 +1,13 @@
 package federation
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/aesgcm"
 )
 
 // Ask is the question of another region.
@@ -40,7 +40,7 @@ func Seal(token acl.Secret, nonce, salt string, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Seal(nil, make([]byte, a.NonceSize()), plain, nil), nil // each key is used once
+	return a.Seal(nil, nil, plain, nil), nil
 }
 
 // Open decrypts the answer. Errors: Forbidden if it was made with another token, or for another question.
@@ -49,7 +49,7 @@ func Open(token acl.Secret, nonce string, a Answered) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := k.Open(nil, make([]byte, k.NonceSize()), a.Sealed, nil)
+	plain, err := k.Open(nil, nil, a.Sealed, nil)
 	if err != nil {
 		return nil, drover.Errorf(drover.Forbidden, "the answer was not made with the replication token")
 	}
@@ -58,13 +58,9 @@ func Open(token acl.Secret, nonce string, a Answered) ([]byte, error) {
 
 // answerKey is the key of one answer.
 func answerKey(token acl.Secret, nonce, salt string) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, []byte(token), []byte(nonce+"\x00"+salt), "drover federation", sha256.Size)
+	key, err := hkdf.Key(sha256.New, []byte(token), []byte(nonce+"\x00"+salt), "drover federation", aesgcm.KeySize)
 	if err != nil {
 		return nil, drover.Errorf(drover.Internal, "making the key of an answer: %w", err)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, drover.Errorf(drover.Internal, "making the cipher of an answer: %w", err)
-	}
-	return cipher.NewGCM(block)
+	return aesgcm.New(key)
 }

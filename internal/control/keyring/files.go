@@ -2,8 +2,6 @@ package keyring
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/aesgcm"
 )
 
 // Others gets key-encryption keys from the other servers. Errors: NotFound if none of those that answer has it, with who does not answer.
@@ -96,15 +95,11 @@ func (f *Files) Wrap(ctx context.Context, plain []byte, preferred string) (id st
 	if err != nil {
 		return "", nil, err
 	}
-	aead, err := gcm(key)
+	aead, err := aesgcm.New(key)
 	if err != nil {
 		return "", nil, err
 	}
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		return "", nil, err
-	}
-	return preferred, aead.Seal(nonce, nonce, plain, []byte(preferred)), nil
+	return preferred, aead.Seal(nil, nil, plain, []byte(preferred)), nil
 }
 
 // Unwrap implements Wrapper.
@@ -113,26 +108,15 @@ func (f *Files) Unwrap(ctx context.Context, id string, ciphertext []byte) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	aead, err := gcm(key)
+	aead, err := aesgcm.New(key)
 	if err != nil {
 		return nil, err
 	}
-	if len(ciphertext) < aead.NonceSize() {
-		return nil, drover.Errorf(drover.Invalid, "what was wrapped is damaged: it has %d bytes", len(ciphertext))
-	}
-	plain, err := aead.Open(nil, ciphertext[:aead.NonceSize()], ciphertext[aead.NonceSize():], []byte(id))
+	plain, err := aead.Open(nil, nil, ciphertext, []byte(id))
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "what was wrapped is damaged: key-encryption key %s does not open it", id)
 	}
 	return plain, nil
-}
-
-func gcm(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
 }
 
 // Own returns a key that this server has, for another server. Errors: NotFound, also for the one that the configuration gives.

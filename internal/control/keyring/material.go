@@ -1,17 +1,18 @@
 package keyring
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/aesgcm"
 	"github.com/drover-project/drover/secrets"
 )
 
@@ -60,13 +61,10 @@ func (o *opened) public(k *secrets.RootKey) {
 
 // open makes the keys of the material usable. Errors: Invalid for what is none.
 func (m *material) open() (*opened, error) {
-	block, err := aes.NewCipher(m.AES)
-	if err != nil || len(m.AES) != 32 {
-		return nil, drover.Errorf(drover.Invalid, "root key %s: its encryption key has %d bytes, not 32", m.KeyID, len(m.AES))
-	}
 	o := &opened{id: m.KeyID}
-	if o.aead, err = cipher.NewGCM(block); err != nil {
-		return nil, drover.Errorf(drover.Internal, "root key %s: %w", m.KeyID, err)
+	var err error
+	if o.aead, err = aesgcm.New(m.AES); err != nil {
+		return nil, fmt.Errorf("root key %s: %w", m.KeyID, err)
 	}
 	if o.rsa, err = x509.ParsePKCS1PrivateKey(m.RSA); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "root key %s: its RSA key cannot be read", m.KeyID)

@@ -2,7 +2,6 @@ package keyring
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 
 	"github.com/go-jose/go-jose/v4"
@@ -79,11 +78,7 @@ func (k *Keyring) Seal(ctx context.Context, plain []byte, purpose string) (keyID
 	if err != nil {
 		return "", nil, err
 	}
-	nonce := make([]byte, o.aead.NonceSize(), o.aead.NonceSize()+len(plain)+o.aead.Overhead())
-	if _, err := rand.Read(nonce); err != nil {
-		return "", nil, err
-	}
-	return o.id, o.aead.Seal(nonce, nonce, plain, bound(o.id, purpose)), nil
+	return o.id, o.aead.Seal(nil, nil, plain, bound(o.id, purpose)), nil
 }
 
 // Open decrypts what Seal returned. Errors: Unavailable if the key cannot be used here, Internal if the text is damaged.
@@ -92,10 +87,7 @@ func (k *Keyring) Open(ctx context.Context, keyID string, text []byte, purpose s
 	if err != nil {
 		return nil, err
 	}
-	if len(text) < o.aead.NonceSize() {
-		return nil, drover.Errorf(drover.Internal, "what root key %s encrypted is damaged: it has %d bytes", keyID, len(text))
-	}
-	plain, err := o.aead.Open(nil, text[:o.aead.NonceSize()], text[o.aead.NonceSize():], bound(keyID, purpose))
+	plain, err := o.aead.Open(nil, nil, text, bound(keyID, purpose))
 	if err != nil {
 		return nil, drover.Errorf(drover.Internal, "what root key %s encrypted is damaged, or was encrypted for something else", keyID)
 	}

@@ -169,7 +169,7 @@ func TestAPluginThatFailsSaysWhyInOneLine(t *testing.T) {
 	b.file("net/a.conflist", list("mine", "one:flood"))
 	a, err = b.Plan("mine", anAlloc(), nil, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, b.Attach(t.Context(), a, "/run/ns"), "it wrote more than 1048576 bytes")
+	require.ErrorContains(t, b.Attach(t.Context(), a, "/run/ns"), "it printed more than 1048576 bytes")
 }
 
 func TestAPluginThatHangsIsEnded(t *testing.T) {
@@ -279,8 +279,8 @@ func TestWhatIsFound(t *testing.T) {
 	require.Contains(t, found.Networks, "good")
 	require.Empty(t, found.Networks["good"])
 	for name, want := range map[string]string{
-		"lacks": `plugin "host-local" is not in `, "new": `cniVersion "9.0.0" is not known`, "exposed": "can be changed by others",
-		"path": `plugin "../bin/bridge" is not in`, "written": "can be changed by others",
+		"lacks": `plugin "host-local" is not in `, "new": `cniVersion "9.0.0" is not known`, "exposed": "can be written by other users",
+		"path": `plugin "../bin/bridge" is not in`, "written": "can be written by other users",
 	} {
 		require.Contains(t, found.Networks[name], want, name)
 		_, err := b.Plan(name, anAlloc(), nil, nil)
@@ -308,7 +308,7 @@ func TestAPluginThatBecameOpenToOthersIsNotRun(t *testing.T) {
 	a, err := b.Plan("mine", anAlloc(), nil, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(filepath.Join(b.dir, "bin", "p"), 0o777))
-	require.ErrorContains(t, b.Attach(t.Context(), a, "/run/ns"), "can be changed by others")
+	require.ErrorContains(t, b.Attach(t.Context(), a, "/run/ns"), "can be written by other users")
 	require.NoFileExists(t, filepath.Join(b.dir, "log"))
 }
 

@@ -7,23 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
-	"unicode"
 
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/drover-project/drover/internal/node/program"
 )
 
 // The bounds of what a plugin says.
 const (
 	maxOutput = 1 << 20 // bytes of each stream
 	maxWords  = 500     // characters of an error
-	endWait   = time.Second
 )
 
 // runner runs plugins for libcni.
@@ -39,7 +36,7 @@ func (runner) FindInPath(plugin string, paths []string) (string, error) {
 // ExecPlugin runs a plugin until it ends or ctx does, and returns its output. Its environment is CNI's, without the agent's, which may
 // hold secrets.
 func (runner) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
-	if err := trusted(path); err != nil {
+	if _, err := program.Trusted(path); err != nil {
 		return nil, err
 	}
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return !strings.HasPrefix(kv, "CNI_") })
@@ -78,41 +75,15 @@ func wellFormed(out []byte) error {
 	return nil
 }
 
-// run runs a program in a process group of its own, all of which ends when ctx does.
+// run runs a plugin.
 func run(ctx context.Context, path string, stdin []byte, env []string) (out, words []byte, err error) {
-	c := exec.CommandContext(ctx, path)
-	stdout, stderr := &bounded{}, &bounded{}
-	c.Env = append(env, "PATH="+os.Getenv("PATH"))
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), stdout, stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = endWait // a child that left the group may hold the output open
-	err = c.Run()
-	if stdout.cut {
-		err = errors.Join(err, fmt.Errorf("it wrote more than %d bytes", maxOutput))
+	call := program.Call{Path: path, Env: append(env, "PATH="+os.Getenv("PATH")), Stdin: stdin, Most: maxOutput}
+	out, words, err = call.Run(ctx)
+	if errors.Is(err, program.ErrTooMuch) {
+		err = fmt.Errorf("it printed more than %d bytes", maxOutput)
 	}
-	return stdout.data, stderr.data, err
+	return out, words, err
 }
 
-// bounded keeps the first bytes of a stream.
-type bounded struct {
-	data []byte
-	cut  bool
-}
-
-// Write takes all, and keeps what fits.
-func (b *bounded) Write(p []byte) (int, error) {
-	room := maxOutput - len(b.data)
-	b.cut = b.cut || len(p) > room
-	b.data = append(b.data, p[:min(len(p), room)]...)
-	return len(p), nil
-}
-
-// plain makes a plugin's words fit for an event: one line, bounded, without control characters.
-func plain(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if r := []rune(text); len(r) > maxWords {
-		return string(r[:maxWords]) + "…"
-	}
-	return text
-}
+// plain makes a plugin's words fit for an event.
+func plain(text string) string { return program.Plain(text, maxWords) }

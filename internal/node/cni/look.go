@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/node/program"
 )
 
 // Found is what a machine has for CNI.
@@ -90,7 +92,7 @@ func (n *Networks) version(ctx context.Context, path string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return ""
 	}
-	if err := trusted(path); err != nil {
+	if _, err := program.Trusted(path); err != nil {
 		n.cfg.Log.Warn("a CNI plugin is not run", "plugin", path, "error", err)
 		return ""
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/program"
 )
 
 // The folders that Nomad has, where the configuration names none.
@@ -76,7 +77,7 @@ func (n *Networks) all() (map[string]network, error) {
 	if err != nil || len(files) == 0 {
 		return nil, err
 	}
-	if err := trusted(n.cfg.ConfigDir); err != nil {
+	if _, err := program.Trusted(n.cfg.ConfigDir); err != nil {
 		return nil, err
 	}
 	slices.Sort(files)
@@ -98,7 +99,7 @@ func (n *Networks) all() (map[string]network, error) {
 
 // read reads a file of a network; nil if it is nobody's. An error beside a network says why it cannot be used.
 func (n *Networks) read(file string) (*libcni.NetworkConfigList, error) {
-	trust := trusted(file)
+	_, trust := program.Trusted(file)
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (n *Networks) usable(list *libcni.NetworkConfigList) error {
 			if err != nil {
 				return fmt.Errorf("plugin %q is not in %s", kind, strings.Join(n.cfg.Path, ":"))
 			}
-			if err := trusted(path); err != nil {
+			if _, err := program.Trusted(path); err != nil {
 				return fmt.Errorf("plugin %q: %w", kind, err)
 			}
 		}

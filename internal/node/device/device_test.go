@@ -125,7 +125,7 @@ func TestBrokenTool(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo 'Unable to determine the device handle for GPU 0000:01:00.0: Unknown Error'; exit 15": "Unable to determine the device handle",
 		"echo nonsense": "prints what cannot be read",
-		"cat /dev/zero": "prints too much",
+		"cat /dev/zero": "it printed too much",
 		"echo '<nvidia_smi_log></nvidia_smi_log>'": "nvidia-smi does not list it",
 	} {
 		m := machine(t)

@@ -1,23 +1,21 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/program"
 )
 
 const (
-	toolPatience   = 10 * time.Second // for a program's answer
-	toolOutput     = 4 << 20          // bytes of it that are read
-	complaintBytes = 300              // of what a program that fails says
-	toolAge        = time.Second      // how old an answer may be that is given again
+	toolPatience = 10 * time.Second // for a program's answer
+	toolOutput   = 4 << 20          // bytes of it that are read
+	mostWords    = 300              // characters of what a program that fails says
+	toolAge      = time.Second      // how old an answer may be that is given again
 )
 
 // tool is a program that tells about devices. It runs once at a time, whoever asks: with a broken device such a program may hang in
@@ -88,42 +86,15 @@ func (t *tool) current(ctx context.Context) (a *answer, late bool) {
 func (t *tool) run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := t.clock.WithTimeout(ctx, toolPatience)
 	defer cancel()
-	out, complaint := &bounded{most: toolOutput}, &bounded{most: complaintBytes}
-	cmd := exec.CommandContext(ctx, t.argv[0], t.argv[1:]...) // from the configuration
-	cmd.Stdout, cmd.Stderr = out, complaint
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	call := program.Call{Path: t.argv[0], Args: t.argv[1:], Most: toolOutput} // from the configuration
+	out, complaint, err := call.Run(ctx)
 	switch {
-	case out.more:
-		return nil, fmt.Errorf("%s: %w", t.argv[0], errTooMuch)
+	case errors.Is(err, program.ErrTooMuch):
+		return nil, fmt.Errorf("%s: %w", t.argv[0], err)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not end within %v", t.argv[0], toolPatience)
 	case err != nil:
-		said := append(complaint.kept.Bytes(), out.kept.Bytes()...)
-		return nil, fmt.Errorf("%s: %w: %s", t.argv[0], err, bytes.TrimSpace(said[:min(len(said), complaintBytes)]))
+		return nil, fmt.Errorf("%s: %w: %s", t.argv[0], err, program.Plain(string(complaint)+" "+string(out), mostWords))
 	}
-	return out.kept.Bytes(), nil
-}
-
-// errTooMuch is of a program that does not stop.
-var errTooMuch = errors.New("prints too much")
-
-// bounded keeps the first bytes of what is written.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	more bool
-}
-
-// Write keeps what there is room for. Then it fails, which ends a program that does not stop.
-func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.most-b.kept.Len())
-	b.more = b.more || n < len(p)
-	b.kept.Write(p[:n])
-	if b.more {
-		return n, errTooMuch
-	}
-	return n, nil
+	return out, nil
 }

@@ -7,16 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/program"
 )
 
 // Bounds of a plugin's program. The times are Nomad's.
@@ -146,26 +144,22 @@ func (p *plugin) run(ctx context.Context, patience time.Duration, operation stri
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, complaint := &bounded{most: pluginOutput}, &bounded{most: pluginOutput}
-	cmd := exec.CommandContext(limited, path, operation) // the operator's, which nobody else can have changed
-	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DHV_OPERATION=" + operation}, about...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, complaint
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
+	call := program.Call{
+		Path: path, Args: []string{operation}, Dir: "/", Most: pluginOutput,
+		Env: append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DHV_OPERATION=" + operation}, about...),
+	}
+	out, complaint, err := call.Run(limited)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case out.more || complaint.more:
+	case errors.Is(err, program.ErrTooMuch):
 		return nil, drover.Errorf(drover.Invalid, "plugin %s: %s: it printed more than %d bytes", p.name, operation, pluginOutput)
 	case limited.Err() != nil:
 		return nil, drover.Errorf(drover.Unavailable, "plugin %s: %s: it did not end within %v", p.name, operation, patience)
 	case err != nil:
-		return nil, drover.Errorf(drover.Internal, "plugin %s: %s: %w: %s",
-			p.name, operation, err, complained(out.kept.Bytes(), complaint.kept.Bytes()))
+		return nil, drover.Errorf(drover.Internal, "plugin %s: %s: %w: %s", p.name, operation, err, complained(out, complaint))
 	}
-	return out.kept.Bytes(), nil
+	return out, nil
 }
 
 // complained is what a program that failed says: the error that it answers with, else the end of what it printed.
@@ -174,42 +168,16 @@ func complained(out, complaint []byte) string {
 		Error string `json:"error"`
 	}
 	if json.Unmarshal(out, &said) == nil && said.Error != "" {
-		return plain(said.Error[:min(len(said.Error), complaintBytes)])
+		return program.Plain(said.Error, complaintBytes)
 	}
 	text := bytes.TrimSpace(slices.Concat(out, []byte(" "), complaint))
-	return plain(string(text[max(0, len(text)-complaintBytes):]))
+	return program.Plain(string(text[max(0, len(text)-complaintBytes):]), complaintBytes)
 }
 
-// plain is a text in one line, without what a terminal would obey.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(text, "?"))
-}
-
-// bounded keeps the first bytes of what is written, and then fails, which ends a program that does not stop.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	more bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.most-b.kept.Len())
-	b.kept.Write(p[:n])
-	if b.more = b.more || n < len(p); b.more {
-		return n, errors.New("too much")
-	}
-	return n, nil
-}
-
-// safe returns where the program is, links being followed, if only root and the agent's user can change it or what leads to it: it runs
-// with the agent's rights. Errors: Forbidden, and those of the file system.
+// safe returns where the program is, if it is one that only root and the agent's user can change. Errors: Invalid, and those of
+// program.Trusted.
 func safe(path string) (real string, err error) {
-	if real, err = filepath.EvalSymlinks(path); err != nil {
+	if real, err = program.Trusted(path); err != nil {
 		return "", err
 	}
 	info, err := os.Stat(real)
@@ -221,32 +189,5 @@ func safe(path string) (real string, err error) {
 	case info.Mode()&0o111 == 0:
 		return "", drover.Errorf(drover.Invalid, "%s is not executable: chmod 755", path)
 	}
-	// The folder that names it decides, too, where there is a link.
-	for _, at := range []string{real, filepath.Dir(path)} {
-		if err := guarded(at); err != nil {
-			return "", err
-		}
-	}
 	return real, nil
-}
-
-// guarded refuses what others can change, or can put something else in the place of.
-func guarded(path string) error {
-	for at := path; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		owner := info.Sys().(*syscall.Stat_t).Uid
-		if owner != 0 && owner != uint32(os.Geteuid()) {
-			return drover.Errorf(drover.Forbidden, "%s belongs to user %d: it must be root's or the agent's", at, owner)
-		}
-		// In a folder with the sticky bit nobody replaces what is another user's.
-		if info.Mode()&0o022 != 0 && (at == path || info.Mode()&os.ModeSticky == 0) {
-			return drover.Errorf(drover.Forbidden, "%s can be written by other users: chmod go-w", at)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
 }

@@ -3,13 +3,12 @@ package kms
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/aesgcm"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -34,7 +33,7 @@ type envelope struct {
 }
 
 const (
-	dataKeySize = 32
+	dataKeySize = aesgcm.KeySize
 	// purpose is bound to what is encrypted.
 	purpose = "drover root key"
 )
@@ -63,15 +62,11 @@ func (w *Wrapper) Wrap(ctx context.Context, plain []byte, _ string) (keyID strin
 	if subtle.ConstantTimeCompare(key, again) != 1 {
 		return "", nil, drover.Errorf(drover.Unavailable, "keyring %s: the service unwraps something else than it was given to wrap", w.provider)
 	}
-	aead, err := gcm(key)
+	aead, err := aesgcm.New(key)
 	if err != nil {
 		return "", nil, err
 	}
-	nonce := make([]byte, aead.NonceSize())
-	if _, err := rand.Read(nonce); err != nil {
-		return "", nil, err
-	}
-	ciphertext, err = json.Marshal(envelope{Key: wrapped, Text: aead.Seal(nonce, nonce, plain, []byte(purpose))})
+	ciphertext, err = json.Marshal(envelope{Key: wrapped, Text: aead.Seal(nil, nil, plain, []byte(purpose))})
 	return keyID, ciphertext, err
 }
 
@@ -88,27 +83,16 @@ func (w *Wrapper) Unwrap(ctx context.Context, keyID string, ciphertext []byte) (
 	if len(key) != dataKeySize {
 		return nil, drover.Errorf(drover.Unavailable, "keyring %s: the service answers with %d bytes, not %d", w.provider, len(key), dataKeySize)
 	}
-	aead, err := gcm(key)
+	aead, err := aesgcm.New(key)
 	if err != nil {
 		return nil, err
 	}
-	if len(e.Text) < aead.NonceSize() {
-		return nil, drover.Errorf(drover.Invalid, "keyring %s: what was wrapped is damaged", w.provider)
-	}
-	plain, err := aead.Open(nil, e.Text[:aead.NonceSize()], e.Text[aead.NonceSize():], []byte(purpose))
+	plain, err := aead.Open(nil, nil, e.Text, []byte(purpose))
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid,
 			"keyring %s: what was wrapped is damaged, or the service answered with another key than key %s wrapped", w.provider, keyID)
 	}
 	return plain, nil
-}
-
-func gcm(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
 }
 
 // Deps is what a Wrapper needs of its process.
