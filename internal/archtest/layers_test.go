@@ -28,8 +28,9 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota registration " +
-			"rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version wake binding",
+		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota " +
+			"registration rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version " +
+			"wake binding",
 		"what everybody may use",
 	},
 	{

@@ -14,9 +14,10 @@ import (
 // drivers writes which keys the drivers read in a task's config.
 func drivers(text *strings.Builder) {
 	text.WriteString("## Drivers\n\n" +
-		"The keys of a task's `config` that a driver reads; those of a block follow it after a dot. Every other key is an error when\n" +
-		"the job is registered. `sandbox` is ours. Nomad's drivers `qemu`, `exec2`, `podman`, `virt`, `containerd-driver` and other\n" +
-		"plugins are not there: a job that asks for one waits, and is told the nearest driver. What\n" +
+		"The keys of a task's `config` that a driver reads; those of a block follow it after a dot. `job validate` names every other\n" +
+		"key; as on Nomad, such a job can be registered all the same, and its task fails with the same words. `sandbox` is ours. Nomad's\n" +
+		"drivers `qemu`, `exec2`, `podman`, `virt`, `containerd-driver` and other plugins are not there: a job that asks for one waits,\n" +
+		"and is told the nearest driver. What\n" +
 		"the keys mean where we differ from Nomad is in [drivers](../drivers.md).\n\n")
 	table := newTable("Driver", "Keys")
 	for _, d := range []struct {
