@@ -11,6 +11,8 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96") // a constant
 // unicast are the addresses of IPv6 that are given to networks; all beyond is special.
 var unicast = netip.MustParsePrefix("2000::/3") // a constant
 
+const metadata = "a cloud's metadata service"
+
 // kinds are what is not public: all ranges of IANA's registries of special-purpose addresses but the private ones, and what was
 // in them once. The addresses at which clouds answer their machines belong to them, too, where they lie elsewhere.
 var kinds = map[string][]netip.Prefix{ // constants
@@ -18,7 +20,7 @@ var kinds = map[string][]netip.Prefix{ // constants
 	"a loopback address":      prefixes("127.0.0.0/8", "::1/128"),
 	"a link-local address":    prefixes("169.254.0.0/16", "fe80::/10", "fec0::/10"),
 	"a multicast address":     prefixes("224.0.0.0/4", "ff00::/8"),
-	"a cloud's metadata service": prefixes(
+	metadata: prefixes(
 		"168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128"),
 	"in a carrier's shared network": prefixes("100.64.0.0/10"),
 	"an address of a special purpose": prefixes(
@@ -46,6 +48,9 @@ func NotPublic() []netip.Prefix {
 	}
 	return list
 }
+
+// Metadata lists where clouds answer their machines beside the link-local addresses, some inside of shared and private networks.
+func Metadata() []netip.Prefix { return slices.Clone(kinds[metadata]) }
 
 // special says what a plain address is, "" if nothing special.
 func special(ip netip.Addr) string {

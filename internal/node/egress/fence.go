@@ -95,7 +95,7 @@ func (f *Fence) firewall() (firewall, features, error) {
 // rules are what a firewall is asked for.
 type rules struct {
 	features
-	allow, allowJobs, resolvers []netip.Prefix
+	reach
 }
 
 // Set makes the rules, in the place of those that are there, in one step. Errors: Unavailable.
@@ -104,8 +104,7 @@ func (f *Fence) Set() error {
 	if err != nil {
 		return err
 	}
-	p := f.cfg.Policy
-	return w.set(rules{features: has, allow: distinct(p.Allow), allowJobs: distinct(p.AllowJobs), resolvers: p.resolvers()})
+	return w.set(rules{has, f.cfg.Policy.reach()})
 }
 
 // Remove takes them away.

@@ -95,17 +95,20 @@ func (f iptables) outward(t *text, r rules) {
 			t.line("-A %s %s-d %s -j %s", out, source, p, target)
 		}
 	}
-	runners := ""
+	runners, jobs := "", ""
 	if f.Jobs.IsValid() {
-		runners = "! -s " + f.Jobs.String() + " "
-		to("-s "+f.Jobs.String()+" ", r.allowJobs, opening)
+		runners, jobs = "! -s "+f.Jobs.String()+" ", "-s "+f.Jobs.String()+" "
 	}
-	to(runners, r.allow, opening)
 	verdict := "DROP"
 	if r.reject {
 		verdict = "REJECT --reject-with icmp-admin-prohibited"
 	}
-	to("", special, verdict)
+	to(jobs, r.exactJobs, opening)
+	to(runners, r.exact, opening)
+	to("", r.metadata, verdict)
+	to(jobs, r.allowJobs, opening)
+	to(runners, r.allow, opening)
+	to("", r.special, verdict)
 	t.line("-A %s -j %s", out, opening)
 	if n := f.Policy.ConnectionRate; r.rate && n > 0 {
 		t.line("-A %s %s -j DROP", opening, f.over("c", n, max(n, f.Policy.Connections)))

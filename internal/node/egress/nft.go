@@ -71,6 +71,8 @@ func (f nft) arriving(t *text, r rules) {
 	t.line("	}")
 }
 
+const opening = "goto opening"
+
 // outward answers the packets that leave, and opening counts the connections that they begin.
 func (f nft) outward(t *text, r rules) {
 	if r.rate && f.Policy.ConnectionRate > 0 {
@@ -90,24 +92,26 @@ func (f nft) outward(t *text, r rules) {
 	t.line("	chain outward {")
 	t.line("		ct state established,related accept")
 	t.line("		ct state invalid drop")
-	if len(r.resolvers) > 0 {
-		t.line("		meta l4proto { tcp, udp } th dport 53 ip daddr %s goto opening", nftSet(r.resolvers))
-	}
-	runners := ""
+	runners, jobs := "", ""
 	if f.Jobs.IsValid() {
-		runners = "ip saddr != " + f.Jobs.String() + " "
-		if len(r.allowJobs) > 0 {
-			t.line("		ip saddr %s ip daddr %s goto opening", f.Jobs, nftSet(r.allowJobs))
-		}
-	}
-	if len(r.allow) > 0 {
-		t.line("		%sip daddr %s goto opening", runners, nftSet(r.allow))
+		runners, jobs = "ip saddr != "+f.Jobs.String()+" ", "ip saddr "+f.Jobs.String()+" "
 	}
 	verdict := "drop"
 	if r.reject {
 		verdict = "reject with icmp type admin-prohibited"
 	}
-	t.line("		ip daddr %s %s", nftSet(special), verdict)
+	to := func(source string, list []netip.Prefix, verdict string) {
+		if len(list) > 0 {
+			t.line("		%sip daddr %s %s", source, nftSet(list), verdict)
+		}
+	}
+	to("meta l4proto { tcp, udp } th dport 53 ", r.resolvers, opening)
+	to(jobs, r.exactJobs, opening)
+	to(runners, r.exact, opening)
+	to("", r.metadata, verdict)
+	to(jobs, r.allowJobs, opening)
+	to(runners, r.allow, opening)
+	to("", r.special, verdict)
 	t.line("		goto opening\n	}")
 }
 

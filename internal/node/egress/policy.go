@@ -38,8 +38,11 @@ func DefaultAllowJobs() []netip.Prefix {
 }
 
 // special are the networks that are not the Internet: the machine's own and its neighbours', metadata services, tests',
-// multicast and reserved ones.
-var special = distinct(netguard.NotPublic()) // a constant
+// multicast and reserved ones. metadata are those of clouds that no wider network of a policy opens.
+var (
+	special  = distinct(netguard.NotPublic()) // a constant
+	metadata = distinct(netguard.Metadata())  // a constant
+)
 
 // prefixes parses constants, and panics on one that is wrong.
 func prefixes(texts ...string) (list []netip.Prefix) {
@@ -67,6 +70,28 @@ func distinct(list []netip.Prefix) (out []netip.Prefix) {
 	}
 	slices.SortFunc(out, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	return out
+}
+
+// reach is what rules say of networks.
+type reach struct {
+	resolvers, metadata, special []netip.Prefix
+	exact, exactJobs             []netip.Prefix // of the policy those within metadata: who names them means them
+	allow, allowJobs             []netip.Prefix
+}
+
+func (p Policy) reach() reach {
+	return reach{
+		resolvers: p.resolvers(), metadata: metadata, special: special,
+		exact: within(p.Allow, metadata), exactJobs: within(p.AllowJobs, metadata),
+		allow: distinct(p.Allow), allowJobs: distinct(p.AllowJobs),
+	}
+}
+
+// within are the networks of a list that lie in others.
+func within(list, of []netip.Prefix) []netip.Prefix {
+	return distinct(slices.DeleteFunc(slices.Clone(list), func(p netip.Prefix) bool {
+		return !slices.ContainsFunc(of, func(o netip.Prefix) bool { return o.Overlaps(p) && o.Bits() <= p.Bits() })
+	}))
 }
 
 // resolvers are the name servers' IPv4 addresses as networks of one address each.

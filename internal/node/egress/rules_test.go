@@ -17,14 +17,15 @@ func TestRules(t *testing.T) {
 		Name: "br0", Subnet: netip.MustParsePrefix("172.27.64.0/20"), Jobs: netip.MustParsePrefix("172.27.64.0/21"), Outward: true,
 		Policy: Default(),
 	}
-	r := rules{
-		features: features{true, true, true}, allow: distinct(prefixes("10.1.0.0/16", "10.1.2.0/24", "10.0.0.0/16")),
-		allowJobs: DefaultAllowJobs(), resolvers: prefixes("10.255.255.53/32"),
-	}
+	c.Policy.Allow = prefixes("10.1.0.0/16", "10.1.2.0/24", "10.0.0.0/16", "100.100.100.200/32")
+	c.Policy.Resolvers = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.255.255.53")} }
+	r := rules{features{true, true, true}, c.Policy.reach()}
 	weak := Config{Name: "docker-br", Subnet: netip.MustParsePrefix("172.28.0.0/16"), Policy: Default()}
+	weak.Policy.AllowJobs, weak.Policy.Resolvers = nil, func() []netip.Addr { return nil }
+	none := rules{reach: weak.Policy.reach()}
 	for name, text := range map[string]string{
-		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(rules{}),
-		"iptables-weak": iptables{weak}.tables(rules{}),
+		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(none),
+		"iptables-weak": iptables{weak}.tables(none),
 	} {
 		file := "testdata/" + name + ".txt"
 		if *update {
