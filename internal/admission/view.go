@@ -344,7 +344,16 @@ func (v *View) paths(config map[string]any) {
 	for _, d := range v.blocks(config["devices"]) {
 		see(v.text(d, "host_path", field))
 	}
+	if disk := v.text(config, "image_path", field); !inTask(disk) { // of a virtual machine
+		see(disk)
+	}
 	slices.Sort(v.HostPaths)
+}
+
+// inTask reports whether a path is in one of a task's own folders.
+func inTask(name string) bool {
+	top, _, below := strings.Cut(strings.TrimPrefix(path.Clean(name), "/"), "/")
+	return below && path.IsAbs(name) && slices.Contains([]string{"alloc", "local", "secrets"}, top)
 }
 
 // blocks are a block, or several, as files and JSON have them; what is none may mount anything.

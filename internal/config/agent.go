@@ -366,6 +366,7 @@ func DevMode() *Agent {
 			{Name: "sandbox", Config: &PluginConfig{AllowHostNetwork: new(true)}},
 			{Name: "exec", Config: &PluginConfig{AllowHostNetwork: new(true)}},
 			{Name: "java", Config: &PluginConfig{AllowHostNetwork: new(true)}},
+			{Name: "qemu", Config: &PluginConfig{AllowHostNetwork: new(true)}},
 			{Name: "docker", Config: &PluginConfig{
 				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
 			}},

@@ -259,13 +259,15 @@ func TestKeysOfNomadsDrivers(t *testing.T) {
 	require.Equal(t, map[string]string{"/opt/app": "/app", "/usr": "/usr"}, a.Client.ChrootEnv)
 	require.Equal(t, "0,10-15", a.Driver("exec").DeniedUIDs)
 	for text, says := range map[string]string{
-		"chroot_env {\n\"/proc\" = \"/proc\"\n}\n}":                         "client.chroot_env: \"/proc\": a task has a /proc of its own",
-		"}\nplugin \"exec\" {\nconfig {\ndenied_host_gids = \"a-b\"\n}\n}":  `plugin.exec.config.denied_host_gids: "a-b" is no id`,
-		"}\nplugin \"sandbox\" {\nconfig {\ndenied_host_uids = \"0\"\n}\n}": "config.denied_host_uids: the driver sandbox has no such key",
-		"}\nplugin \"java\" {\nconfig {\ndefault_pid_mode = \"host\"\n}\n}": "plugin.java.config.default_pid_mode: only private can be had",
-		"}\nplugin \"exec\" {\nconfig {\ndefault_ipc_mode = \"some\"\n}\n}": "plugin.exec.config.default_ipc_mode: must be private or host",
-		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":  "config.denied_envvars: the driver docker has no such key",
-		"}\nplugin \"podman\" {\nconfig {\n}\n}":                            "plugin.podman: is not a driver of ours (raw_exec, exec, java,",
+		"chroot_env {\n\"/proc\" = \"/proc\"\n}\n}":                            "client.chroot_env: \"/proc\": a task has a /proc of its own",
+		"}\nplugin \"exec\" {\nconfig {\ndenied_host_gids = \"a-b\"\n}\n}":     `plugin.exec.config.denied_host_gids: "a-b" is no id`,
+		"}\nplugin \"sandbox\" {\nconfig {\ndenied_host_uids = \"0\"\n}\n}":    "config.denied_host_uids: the driver sandbox has no such key",
+		"}\nplugin \"java\" {\nconfig {\ndefault_pid_mode = \"host\"\n}\n}":    "plugin.java.config.default_pid_mode: only private can be had",
+		"}\nplugin \"exec\" {\nconfig {\ndefault_ipc_mode = \"some\"\n}\n}":    "plugin.exec.config.default_ipc_mode: must be private or host",
+		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":     "config.denied_envvars: the driver docker has no such key",
+		"}\nplugin \"exec\" {\nconfig {\nargs_allowlist = [\"-device\"]\n}\n}": "config.args_allowlist: the driver exec has no such key",
+		"}\nplugin \"qemu\" {\nconfig {\nimage_paths = [\"images\"]\n}\n}":     "plugin.qemu.config.image_paths: must be absolute paths",
+		"}\nplugin \"podman\" {\nconfig {\n}\n}":                               "plugin.podman: is not a driver of ours (raw_exec, exec, java,",
 	} {
 		require.ErrorContains(t, load(text).Validate(), says)
 	}

@@ -47,7 +47,8 @@ func (p PluginConfig) ImageGC() (on bool, delay string) {
 	return p.GC.Image == nil || *p.GC.Image, p.GC.ImageDelay
 }
 
-// identityProblems are those of keys about users and namespaces. They restrict something, so who does not read them refuses them.
+// identityProblems are those of keys about users, namespaces and what reaches outside. They restrict something, so who
+// does not read them refuses them.
 func (p *Plugin) identityProblems() (errs []error) {
 	c, chroot := p.Config, p.Name == "exec" || p.Name == "java"
 	for _, key := range []struct {
@@ -58,11 +59,18 @@ func (p *Plugin) identityProblems() (errs []error) {
 		{"denied_host_uids", c.DeniedUIDs != "", chroot || p.Name == "raw_exec"},
 		{"denied_host_gids", c.DeniedGIDs != "", chroot || p.Name == "raw_exec"},
 		{"denied_envvars", len(c.DeniedEnv) > 0, p.Name == "raw_exec"},
+		{"image_paths", len(c.ImagePaths) > 0, p.Name == "qemu"},
+		{"args_allowlist", len(c.ArgsAllowList) > 0, p.Name == "qemu"},
 		{"default_pid_mode", c.DefaultPIDMode != "", chroot},
 		{"default_ipc_mode", c.DefaultIPCMode != "", chroot},
 	} {
 		if key.given && !key.read {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: the driver %s has no such key", p.Name, key.name, p.Name))
+		}
+	}
+	for _, path := range c.ImagePaths {
+		if !filepath.IsAbs(path) {
+			errs = append(errs, fmt.Errorf("plugin.%s.config.image_paths: must be absolute paths, got %q", p.Name, path))
 		}
 	}
 	for key, text := range map[string]string{"denied_host_uids": c.DeniedUIDs, "denied_host_gids": c.DeniedGIDs} {

@@ -19,7 +19,7 @@ type PluginConfig struct {
 	Enabled *bool `hcl:"enabled,optional"`
 	// sandbox, docker: jobs may mount paths of the machine; default false
 	AllowHost *bool `hcl:"allow_host_mounts,optional"`
-	// sandbox, exec, java, docker: jobs may have the machine's network; default false
+	// sandbox, exec, java, qemu, docker: jobs may have the machine's network; default false
 	AllowHostNetwork *bool `hcl:"allow_host_network,optional"`
 	// sandbox: folder of unpacked images, which needs no other agent's; path; default: images in data_dir
 	ImageDir        string `hcl:"image_dir,optional"`
@@ -39,6 +39,10 @@ type PluginConfig struct {
 	DeniedGIDs string `hcl:"denied_host_gids,optional"`
 	// raw_exec: variables that no task gets, with * at the begin or the end for any characters: "AWS_*"
 	DeniedEnv []string `hcl:"denied_envvars,optional"`
+	// qemu: folders of the machine whose images jobs may run; default none but the allocation's own
+	ImagePaths []string `hcl:"image_paths,optional"`
+	// qemu: options that jobs may pass to it, such as "-device"; default all that reach nothing outside of the task
+	ArgsAllowList []string `hcl:"args_allowlist,optional"`
 	// docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
 	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
 	// docker: patterns of devices that jobs may use: "/dev/nvidia*"

@@ -40,7 +40,7 @@ func (p *problems) oneOf(key, text string, optional bool, words ...string) {
 }
 
 // drivers are those that a plugin block can be about.
-var drivers = []string{"raw_exec", "exec", "java", "sandbox", "docker", "mock_driver"}
+var drivers = []string{"raw_exec", "exec", "java", "qemu", "sandbox", "docker", "mock_driver"}
 
 // Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.
 func (a *Agent) Validate() error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover/internal/node/driver/chroot"
 	"github.com/drover-project/drover/internal/node/driver/docker"
+	"github.com/drover-project/drover/internal/node/driver/qemu"
 	"github.com/drover-project/drover/internal/node/driver/rawexec"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 )
@@ -16,7 +17,7 @@ func drivers(text *strings.Builder) {
 	text.WriteString("## Drivers\n\n" +
 		"The keys of a task's `config` that a driver reads; those of a block follow it after a dot. `job validate` names every other\n" +
 		"key; as on Nomad, such a job can be registered all the same, and its task fails with the same words. `sandbox` is ours. Nomad's\n" +
-		"drivers `qemu`, `exec2`, `podman`, `virt`, `containerd-driver` and other plugins are not there: a job that asks for one waits,\n" +
+		"drivers `exec2`, `podman`, `virt`, `containerd-driver` and other plugins are not there: a job that asks for one waits,\n" +
 		"and is told the nearest driver. What\n" +
 		"the keys mean where we differ from Nomad is in [drivers](../drivers.md).\n\n")
 	table := newTable("Driver", "Keys")
@@ -27,6 +28,7 @@ func drivers(text *strings.Builder) {
 		{chroot.Exec, chroot.Keys(chroot.Exec)},
 		{chroot.Java, chroot.Keys(chroot.Java)},
 		{rawexec.Name, rawexec.Keys()},
+		{qemu.Name, qemu.Keys()},
 		{docker.Name, docker.Keys()},
 		{sandbox.Name, sandbox.Keys()},
 	} {

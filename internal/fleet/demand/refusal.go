@@ -127,7 +127,7 @@ func missingDriver(p *fleet.Policy, g *drover.TaskGroup, local bool) string {
 	ours := p.UserData == "" && (p.SSH == nil || p.SSH.Config == "")
 	for _, t := range g.Tasks {
 		switch t.Driver {
-		case "", "sandbox", "exec", "java": // java, where the machine's image has one
+		case "", "sandbox", "exec", "java", "qemu": // java and qemu, where the machine's image has them
 		case "raw_exec", "mock_driver", "fake":
 			if ours {
 				return t.Driver

@@ -17,7 +17,7 @@ const (
 )
 
 // sandboxes are the drivers whose tasks connect to the bridge themselves.
-var sandboxes = []string{"sandbox", "exec", "java"}
+var sandboxes = []string{"sandbox", "exec", "java", "qemu"}
 
 // shares reports whether the group's tasks have one namespace. One in a network of CNI is always made here.
 func shares(g *drover.TaskGroup) bool {

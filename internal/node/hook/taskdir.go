@@ -46,7 +46,7 @@ func (taskDir) Prestart(_ context.Context, r *Request) error {
 }
 
 // shifting are the drivers whose tasks see their folders with other owners than the machine does.
-var shifting = []string{"sandbox", "exec", "java"}
+var shifting = []string{"sandbox", "exec", "java", "qemu"}
 
 // Walker is an optional power of a driver whose tasks come to their folders by path, as users of the machine: it says as which.
 type Walker interface {

@@ -4,6 +4,7 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/chroot"
+	"github.com/drover-project/drover/internal/node/driver/qemu"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/validation"
@@ -20,6 +21,12 @@ func (h *Host) chroots(sandboxes *sandbox.Driver) (list []driver.Driver) {
 			c.Sandbox, c.Images, c.Clock, c.Trees = sandboxes, h.images, h.deps.Clock, h.cfg.Client.ChrootEnv
 			list = append(list, kind.make(c))
 		}
+	}
+	if p := h.cfg.Driver(qemu.Name); p.Enabled == nil || *p.Enabled {
+		list = append(list, qemu.New(qemu.Config{
+			Sandbox: sandboxes, Images: h.images, Clock: h.deps.Clock, ImagePaths: p.ImagePaths, AllowArgs: p.ArgsAllowList,
+			AllowHostNetwork: optional.Value(p.AllowHostNetwork),
+		}))
 	}
 	return list
 }

@@ -39,7 +39,7 @@ func TestDriversOfTheConfiguration(t *testing.T) {
 	h := opened(t, map[string]config.PluginConfig{
 		"raw_exec": {NoCgroups: new(true)}, "docker": off, "mock_driver": {Enabled: new(true)},
 	})
-	require.Equal(t, []string{"raw_exec", "sandbox", "exec", "java", "mock_driver", "fake"}, names(h))
+	require.Equal(t, []string{"raw_exec", "sandbox", "exec", "java", "qemu", "mock_driver", "fake"}, names(h))
 	require.Nil(t, h.Groups())
 	require.True(t, h.SharedCores(), "without control groups no task has a processor alone")
 	require.NotNil(t, h.Networks())
@@ -51,7 +51,7 @@ func TestDriversOfTheConfiguration(t *testing.T) {
 	require.True(t, asked)
 	require.ErrorContains(t, err, "no_such_key")
 
-	h = opened(t, map[string]config.PluginConfig{"raw_exec": {NoCgroups: new(true)}, "docker": off, "sandbox": off, "java": off})
+	h = opened(t, map[string]config.PluginConfig{"raw_exec": {NoCgroups: new(true)}, "docker": off, "sandbox": off, "java": off, "qemu": off})
 	require.Equal(t, []string{"raw_exec", "exec"}, names(h))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
