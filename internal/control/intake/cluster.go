@@ -10,7 +10,10 @@ import (
 	"github.com/drover-project/drover/internal/tenant"
 )
 
-var clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
+var (
+	clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
+	poolName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+)
 
 // UpsertNamespace stores a namespace. Errors: Invalid.
 func (in *Intake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error) {
@@ -40,8 +43,8 @@ func (in *Intake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (drove
 	if p == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing node pool")
 	}
-	if !clusterName.MatchString(p.Name) {
-		return drover.Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits or '-'", p.Name)
+	if !poolName.MatchString(p.Name) {
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits, '-' or '_'", p.Name)
 	}
 	if len(p.Description) > 256 {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "description longer than 256")

@@ -257,9 +257,11 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.DeleteNamespace(ctx, "team")
 	code(t, drover.NotFound, err, "")
-	_, err = b.UpsertNodePool(ctx, &drover.NodePool{Name: "gpu"})
+	_, err = b.UpsertNodePool(ctx, &drover.NodePool{Name: "gpu a100"})
+	code(t, drover.Invalid, err, `invalid name "gpu a100". Must be 1 to 128 letters, digits, '-' or '_'`)
+	_, err = b.UpsertNodePool(ctx, &drover.NodePool{Name: "gpu_a-100"}) // Nomad's names of pools have an underscore, too
 	require.NoError(t, err)
-	_, err = b.DeleteNodePool(ctx, "gpu")
+	_, err = b.DeleteNodePool(ctx, "gpu_a-100")
 	require.NoError(t, err)
 	_, _, err = b.SetSchedulerConfig(ctx, drover.SchedulerConfiguration{SchedulerAlgorithm: "magic"}, false)
 	code(t, drover.Invalid, err, "magic")

@@ -145,6 +145,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 		{"GET", "/v1/allocations?next_token=x", "", "next_token"},
 		{"GET", "/v1/allocations?resources=perhaps", "", "resources"},
 		{"DELETE", "/v1/job/web?purge=perhaps", "", "purge"},
+		{"DELETE", "/v1/job/web?global=perhaps", "", "global"},
 		{"DELETE", "/v1/job/web?eval_priority=1000", "", "eval_priority"},
 		{"PUT", "/v1/node/" + nodeID + "/eligibility", `{"Eligibility":"maybe"}`, "maybe"},
 		{"PUT", "/v1/node/" + nodeID + "/drain", `{"DrainSpec":{"Deadline":"soon"}}`, "DrainSpec.Deadline"},

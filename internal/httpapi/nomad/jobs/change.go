@@ -24,6 +24,10 @@ func (f *face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 	if req.NoShutdownDelay, err = httpapi.BoolParam(r, "no_shutdown_delay", false); err != nil {
 		return err
 	}
+	// A job that is in several regions at once is refused, so to stop it in all of them is to stop it.
+	if _, err = httpapi.BoolParam(r, "global", false); err != nil {
+		return err
+	}
 	// 0 stands for the job's own priority.
 	priority, err := httpapi.IntParam(r, "eval_priority", 0)
 	if err != nil {
