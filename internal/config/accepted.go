@@ -43,8 +43,8 @@ var accepted = map[string][]string{
 	},
 	"client.reserved": {"cores"},
 	"client.artifact": {
-		"http_read_timeout", "http_max_size", "gcs_timeout", "git_timeout", "hg_timeout", "s3_timeout", "decompression_size_limit",
-		"decompression_file_count_limit", "disable_filesystem_isolation", "filesystem_isolation_extra_paths", "set_environment_variables",
+		"gcs_timeout", "git_timeout", "hg_timeout", "s3_timeout",
+		"disable_artifact_inspection", "disable_filesystem_isolation", "filesystem_isolation_extra_paths", "set_environment_variables",
 	},
 	"client.template": {
 		"block_query_wait_time", "consul_retry", "disable_file_sandbox", "max_stale", "nomad_retry", "vault_retry", "wait", "wait_bounds",
@@ -61,7 +61,7 @@ var accepted = map[string][]string{
 	},
 	"limits": {"https_handshake_timeout", "rpc_handshake_timeout", "rpc_max_conns_per_client"},
 	"tls": {
-		"rpc_upgrade_mode", "tls_prefer_server_cipher_suites", "verify_server_hostname",
+		"rpc_upgrade_mode", "tls_prefer_server_cipher_suites",
 	},
 	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
 	"plugin": {"args"},
@@ -78,6 +78,14 @@ var accepted = map[string][]string{
 func (a *Agent) settle() hcl.Diagnostics {
 	found := map[string]bool{}
 	diags := settleStruct(reflect.ValueOf(a).Elem(), "", found)
+	for block, given := range map[string]*Foreign{"consul": a.Consul, "vault": a.Vault} {
+		if given != nil && given.Enabled == nil { // false says itself that there is none
+			found[block] = true
+		}
+	}
+	if a.TLS != nil && a.TLS.VerifyServerHostname != nil && !*a.TLS.VerifyServerHostname {
+		found["tls.verify_server_hostname"] = true
+	}
 	a.Ignored = slices.Sorted(maps.Keys(found))
 	return diags
 }

@@ -260,7 +260,15 @@ type Artifact struct {
 	// special networks and addresses that artifacts may come from: loopback, link-local, metadata, the machine's own;
 	// CIDR; default: the Internet and private networks
 	Allow []string `hcl:"allow,optional"`
-	Rest  hcl.Body `hcl:",remain" json:"-"`
+	// how long one download may take; "0" is no limit; default 30m
+	HTTPReadTimeout string `hcl:"http_read_timeout,optional"`
+	// most of one artifact as it comes: 100MB, 2GiB; 0 is no limit but the disk's room, which always counts; default 10GiB
+	HTTPMaxSize string `hcl:"http_max_size,optional"`
+	// most of what an archive unpacks to; 0 is no limit but the disk's room; default 10GiB
+	UnpackedSize string `hcl:"decompression_size_limit,optional"`
+	// most files, folders and links of an archive; 0 is no limit; default 200000
+	UnpackedFiles *int     `hcl:"decompression_file_count_limit,optional"`
+	Rest          hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Template bounds what templates of tasks do on the node.

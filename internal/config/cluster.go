@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -138,6 +139,7 @@ func (a *Agent) clusterProblems(p *problems) {
 	}
 	for _, address := range s.Join() {
 		host, _, err := net.SplitHostPort(address)
+		p.check(!strings.Contains(address, "="), "server.retry_join", "%q: servers are not looked up in a cloud; want host or host:port", address)
 		p.check(err == nil && host != "", "server.retry_join", "%q is no host or host:port", address)
 	}
 	if t := a.Autopilot; t != nil {

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -234,12 +236,44 @@ client {
 func TestArtifact(t *testing.T) {
 	t.Parallel()
 	text := "data_dir = \"/x\"\nclient {\n  enabled = true\n  artifact {\n" +
-		"    allow = [\"127.0.0.0/8\", \"localhost\"]\n    http_max_size = \"1GB\"\n  }\n}\n"
+		"    allow = [\"127.0.0.0/8\", \"localhost\"]\n    git_timeout = \"1m\"\n    http_max_size = \"1 pound\"\n" +
+		"    http_read_timeout = \"soon\"\n    decompression_file_count_limit = -1\n  }\n}\n"
 	file, err := Parse([]byte(text), "x.hcl")
 	require.NoError(t, err)
-	require.ErrorContains(t, Merge(Default(), file).Validate(),
-		`client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
-	require.Contains(t, file.Ignored, "client.artifact.http_max_size")
+	err = Merge(Default(), file).Validate()
+	require.ErrorContains(t, err, `client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
+	require.ErrorContains(t, err, `client.artifact.http_max_size: "1 pound" is no size such as 1M or 64KiB`)
+	require.ErrorContains(t, err, `client.artifact.http_read_timeout: "soon" is no duration`)
+	require.ErrorContains(t, err, `client.artifact.decompression_file_count_limit: must be from 0 to`)
+	require.Equal(t, []string{"client.artifact.git_timeout"}, file.Ignored)
+
+	bounds := func(keys string) Artifacts {
+		file, err := Parse([]byte("client {\n  artifact {\n"+keys+"\n  }\n}\n"), "x.hcl")
+		require.NoError(t, err)
+		got, err := file.Client.Artifacts()
+		require.NoError(t, err)
+		return got
+	}
+	require.Zero(t, bounds(""), "the node's own")
+	require.Equal(t, Artifacts{Timeout: 5 * time.Second, Size: 100e9, Unpacked: 1 << 20, UnpackedMany: 4096},
+		bounds("http_read_timeout = \"5s\"\nhttp_max_size = \"100GB\"\ndecompression_size_limit = \"1MiB\"\n"+
+			"decompression_file_count_limit = 4096"))
+	require.Equal(t, Artifacts{Timeout: math.MaxInt64, Size: maxArtifact, Unpacked: maxArtifact, UnpackedMany: math.MaxInt32},
+		bounds("http_read_timeout = \"0\"\nhttp_max_size = \"0\"\ndecompression_size_limit = \"0\"\ndecompression_file_count_limit = 0"))
+}
+
+// Blocks of what Drover has no part in are told, and so is a check of names that stays on.
+func TestForeignBlocks(t *testing.T) {
+	t.Parallel()
+	for text, told := range map[string][]string{
+		"consul {\n  address = \"127.0.0.1:8500\"\n}\nvault {\n  address = \"x\"\n}": {"consul", "vault"},
+		"consul {\n  enabled = false\n}\ntls {\n  verify_server_hostname = true\n}":  nil,
+		"tls {\n  verify_server_hostname = false\n}":                                 {"tls.verify_server_hostname"},
+	} {
+		file, err := Parse([]byte(text), "x.hcl")
+		require.NoError(t, err)
+		require.Equal(t, told, file.Ignored, text)
+	}
 }
 
 // Keys of Nomad's drivers about users, namespaces and what tasks see. One in the block of a driver that does not read it restricts nothing,

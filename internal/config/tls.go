@@ -23,6 +23,8 @@ type TLS struct {
 	KeyFile  string `hcl:"key_file,optional"`  // its key; path
 	// ask clients of the faces for a certificate; default false
 	VerifyHTTPSClient *bool `hcl:"verify_https_client,optional"`
+	// servers show certificates for server.REGION.drover or server.REGION.nomad; true, which it always is: false has no effect
+	VerifyServerHostname *bool `hcl:"verify_server_hostname,optional"`
 	// least version of TLS: tls12 or tls13; default tls12
 	MinVersion string `hcl:"tls_min_version,optional"`
 	// suites of TLS 1.2, as Go names them, with commas between; default Go's

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/validation"
 )
@@ -136,10 +135,8 @@ func (a *Agent) clientProblems(p *problems) {
 		p.check(n.CIDR == "" || err == nil, at+".cidr", "must be a network such as 10.0.0.0/8, got %q", n.CIDR)
 		p.check(n.Name != "default", at, `"default" is the node's first address; choose another name`)
 	}
-	if artifact := c.Artifact; artifact != nil {
-		_, err := netguard.Networks(artifact.Allow)
-		p.check(err == nil, "client.artifact.allow", "%v", err)
-	}
+	_, of := c.artifacts()
+	p.errs = append(p.errs, of.errs...)
 	if c.Template != nil {
 		for _, name := range c.Template.FunctionDenylist {
 			_, err := path.Match(name, "")
@@ -170,6 +167,7 @@ func (a *Agent) durations() map[string]string {
 		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,
 		"client.gc_interval": c.GCInterval, "client.gc_min_age": c.GCMinAge, "client.gc_max_age": c.GCMaxAge,
 		"server.failover_heartbeat_ttl": s.FailoverHeartbeatTTL, "server.retry_interval": s.RetryInterval,
+		"client.artifact.http_read_timeout":   cmp.Or(c.Artifact, &Artifact{}).HTTPReadTimeout,
 		"server.rpc_hold_timeout":             s.RPCHold,
 		"server.snapshots.interval":           cmp.Or(s.Snapshots, &Snapshots{}).Interval,
 		"server.server_join.retry_interval":   cmp.Or(s.ServerJoin, &ServerJoin{}).RetryInterval,

@@ -11,7 +11,6 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
-	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/machine"
@@ -90,12 +89,12 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		PublishAllocMetrics: optional.Value(a.cfg.Telemetry.AllocMetrics),
 		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
 	}
-	if cfg.Artifact != nil {
-		var err error
-		if out.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
-			return out, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
-		}
+	artifacts, err := cfg.Artifacts()
+	if err != nil {
+		return out, err
 	}
+	out.ArtifactAllow, out.ArtifactTimeout, out.ArtifactSize = artifacts.Allow, artifacts.Timeout, artifacts.Size
+	out.ArtifactUnpacked, out.ArtifactFiles = artifacts.Unpacked, artifacts.UnpackedMany
 	if cfg.Template != nil {
 		out.DenyFunctions = cfg.Template.FunctionDenylist
 	}

@@ -51,7 +51,7 @@ func Run(
 		return err
 	}
 	if len(cfg.Ignored) > 0 {
-		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
+		slog.New(ring).Warn("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
 	for _, line := range cfg.Exposed() {

@@ -165,7 +165,9 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	}
 	a.self.signer, a.self.again = signer, wake.NewSignal()
 	settings := hook.Settings{
-		HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
+		HTTP:         artifactClient(a.cfg),
+		ArtifactSize: a.cfg.ArtifactSize, ArtifactUnpacked: a.cfg.ArtifactUnpacked, ArtifactFiles: a.cfg.ArtifactFiles,
+		Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
 		DenyFunctions: a.cfg.DenyFunctions, TaskAPI: deps.TaskAPI, Devices: deps.Devices,
 	}
 	if control, ok := deps.Controller.(exchange.Lookups); ok {

@@ -85,8 +85,10 @@ type Config struct {
 
 	// ArtifactTimeout bounds one artifact's download. Default 30m.
 	ArtifactTimeout time.Duration
-	// ArtifactMaxBytes bounds one artifact, packed and unpacked. Default 10 GiB.
-	ArtifactMaxBytes int64
+	// ArtifactSize and ArtifactUnpacked bound one artifact as it comes, and what it unpacks to. Bytes; default 10 GiB.
+	ArtifactSize, ArtifactUnpacked int64
+	// ArtifactFiles bounds the files, folders and links of one archive. Default 200,000: each costs an inode of the disk that all share.
+	ArtifactFiles int
 	// DenyFunctions are the functions that templates may not call, as patterns ("sprig_*").
 	DenyFunctions []string
 	// ArtifactAllow are networks that artifacts may come from although they are special: loopback and so on.
@@ -183,7 +185,9 @@ func (c Config) withDefaults() Config {
 	fill(&c.ParallelStarts, max(8, 4*runtime.NumCPU()))
 	fill(&c.CollectionInterval, time.Second)
 	fill(&c.ArtifactTimeout, 30*time.Minute)
-	fill(&c.ArtifactMaxBytes, 10<<30)
+	fill(&c.ArtifactSize, 10<<30)
+	fill(&c.ArtifactUnpacked, 10<<30)
+	fill(&c.ArtifactFiles, 200_000)
 	fill(&c.GC.MaxAllocs, 50)
 	fill(&c.GC.MaxAge, 24*time.Hour)
 	fill(&c.GC.DiskPercent, 80)

@@ -86,7 +86,8 @@ func (b *bundle) boot() {
 		},
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
-			Hooks: append(hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), deadly{b.deadly}), Clock: clock.Wall{}, IDs: id.Random{},
+			Hooks: append(hook.Standard(hook.Settings{ArtifactSize: 1 << 20, ArtifactUnpacked: 1 << 20, ArtifactFiles: 100}), deadly{b.deadly}),
+			Clock: clock.Wall{}, IDs: id.Random{},
 			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), Turn: make(chan struct{}, 1),
 			MaxKillTimeout: 30 * time.Second,
 		},

@@ -79,11 +79,11 @@ func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact
 	case a.GetterMode == "file":
 		return copyTo(root, temp, rel, options)
 	case kind != "":
-		room, err := h.room(root)
+		room, err := room(root, h.settings.ArtifactUnpacked)
 		if err != nil {
 			return err
 		}
-		return unpack(ctx, root, temp, rel, kind, room)
+		return unpack(ctx, root, temp, rel, kind, room, h.settings.ArtifactFiles)
 	case a.GetterMode == "dir":
 		return drover.Errorf(drover.Invalid, "mode dir needs an archive")
 	}
@@ -153,7 +153,7 @@ func (h artifacts) download(
 		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
 	_ = os.Remove(temp.Name())
-	room, err := h.room(root)
+	room, err := room(root, h.settings.ArtifactSize)
 	if err != nil {
 		_ = temp.Close()
 		return nil, err
@@ -162,7 +162,8 @@ func (h artifacts) download(
 	switch {
 	case err != nil:
 	case n > room:
-		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes, or the node's disk would be full", room)
+		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes, which are what the node takes (client.artifact.http_max_size), "+
+			"or what its disk has", room)
 	case want != "" && hex.EncodeToString(sum.Sum(nil)) != want:
 		err = drover.Errorf(drover.Invalid, "checksum is %x, not %s", sum.Sum(nil), want)
 	default:
@@ -175,9 +176,9 @@ func (h artifacts) download(
 	return temp, nil
 }
 
-// room is how many bytes an artifact may take, packed or unpacked: the bound, and no more than leaves the disk, on which
-// others live too, something free. Errors: Exhausted.
-func (h artifacts) room(root *os.Root) (int64, error) {
+// room is how many bytes an artifact may take: the bound, and no more than leaves the disk, on which others live too,
+// something free. Errors: Exhausted.
+func room(root *os.Root, bound int64) (int64, error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(root.Name(), &disk); err != nil {
 		return 0, fmt.Errorf("asking for the disk's free space: %w", err)
@@ -187,7 +188,7 @@ func (h artifacts) room(root *os.Root) (int64, error) {
 	if free <= 0 {
 		return 0, drover.Errorf(drover.Exhausted, "the node's disk is nearly full")
 	}
-	return min(free, h.settings.ArtifactMax), nil
+	return min(free, bound), nil
 }
 
 // open returns the artifact's content. Redirects and forbidden addresses are the HTTP client's matter (package

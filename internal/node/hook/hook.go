@@ -78,13 +78,15 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Settings are the node's own limits for hooks.
 type Settings struct {
-	HTTP        *http.Client     // for artifacts
-	ArtifactMax int64            // bytes
-	Evaluator   Evaluator        // for templates
-	Signer      Signer           // of tasks' tokens; nil: there are none
-	Lookups     *lookups.Watcher // of what templates ask; nil: nobody answers
-	TaskAPI     *taskapi.API     // of tasks' sockets; nil: there are none
-	Devices     Devices          // of the machine; nil: there are none
+	HTTP *http.Client // for artifacts
+	// ArtifactSize and ArtifactUnpacked bound an artifact as it comes and what it unpacks to, in bytes; ArtifactFiles an archive's members.
+	ArtifactSize, ArtifactUnpacked int64
+	ArtifactFiles                  int
+	Evaluator                      Evaluator        // for templates
+	Signer                         Signer           // of tasks' tokens; nil: there are none
+	Lookups                        *lookups.Watcher // of what templates ask; nil: nobody answers
+	TaskAPI                        *taskapi.API     // of tasks' sockets; nil: there are none
+	Devices                        Devices          // of the machine; nil: there are none
 	// DenyFunctions are the functions that templates may not call, as patterns of package path.
 	DenyFunctions []string
 	Clock         clock.Clock // for what is waited for

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -209,7 +210,7 @@ func TestUnpackingIsBounded(t *testing.T) {
 	f, err := os.Open(long)
 	require.NoError(t, err)
 	defer f.Close()
-	require.ErrorContains(t, unpack(t.Context(), root, f, ".", "zip", 1<<20), "the directory of the zip file has more than")
+	require.ErrorContains(t, unpack(t.Context(), root, f, ".", "zip", 1<<20, 100), "the directory of the zip file has more than")
 
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -218,7 +219,7 @@ func TestUnpackingIsBounded(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 		f, err := os.Open(path)
 		require.NoError(t, err)
-		require.ErrorIs(t, unpack(ended, root, f, ".", kind, 1<<20), context.Canceled, kind)
+		require.ErrorIs(t, unpack(ended, root, f, ".", kind, 1<<20, 100), context.Canceled, kind)
 		require.NoError(t, f.Close())
 	}
 }
@@ -273,7 +274,14 @@ func fetchedFrom(server, local, sum string) []fetched {
 		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server + "/evil.zip"}, err: "leads out"},
 		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server + "/broken.zip"}, err: "unpacking"},
 		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server + "/big"}, err: "more than"},
-		{name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server + "/bomb.tar.gz"}, err: "unpacking: more bytes than allowed"},
+		{
+			name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server + "/bomb.tar.gz"},
+			err: "unpacking: more than 1048576 bytes, which are what the node takes (client.artifact.decompression_size_limit)",
+		},
+		{
+			name: "too many", artifact: drover.TaskArtifact{GetterSource: server + "/many.tar.gz"},
+			err: "unpacking: more than 100 files, which the node's client.artifact.decompression_file_count_limit allows",
+		},
 		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server + "/nope"}, err: "404", again: true},
 		{
 			name: "headers", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}},
@@ -300,6 +308,7 @@ func TestArtifacts(t *testing.T) {
 		"/broken.zip":  []byte("nothing"),
 		"/big":         make([]byte, 2<<20),
 		"/bomb.tar.gz": bomb(t, tar.TypeReg, 2<<20),
+		"/many.tar.gz": tarball(t, slices.Repeat([]tar.Header{{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}}, 101)...),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		data, ok := files[q.URL.Path]
@@ -312,7 +321,7 @@ func TestArtifacts(t *testing.T) {
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	h := artifacts{Settings{HTTP: &http.Client{Transport: transport}, ArtifactMax: 1 << 20}}
+	h := artifacts{Settings{HTTP: &http.Client{Transport: transport}, ArtifactSize: 1 << 20, ArtifactUnpacked: 1 << 20, ArtifactFiles: 100}}
 	local := filepath.Join(t.TempDir(), "local.txt")
 	require.NoError(t, os.WriteFile(local, []byte("from disk"), 0o600))
 	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("hello")))
@@ -353,7 +362,7 @@ func TestArtifactsOfTheNode(t *testing.T) {
 		r.Node.Drivers["raw_exec"].Healthy = enabled
 		r.Task.Artifacts = []*drover.TaskArtifact{{GetterSource: path}}
 		var f *Failure
-		require.ErrorAs(t, artifacts{Settings{ArtifactMax: 1}}.Prestart(t.Context(), r), &f, path)
+		require.ErrorAs(t, artifacts{Settings{ArtifactSize: 1}}.Prestart(t.Context(), r), &f, path)
 		require.False(t, f.Recoverable, path)
 		require.Equal(t, drover.Invalid, drover.CodeOf(f.Err))
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/drover-project/drover/internal/forked"
 )
 
-// maxEntries bounds the members of an archive, as each costs an inode of the disk that all tasks share.
-const maxEntries = 200_000
-
 // archiveKind finds how a file is packed: by the option, else by its name. "" = not at all.
 func archiveKind(name, option string) string {
 	switch option {
@@ -37,12 +34,13 @@ func archiveKind(name, option string) string {
 }
 
 // unpack writes an archive's files below rel. Entries that lead out are an error, links that do are made but never
-// followed; devices are left out. Packed bombs end at the limit, also those that unpack to nothing, and with ctx.
-func unpack(ctx context.Context, root *os.Root, f *os.File, rel, kind string, limit int64) error {
+// followed; devices are left out. Packed bombs end at the limits of bytes and members, also those that unpack to nothing,
+// and with ctx.
+func unpack(ctx context.Context, root *os.Root, f *os.File, rel, kind string, limit int64, entries int) error {
 	if err := root.MkdirAll(rel, 0o777); err != nil {
 		return err
 	}
-	u := &unpacker{ctx: ctx, root: root, base: rel, left: limit, entries: maxEntries}
+	u := &unpacker{ctx: ctx, root: root, base: rel, left: limit, most: limit, entries: entries, mostEntries: entries}
 	var r io.Reader = f
 	switch kind {
 	case "zip":
@@ -59,7 +57,12 @@ func unpack(ctx context.Context, root *os.Root, f *os.File, rel, kind string, li
 	default:
 		return drover.Errorf(drover.NotImplemented, "archives of kind %q cannot be unpacked", kind)
 	}
-	return u.tar(&unpacked{ctx: ctx, r: r, left: limit + maxEntries*maxHeader})
+	return u.tar(&unpacked{ctx: ctx, r: r, left: limit + int64(entries)*maxHeader, most: limit})
+}
+
+func tooMuch(most int64) error {
+	return drover.Errorf(drover.TooLarge, "unpacking: more than %d bytes, which are what the node takes "+
+		"(client.artifact.decompression_size_limit), or what its disk has", most)
 }
 
 // maxHeader is about what an entry of a tar file takes beside its content, with a long name.
@@ -70,6 +73,7 @@ type unpacked struct {
 	ctx  context.Context
 	r    io.Reader
 	left int64
+	most int64 // what the error says
 }
 
 // Read implements io.Reader.
@@ -79,7 +83,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	}
 	n, err := u.r.Read(p)
 	if u.left -= int64(n); u.left < 0 {
-		return 0, drover.Errorf(drover.TooLarge, "unpacking: more bytes than allowed")
+		return 0, tooMuch(u.most)
 	}
 	return n, err
 }
@@ -90,9 +94,9 @@ type unpacker struct {
 	root *os.Root
 	// base is where the archive's root lies, relative to root.
 	base string
-	// left and entries are how many bytes of content, and how many members, may still come.
-	left    int64
-	entries int
+	// left and entries are how many bytes of content, and how many members, may still come; most and mostEntries might at first.
+	left, most           int64
+	entries, mostEntries int
 }
 
 // path returns where a member goes, relative to root, and counts the member. Leading slashes are dropped, as tar does.
@@ -103,7 +107,8 @@ func (u *unpacker) path(name string) (string, error) {
 		return "", drover.Errorf(drover.Invalid, "unpacking: entry %q leads out of the archive", name)
 	}
 	if u.entries--; u.entries < 0 {
-		return "", drover.Errorf(drover.TooLarge, "unpacking: more than %d entries", maxEntries)
+		return "", drover.Errorf(drover.TooLarge, "unpacking: more than %d files, which the node's "+
+			"client.artifact.decompression_file_count_limit allows", u.mostEntries)
 	}
 	return filepath.Join(u.base, name), nil
 }
@@ -230,9 +235,9 @@ func (u *unpacker) file(p string, r io.Reader, perm os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, &unpacked{ctx: u.ctx, r: io.LimitReader(r, u.left+1), left: u.left + 1})
+	n, err := io.Copy(f, &unpacked{ctx: u.ctx, r: io.LimitReader(r, u.left+1), left: u.left + 1, most: u.most})
 	if u.left -= n; err == nil && u.left < 0 {
-		err = drover.Errorf(drover.TooLarge, "unpacking: more bytes than allowed")
+		err = tooMuch(u.most)
 	}
 	if closeErr := forked.Close(f); err == nil {
 		err = closeErr
