@@ -25,6 +25,7 @@ type checking struct {
 	set     *checks.Set
 	of      checkedState
 	decides bool           // there is a check that a rollout waits for
+	undone  bool           // one of those cannot be carried out now, as its task does not run
 	passing time.Time      // since when all of those pass; zero = they do not
 	wanted  map[string]int // checks of each service that is registered now, by its key
 	failed  map[string]int // failures in a row that count for check_restart, by the check's id
@@ -34,6 +35,7 @@ type checking struct {
 type checkedState struct {
 	alloc   *drover.Allocation
 	running string // the tasks that run
+	ended   string // the tasks that are dead
 	address string // in the allocation's network
 }
 
@@ -80,14 +82,14 @@ func (r *Runner) updateChecks() {
 	if !registration.Any(r.alloc) {
 		return
 	}
-	now := checkedState{alloc: r.alloc, running: r.runningTasks()}
+	now := checkedState{alloc: r.alloc, running: r.runningTasks(), ended: r.deadTasks()}
 	if n := r.observedNetwork(); n != nil {
 		now.address = n.Address + n.AddressIPv6
 	}
 	if now == r.checks.of {
 		return
 	}
-	r.checks.of, r.checks.wanted = now, map[string]int{}
+	r.checks.of, r.checks.wanted, r.checks.undone = now, map[string]int{}, false
 	list := r.dueChecks()
 	ids := map[string]bool{}
 	for _, c := range list {
@@ -96,9 +98,9 @@ func (r *Runner) updateChecks() {
 		}
 		ids[c.ID()] = true
 	}
-	r.checks.decides = slices.ContainsFunc(list, (*checks.Check).Decides)
+	r.checks.decides = r.checks.undone || slices.ContainsFunc(list, (*checks.Check).Decides)
 	r.checks.set.Update(r.life, list)
-	if !r.checks.set.Passing() {
+	if r.checks.undone || !r.checks.set.Passing() {
 		r.checks.passing = time.Time{}
 	}
 }
@@ -117,6 +119,17 @@ func (r *Runner) runningTasks() string {
 	return strings.Join(names, "/")
 }
 
+// deadTasks names the tasks that are dead.
+func (r *Runner) deadTasks() string {
+	var names []string
+	for _, t := range r.group.Tasks {
+		if r.state(t.Name).State == drover.TaskStateDead {
+			names = append(names, t.Name)
+		}
+	}
+	return strings.Join(names, "/")
+}
+
 // dueChecks resolves the checks of the services that run. One that cannot be carried out now is wanted all the same.
 func (r *Runner) dueChecks() (out []*checks.Check) {
 	running := strings.Split(r.checks.of.running, "/")
@@ -125,31 +138,48 @@ func (r *Runner) dueChecks() (out []*checks.Check) {
 	node := r.cfg.Shared.Node()
 	for _, s := range registration.Services(&alloc, node) {
 		if s.Task != "" && !slices.Contains(running, s.Task) {
+			// The service is not there, but comes back with its task: a rollout does not go on without it meanwhile.
+			r.checks.undone = r.checks.undone || r.comes(s.Task) && slices.ContainsFunc(servicecheck.Of(s.Service), waitedFor)
 			continue
 		}
 		for _, c := range servicecheck.Of(s.Service) {
 			if r.checks.of.running == "" { // nothing is there to be checked
-				r.checks.wanted[s.Key()]++
+				r.unable(s, c)
 				continue
 			}
 			if c.Type == "script" {
 				if one := r.script(s, c); slices.Contains(running, one.Task) {
 					out = append(out, one)
 				} else {
-					r.checks.wanted[s.Key()]++
+					r.unable(s, c)
 				}
 				continue
 			}
 			port := s.Env.Replace(cmp.Or(c.PortLabel, s.PortLabel))
 			host, number, known := registration.Address(cmp.Or(c.AddressMode, s.AddressMode), "", port, &alloc, node)
 			if !known {
-				r.checks.wanted[s.Key()]++
+				r.unable(s, c)
 				continue
 			}
 			out = append(out, r.check(s, c, net.JoinHostPort(host, strconv.Itoa(number))))
 		}
 	}
 	return out
+}
+
+// waitedFor reports whether a rollout waits for the check.
+func waitedFor(c *servicecheck.Check) bool { return c.OnUpdate != drover.OnUpdateIgnore }
+
+// comes reports whether the task is yet to run while the allocation is well.
+func (r *Runner) comes(task string) bool {
+	t := r.group.Task(task)
+	return t != nil && stageOf(t) != stagePoststop && !slices.Contains(strings.Split(r.checks.of.ended, "/"), task)
+}
+
+// unable notes a check that cannot be carried out now.
+func (r *Runner) unable(s registration.Service, c *servicecheck.Check) {
+	r.checks.wanted[s.Key()]++
+	r.checks.undone = r.checks.undone || waitedFor(c)
 }
 
 // script is a check in a task. Its command is interpolated as the task itself is.
@@ -222,7 +252,7 @@ func (r *Runner) failingServices() (failing []string) {
 // checked takes note of a result.
 func (r *Runner) checked(c *checks.Check, ok, warning bool) {
 	switch passing := r.checks.set.Passing(); {
-	case !passing:
+	case !passing || r.checks.undone:
 		r.checks.passing = time.Time{}
 	case r.checks.passing.IsZero():
 		r.checks.passing = r.clock.Now()

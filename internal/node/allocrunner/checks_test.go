@@ -80,6 +80,28 @@ func TestChecksThatNeverPassAreUnhealthy(t *testing.T) {
 	})
 }
 
+// While a task is restarted because its check fails, nothing is checked. That is not to be well.
+func TestCheckRestartIsNotHealth(t *testing.T) {
+	for _, whose := range []string{"task", "group"} {
+		t.Run(whose, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b, _ := checked(t, servicecheck.Check{Type: "tcp", Interval: 5 * time.Second, CheckRestart: &drover.CheckRestart{Limit: 5}}, "checks")
+				g := b.alloc.Job.TaskGroups[0]
+				if whose == "group" {
+					g.Services, g.Tasks[0].Services = g.Tasks[0].Services, nil
+				}
+				b.start()
+				b.sleep(time.Minute)
+				require.Equal(t, "unhealthy", b.healthy(), "it was restarted once, and failed")
+				for _, u := range b.told() {
+					s := u.DeploymentStatus
+					require.False(t, s != nil && s.Healthy != nil && *s.Healthy, "%v", u.TaskStates["main"].Events)
+				}
+			})
+		})
+	}
+}
+
 func TestChecksThatDoNotDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		check servicecheck.Check
