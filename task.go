@@ -184,6 +184,7 @@ const (
 	TaskReconnected        = "Reconnected"
 	TaskMaxRunDurationOver = "Max Run Duration Exceeded"
 	TaskAllocUnhealthy     = "Alloc Unhealthy"
+	TaskDiskNotTakenOver   = "Disk Not Taken Over" // ours: the ephemeral disk is empty although it is sticky or migrates
 )
 
 // TaskEvent is a line of a task's history.

@@ -47,7 +47,6 @@ func Refusals() []Refusal {
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},
-		{"allocation snapshots are not implemented", []string{"/v1/client/allocation/{id}/snapshot"}},
 	}
 }
 

@@ -136,15 +136,16 @@ func TestObjectsOfOthersAreHidden(t *testing.T) {
 	t.Parallel()
 	w, _ := tenants(t)
 	for path, want := range map[string]int{
-		"/v1/allocation/" + allocID:                   404,
-		"/v1/deployment/" + deplID:                    404,
-		"/v1/evaluation/" + evalID:                    403,
-		"/v1/job/web":                                 403,
-		"/v1/job/web/allocations":                     403,
-		"/v1/namespace/default":                       403,
-		"/v1/client/fs/ls/" + allocID:                 403,
-		"/v1/client/allocation/" + allocID + "/stats": 403,
-		"/v1/scaling/policy/default/web/g":            404,
+		"/v1/allocation/" + allocID:                      404,
+		"/v1/deployment/" + deplID:                       404,
+		"/v1/evaluation/" + evalID:                       403,
+		"/v1/job/web":                                    403,
+		"/v1/job/web/allocations":                        403,
+		"/v1/namespace/default":                          403,
+		"/v1/client/fs/ls/" + allocID:                    403,
+		"/v1/client/allocation/" + allocID + "/snapshot": 403,
+		"/v1/client/allocation/" + allocID + "/stats":    403,
+		"/v1/scaling/policy/default/web/g":               404,
 	} {
 		reply := w.as("db", "GET", path, "")
 		require.Equal(t, want, reply.Code, "%s: %s", path, reply.Body)

@@ -104,6 +104,21 @@ func TestClientFiles(t *testing.T) {
 	require.Equal(t, "nosniff", html.Header.Get("X-Content-Type-Options"))
 }
 
+// What another node would take over of an allocation is a tar, once it has ended.
+func TestTheDiskOfAnEndedAllocation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ended := *w.store.Snapshot().Allocation(allocID)
+	ended.ClientStatus = drover.AllocClientComplete
+	txn := w.store.Begin(w.store.Snapshot().Index() + 1)
+	txn.PutAllocation(&ended)
+	txn.Commit()
+	disk := w.do("GET", "/v1/client/allocation/"+allocID+"/snapshot", "")
+	require.Equal(t, 200, disk.Code)
+	require.Equal(t, "application/x-tar", disk.Header().Get("Content-Type"))
+	require.Equal(t, "tar", disk.Body.String())
+}
+
 // A log that nobody follows any more is closed once nothing reads it, as its reader is for one goroutine.
 func TestLogsAreClosedAfterTheLastRead(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"archive/tar"
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +95,55 @@ func TestADiskThatCannotBeHadIsEmpty(t *testing.T) {
 				b.control.assign(&stopped)
 				sleep(time.Minute)
 				require.Nil(t, b.world.Running("t1"), name)
-				require.Equal(t, drover.AllocClientComplete, b.control.alloc(a.ID).ClientStatus, name)
+				ended := b.control.alloc(a.ID)
+				require.Equal(t, drover.AllocClientComplete, ended.ClientStatus, name)
+				require.Equal(t, map[string]string{
+					"fails": "in 5 tries: the node is away", "garbles": "in 5 tries: reading the snapshot: unexpected EOF",
+					"drips": "it was not there after 2m0s", "hangs": "",
+				}[name], why(ended, drover.TaskDiskNotTakenOver), name)
+			})
+		})
+	}
+}
+
+// why is the last part of the event of the type in the task's history; "" if there is none.
+func why(a *drover.Allocation, event string) string {
+	for _, e := range a.TaskStates["t1"].Events {
+		if e.Type == event {
+			_, reason, _ := strings.Cut(e.DisplayMessage, "is not on the disk: ")
+			return reason
+		}
+	}
+	return ""
+}
+
+// What may pass by itself is tried again, after one, two and four seconds; what cannot, is not.
+func TestADiskThatCannotBeHadYet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code   drover.Code
+		tries  int
+		within time.Duration
+	}{{drover.Internal, 4, 7 * time.Second}, {drover.NotFound, 1, 0}} {
+		t.Run(string(c.code), func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *bundle) {
+				var at []time.Time
+				b.signs = &migrating{b.control, func(_ context.Context, w io.Writer) error {
+					if at = append(at, time.Now()); len(at) < 4 {
+						return drover.Errorf(c.code, "not now")
+					}
+					return tar.NewWriter(w).Close()
+				}}
+				b.start()
+				a := b.alloc(1, "service")
+				a.PreviousAllocation = id.NewSeeded(7).New()
+				a.Job.TaskGroups[0].EphemeralDisk = &drover.EphemeralDisk{Migrate: true, SizeMB: 60}
+				b.control.assign(a)
+				sleep(time.Minute)
+				require.NotNil(t, b.world.Running("t1"))
+				require.Len(t, at, c.tries)
+				require.Equal(t, c.within, at[len(at)-1].Sub(at[0]))
+				require.Equal(t, c.code == drover.NotFound, why(b.control.alloc(a.ID), drover.TaskDiskNotTakenOver) != "")
 			})
 		})
 	}

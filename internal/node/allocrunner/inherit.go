@@ -4,74 +4,107 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/taskmachine"
+)
+
+// A fetch that failed is tried again: an agent that is restarted, or a server that is left, is back in that time.
+const (
+	fetchTries = 5
+	fetchPause = time.Second // before the second try, and twice as long before each further one
 )
 
 // inherit takes over the data of the allocation that this one replaces, when the group's ephemeral disk is sticky and that one
-// was on this node, or when it migrates. It waits until that one has ended. Without it the disk is empty, as Nomad does it too.
+// was on this node, or when it migrates. It waits until that one has ended. Without it the disk is empty, as Nomad does it too, and
+// the history of each task says why.
 func (r *Runner) inherit(life context.Context) {
 	disk := r.group.EphemeralDisk
 	if disk == nil || !disk.Sticky && !disk.Migrate || r.alloc.PreviousAllocation == "" || r.cfg.Previous == nil {
 		return
 	}
 	previous := r.cfg.Previous(r.alloc.PreviousAllocation)
-	if previous == nil {
-		if disk.Migrate && r.cfg.Fetch != nil {
-			r.migrate(life)
-		}
+	if previous == nil && (!disk.Migrate || r.cfg.Fetch == nil) {
 		return
 	}
-	if !r.awaitEnd(life, previous) || !previous.View().Ended() {
+	if previous != nil && (!r.awaitEnd(life, previous) || !previous.View().Ended()) {
 		return
 	}
-	if !r.buildTasks() {
-		return
-	}
-	if err := r.dir.TakeOver(previous.dir, r.TaskNames()); err != nil {
-		r.log.Warn("the previous allocation's data is not taken over whole", "previous", previous.id, "error", err)
-	}
-}
-
-// buildTasks makes the folders of the tasks, into which data is taken over.
-func (r *Runner) buildTasks() bool {
-	for _, t := range r.group.Tasks {
+	for _, t := range r.group.Tasks { // into whose folders data is taken over
 		if err := r.dir.BuildTask(t.Name); err != nil {
-			r.log.Warn("the previous allocation's data is not taken over", "task", t.Name, "error", err)
-			return false
+			r.notTakenOver(fmt.Errorf("making the folder of task %q: %w", t.Name, err))
+			return
 		}
 	}
-	return true
+	var err error
+	if previous != nil {
+		err = r.dir.TakeOver(previous.dir, r.TaskNames())
+	} else {
+		err = r.migrate(life)
+	}
+	if err != nil && life.Err() == nil && !r.stopAsked() {
+		r.notTakenOver(err)
+	}
 }
 
-// migrate takes over the data of the allocation that this one replaces from its node, through a server. What cannot be had in time is not
-// missed: the disk is empty then. The time is that of a mebibyte a second and a minute more, besides that for the other's end.
-func (r *Runner) migrate(life context.Context) {
-	if !r.buildTasks() {
-		return
+// notTakenOver tells why the disk has not what the previous allocation's had.
+func (r *Runner) notTakenOver(err error) {
+	r.log.Warn("the previous allocation's data is not taken over", "previous", r.alloc.PreviousAllocation, "error", err)
+	why := fmt.Sprintf("The data of allocation %s, which this one replaces, is not on the disk: %v", r.alloc.PreviousAllocation, err)
+	for _, t := range r.group.Tasks {
+		r.apply(t.Name, taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskDiskNotTakenOver, why)})
 	}
-	ctx, cancel := context.WithCancel(life)
-	defer cancel()
+}
+
+// migrate takes over the data of the allocation that this one replaces from its node, through a server. The time is that of a mebibyte
+// a second and a minute more, besides that for the other's end.
+func (r *Runner) migrate(life context.Context) error {
+	ctx, cancel := context.WithCancelCause(life)
+	defer cancel(nil)
 	fetched := make(chan error, 1)
-	go func() { fetched <- r.fetch(ctx, cancel) }() // ends with ctx
+	go func() { fetched <- r.fetchAgain(ctx, cancel) }() // ends with ctx
 	for {
 		select {
 		case err := <-fetched:
-			if err != nil {
-				r.log.Warn("the previous allocation's data could not be had, and the disk is empty", "previous", r.alloc.PreviousAllocation,
-					"error", err)
-			}
-			return
+			return err
 		case <-r.wake.C():
 			if r.stopAsked() {
-				cancel()
+				cancel(errors.New("the allocation is not to run any more"))
 			}
 		}
 	}
 }
 
-// fetch reads the data. Time counts from its first bytes.
-func (r *Runner) fetch(ctx context.Context, cancel func()) error {
+// fetchAgain tries until the data is there, until another try can help no more, or until there were enough.
+func (r *Runner) fetchAgain(ctx context.Context, cancel context.CancelCauseFunc) error {
+	pause := fetchPause
+	for try := 1; ; try++ {
+		err := r.fetch(ctx, cancel)
+		switch code := drover.CodeOf(err); {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case code == drover.NotFound || code == drover.Forbidden || code == drover.Invalid || code == drover.NotImplemented:
+			return err
+		case try == fetchTries:
+			return fmt.Errorf("in %d tries: %w", try, err)
+		}
+		r.log.Info("the previous allocation's data could not be had; trying again", "previous", r.alloc.PreviousAllocation, "in", pause,
+			"error", err)
+		if !clock.Sleep(ctx, r.clock, pause) {
+			return context.Cause(ctx)
+		}
+		pause *= 2
+	}
+}
+
+// fetch reads the data. Time counts from its first bytes; when it is over, cancel ends all tries.
+func (r *Runner) fetch(ctx context.Context, cancel context.CancelCauseFunc) error {
 	size := r.group.EphemeralDisk.SizeMB
 	from, to := io.Pipe()
 	ended := make(chan struct{})
@@ -82,7 +115,8 @@ func (r *Runner) fetch(ctx context.Context, cancel func()) error {
 	data := bufio.NewReader(from)
 	_, err := data.Peek(1)
 	if err == nil {
-		late := r.clock.AfterFunc(time.Minute+time.Duration(size)*time.Second, cancel)
+		most := time.Minute + time.Duration(size)*time.Second
+		late := r.clock.AfterFunc(most, func() { cancel(fmt.Errorf("it was not there after %v", most)) })
 		err = r.dir.Adopt(data, r.TaskNames(), int64(size)<<20)
 		late.Stop()
 	}

@@ -29,11 +29,19 @@ func (f *Front) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) 
 	if err != nil {
 		return err
 	}
-	// Another server would have it from the same node: the one that asks is not to leave this one for that.
-	if err := f.hand(ctx, previous, w); err != nil && ctx.Err() == nil {
-		return drover.Errorf(drover.NotFound, "the data of allocation %s cannot be had from its node: %w", previous.ID, err)
+	if n := f.deps.Store.Snapshot().Node(previous.NodeID); n == nil || n.Status == drover.NodeStatusDown {
+		return drover.Errorf(drover.NotFound, "the node of allocation %s is gone or down", previous.ID)
 	}
-	return ctx.Err()
+	err = f.hand(ctx, previous, w)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// Another server would have it from the same node: the one that asks is not to leave this one for that, so it is never Unavailable.
+	code := drover.Internal
+	if c := drover.CodeOf(err); c == drover.NotFound || c == drover.Forbidden || c == drover.NotImplemented {
+		code = drover.NotFound // there will be none
+	}
+	return drover.Errorf(code, "the data of allocation %s cannot be had from its node: %w", previous.ID, err)
 }
 
 // hand writes the allocation's data as its node gives it.

@@ -92,7 +92,18 @@ func TestADisconnectedNodeIsNotWaitedFor(t *testing.T) {
 	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "disconnected")
 	put(4, "old", "n0", "", drover.AllocClientLost)
-	err = leader.Fetch(ctx, "n1", "new", io.Discard)
-	require.ErrorContains(t, err, "it was asked")
-	require.Equal(t, drover.NotFound, drover.CodeOf(err), "a node leaves a server that is unavailable, and all its calls break")
+	for i, c := range []struct {
+		status, says string
+		code         drover.Code
+	}{
+		{drover.NodeStatusDown, "gone or down", drover.NotFound},  // so nobody tries again
+		{drover.NodeStatusReady, "it was asked", drover.Internal}, // a node leaves a server that is unavailable, and all its calls break
+	} {
+		txn := leader.store.Begin(uint64(5 + i))
+		txn.PutNode(&drover.Node{ID: "n0", Status: c.status})
+		txn.Commit()
+		err = leader.Fetch(ctx, "n1", "new", io.Discard)
+		require.ErrorContains(t, err, c.says)
+		require.Equal(t, c.code, drover.CodeOf(err), "%v", err)
+	}
 }

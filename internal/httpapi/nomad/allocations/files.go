@@ -91,6 +91,30 @@ func (f *face) serveFile(w http.ResponseWriter, r *http.Request, offset, limit i
 	if err != nil {
 		return err
 	}
+	return f.send(w, file, "text/plain; charset=utf-8")
+}
+
+// allocationSnapshot answers GET /v1/client/allocation/ID/snapshot with what a replacement on another node takes over, as a tar: alloc/data
+// and the tasks' local folders. Nomad gives it to its nodes, who show a token of theirs for it; ours get it through their server, so
+// that here it is for who may read the files one by one.
+func (f *face) allocationSnapshot(w http.ResponseWriter, r *http.Request) error {
+	a, node, err := f.workloads(r, policy.ReadFS)
+	if err != nil {
+		return err
+	}
+	if !a.ClientTerminal() {
+		return drover.Errorf(drover.Conflict, "allocation %s is %s: its disk is handed on when it has ended; /v1/client/fs reads single files "+
+			"of it meanwhile", a.ID, a.ClientStatus)
+	}
+	disk, err := node.SnapshotFolder(r.Context(), a.ID)
+	if err != nil {
+		return err
+	}
+	return f.send(w, disk, "application/x-tar")
+}
+
+// send streams what was opened, and closes it.
+func (f *face) send(w http.ResponseWriter, file io.ReadCloser, contentType string) error {
 	defer func() { _ = file.Close() }() // only read
 	first := make([]byte, 32<<10)
 	n, err := io.ReadFull(file, first) // what fails at once still gets its status
@@ -98,7 +122,7 @@ func (f *face) serveFile(w http.ResponseWriter, r *http.Request, offset, limit i
 		return err
 	}
 	f.SetIndex(w, f.State.Snapshot().Index())
-	s := f.OpenStream(w, "text/plain; charset=utf-8")
+	s := f.OpenStream(w, contentType)
 	if s.Bytes(first[:n]) != nil || err != nil {
 		return nil
 	}

@@ -61,6 +61,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 			Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Where: onNode,
 			Need: httpapi.OfObject(policy.GCAllocation), Handle: f.collectAllocation,
 		},
+		{Pattern: "GET /v1/client/allocation/{id}/snapshot", Where: onNode, Need: files, Handle: f.allocationSnapshot, Stream: true},
 		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Where: onNode, Need: steers, Handle: f.restartAllocation},
 		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Where: onNode, Need: steers, Handle: f.signalAllocation},
 
