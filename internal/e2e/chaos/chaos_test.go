@@ -25,6 +25,7 @@ var (
 	seed     = flag.Uint64("chaos.seed", 11, "draws the faults; 0 draws a seed")
 	duration = flag.Duration("chaos.duration", 120*time.Second, "how long things break, beside the beginning and the end")
 	tell     = flag.Bool("chaos.tell", false, "tell the timeline of a run that found nothing, too")
+	logs     = flag.String("chaos.logs", "", "a folder that keeps what the agents of a run with breaches said")
 	only     = flag.String("chaos.only", "", "only the faults whose names contain this")
 )
 

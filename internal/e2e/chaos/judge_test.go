@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -146,6 +147,23 @@ func (w *world) report() {
 		w.t.Logf("not promised yet, and seen:\n  %s", few(missing))
 	}
 	if len(breaches) > 0 {
+		w.keepLogs()
 		w.t.Errorf("seed %d: promises that were broken:\n  %s", *seed, few(breaches))
+	}
+}
+
+// keepLogs copies what each agent said, where that is asked for.
+func (w *world) keepLogs() {
+	if *logs == "" {
+		return
+	}
+	for _, h := range slices.Concat(w.servers, w.nodes) {
+		text, err := os.ReadFile(h.output())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(*logs, h.name+".log"), text, 0o600)
+		}
+		if err != nil {
+			w.t.Logf("keeping what %s said: %v", h.name, err)
+		}
 	}
 }
