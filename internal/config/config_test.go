@@ -219,14 +219,14 @@ client {
   enabled = true
   egress {
     allow       = ["10.0.0.0"]
-    allow_jobs  = ["fd00::/8"]
+    allow_jobs  = ["fd00::"]
     connections = -1
   }
 }`), "x.hcl")
 	require.NoError(t, err)
 	err = Merge(Default(), file).Validate()
-	require.ErrorContains(t, err, `client.egress.allow: "10.0.0.0" is no IPv4 network`)
-	require.ErrorContains(t, err, `client.egress.allow_jobs: "fd00::/8"`)
+	require.ErrorContains(t, err, `client.egress.allow: "10.0.0.0" is no network`)
+	require.ErrorContains(t, err, `client.egress.allow_jobs: "fd00::"`)
 	require.ErrorContains(t, err, `client.egress.connections: must be from 0 (no bound)`)
 	file, err = Parse([]byte("client {\n  egress {\n    allow_jobs = []\n  }\n}"), "x.hcl")
 	require.NoError(t, err)

@@ -7,12 +7,12 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Egress bounds what guests on bridges, of every driver, reach and take of the machine's network. What listens on the
-// machine and other guests are closed whatever it says.
+// Egress bounds what guests on bridges and in networks of CNI, of every driver, reach and take of the machine's network. What listens on
+// the machine, and other guests of the bridge, are closed whatever it says.
 type Egress struct {
 	// networks that warm runners may reach beside the Internet; name servers of the machine can always be asked; CIDR
 	Allow []string `hcl:"allow,optional"`
-	// the same for tasks of jobs; CIDR; default 10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16
+	// the same for tasks of jobs; CIDR; default 10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16, fc00::/7
 	AllowJobs   []string `hcl:"allow_jobs,optional"`
 	Connections *int     `hcl:"connections,optional"` // open connections of a guest; 0 is no limit; default 512
 	// new connections of a guest; 0 is no limit; per second; default 200
@@ -31,8 +31,8 @@ func (e *Egress) problems() (errs []error) {
 	}
 	for key, list := range map[string][]string{"allow": e.Allow, "allow_jobs": e.AllowJobs} {
 		for _, text := range list {
-			if p, err := netip.ParsePrefix(text); err != nil || !p.Addr().Is4() {
-				errs = append(errs, fmt.Errorf("client.egress.%s: %q is no IPv4 network such as 10.0.0.0/8", key, text)) // a list of problems
+			if _, err := netip.ParsePrefix(text); err != nil {
+				errs = append(errs, fmt.Errorf("client.egress.%s: %q is no network such as 10.0.0.0/8", key, text)) // a list of problems
 			}
 		}
 	}

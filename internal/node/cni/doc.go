@@ -4,6 +4,5 @@
 // Plugins run as the agent. So only files count that nobody else may change, plugins get nothing of the agent's environment, and one
 // that does not end is ended.
 //
-// Who has which namespace is package groupnet's. What guests reach in these networks is their plugins': package egress' rules do not
-// hold there. It owns no goroutines.
+// Who has which namespace is package groupnet's, and what guests reach from there package egress'. It owns no goroutines.
 package cni

@@ -104,7 +104,7 @@ func (f *Fence) Set() error {
 	if err != nil {
 		return err
 	}
-	return w.set(rules{has, f.cfg.Policy.reach()})
+	return w.set(rules{has, f.cfg.Policy.reach(ip4)})
 }
 
 // Remove takes them away.

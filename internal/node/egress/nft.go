@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"fmt"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -92,27 +93,35 @@ func (f nft) outward(t *text, r rules) {
 	t.line("	chain outward {")
 	t.line("		ct state established,related accept")
 	t.line("		ct state invalid drop")
-	runners, jobs := "", ""
-	if f.Jobs.IsValid() {
-		runners, jobs = "ip saddr != "+f.Jobs.String()+" ", "ip saddr "+f.Jobs.String()+" "
+	nftReach(t, ip4, r, f.Jobs)
+	t.line("		goto opening\n	}")
+}
+
+// nftReach writes what guests may reach of one family; jobs are the addresses of jobs' tasks, invalid: there are no others.
+func nftReach(t *text, f family, r rules, jobs netip.Prefix) {
+	const opening = "goto opening"
+	ofRunners, ofJobs := "", ""
+	if jobs.IsValid() {
+		ofRunners, ofJobs = fmt.Sprintf("%s saddr != %s ", f, jobs), fmt.Sprintf("%s saddr %s ", f, jobs)
 	}
 	verdict := "drop"
 	if r.reject {
-		verdict = "reject with icmp type admin-prohibited"
+		verdict = map[family]string{ip4: "reject with icmp type admin-prohibited", ip6: "reject with icmpv6 type admin-prohibited"}[f]
 	}
 	to := func(source string, list []netip.Prefix, verdict string) {
 		if len(list) > 0 {
-			t.line("		%sip daddr %s %s", source, nftSet(list), verdict)
+			t.line("		%s%s daddr %s %s", source, f, nftSet(list), verdict)
 		}
 	}
 	to("meta l4proto { tcp, udp } th dport 53 ", r.resolvers, opening)
-	to(jobs, r.exactJobs, opening)
-	to(runners, r.exact, opening)
+	to("meta l4proto { icmp, ipv6-icmp } ", r.machine, opening)
+	to("", r.machine, verdict)
+	to(ofJobs, r.exactJobs, opening)
+	to(ofRunners, r.exact, opening)
 	to("", r.metadata, verdict)
-	to(jobs, r.allowJobs, opening)
-	to(runners, r.allow, opening)
+	to(ofJobs, r.allowJobs, opening)
+	to(ofRunners, r.allow, opening)
 	to("", r.special, verdict)
-	t.line("		goto opening\n	}")
 }
 
 // nftSet writes networks as a set in nft's syntax. The list must not be empty, which nft refuses.

@@ -34,15 +34,18 @@ const (
 // DefaultAllowJobs are what jobs written for Nomad expect to reach from a group's bridge: databases and other services in
 // private networks. What no service has, such as a cloud's metadata, stays closed.
 func DefaultAllowJobs() []netip.Prefix {
-	return prefixes("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
+	return prefixes("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 }
 
 // special are the networks that are not the Internet: the machine's own and its neighbours', metadata services, tests',
 // multicast and reserved ones. metadata are those of clouds that no wider network of a policy opens.
 var (
-	special  = distinct(netguard.NotPublic()) // a constant
-	metadata = distinct(netguard.Metadata())  // a constant
+	special  = distinct(append(netguard.NotPublic(), ungiven...)) // a constant
+	metadata = distinct(netguard.Metadata())                      // a constant
 )
+
+// ungiven is all of IPv6 but 2000::/3, from which networks are given.
+var ungiven = prefixes("::/3", "4000::/2", "8000::/1") // a constant
 
 // prefixes parses constants, and panics on one that is wrong.
 func prefixes(texts ...string) (list []netip.Prefix) {
@@ -59,12 +62,12 @@ func Default() Policy {
 	}
 }
 
-// distinct returns the IPv4 networks of a list without those that lie in others, sorted: nft takes no overlaps.
+// distinct returns the networks of a list without those that lie in others, sorted: nft takes no overlaps.
 func distinct(list []netip.Prefix) (out []netip.Prefix) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
 	for _, p := range list {
-		if p = p.Masked(); p.Addr().Is4() && !slices.ContainsFunc(out, func(o netip.Prefix) bool { return o.Overlaps(p) }) {
+		if p = p.Masked(); !slices.ContainsFunc(out, func(o netip.Prefix) bool { return o.Overlaps(p) }) {
 			out = append(out, p)
 		}
 	}
@@ -72,19 +75,38 @@ func distinct(list []netip.Prefix) (out []netip.Prefix) {
 	return out
 }
 
-// reach is what rules say of networks.
+// reach is what rules say of networks, of one family.
 type reach struct {
 	resolvers, metadata, special []netip.Prefix
 	exact, exactJobs             []netip.Prefix // of the policy those within metadata: who names them means them
 	allow, allowJobs             []netip.Prefix
+	machine                      []netip.Prefix // its own addresses, where no rule of it sees what comes in
 }
 
-func (p Policy) reach() reach {
+func (p Policy) reach(f family) reach {
 	return reach{
-		resolvers: p.resolvers(), metadata: metadata, special: special,
-		exact: within(p.Allow, metadata), exactJobs: within(p.AllowJobs, metadata),
-		allow: distinct(p.Allow), allowJobs: distinct(p.AllowJobs),
+		resolvers: f.of(p.resolvers()), metadata: f.of(metadata), special: f.of(special),
+		exact: f.of(within(p.Allow, metadata)), exactJobs: f.of(within(p.AllowJobs, metadata)),
+		allow: f.of(distinct(p.Allow)), allowJobs: f.of(distinct(p.AllowJobs)),
 	}
+}
+
+// family of addresses, as nft names it.
+type family string
+
+const (
+	ip4 family = "ip"
+	ip6 family = "ip6"
+)
+
+// of returns the family's networks of a list.
+func (f family) of(list []netip.Prefix) (out []netip.Prefix) {
+	for _, p := range list {
+		if p.Addr().Is4() == (f == ip4) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // within are the networks of a list that lie in others.
@@ -94,16 +116,22 @@ func within(list, of []netip.Prefix) []netip.Prefix {
 	}))
 }
 
-// resolvers are the name servers' IPv4 addresses as networks of one address each.
+// resolvers are the name servers' addresses as networks of one address each.
 func (p Policy) resolvers() (list []netip.Prefix) {
 	find := p.Resolvers
 	if find == nil {
 		find = Resolvers
 	}
-	for _, a := range find() {
+	return distinct(each(find()))
+}
+
+// each returns addresses as networks of one address each.
+func each(addresses []netip.Addr) (list []netip.Prefix) {
+	for _, a := range addresses {
+		a = a.WithZone("").Unmap()
 		list = append(list, netip.PrefixFrom(a, a.BitLen()))
 	}
-	return distinct(list)
+	return list
 }
 
 // ResolverFile is the machine's list of name servers, or that behind it if the machine asks itself: what guests are shown.

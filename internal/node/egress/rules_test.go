@@ -19,13 +19,17 @@ func TestRules(t *testing.T) {
 	}
 	c.Policy.Allow = prefixes("10.1.0.0/16", "10.1.2.0/24", "10.0.0.0/16", "100.100.100.200/32")
 	c.Policy.Resolvers = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.255.255.53")} }
-	r := rules{features{true, true, true}, c.Policy.reach()}
+	r := rules{features{true, true, true}, c.Policy.reach(ip4)}
 	weak := Config{Name: "docker-br", Subnet: netip.MustParsePrefix("172.28.0.0/16"), Policy: Default()}
 	weak.Policy.AllowJobs, weak.Policy.Resolvers = nil, func() []netip.Addr { return nil }
-	none := rules{reach: weak.Policy.reach()}
+	none := rules{reach: weak.Policy.reach(ip4)}
 	for name, text := range map[string]string{
 		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(none),
 		"iptables-weak": iptables{weak}.tables(none),
+		"inside": nft{c}.inside(
+			r.features, prefixes("10.0.0.5/32", "fd00::5/128"), []netip.Addr{netip.MustParseAddr("10.88.0.1"), netip.MustParseAddr("fd00:8::1")},
+		),
+		"inside-weak": nft{weak}.inside(features{}, nil, nil),
 	} {
 		file := "testdata/" + name + ".txt"
 		if *update {
@@ -40,8 +44,8 @@ func TestRules(t *testing.T) {
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	require.Equal(
-		t, prefixes("10.0.0.0/8", "192.168.1.0/24"),
-		distinct(prefixes("10.2.0.0/16", "192.168.1.7/24", "10.0.0.0/8", "192.168.1.0/25", "fd00::/8")),
+		t, prefixes("10.0.0.0/8", "192.168.1.0/24", "fd00::/8"),
+		distinct(prefixes("10.2.0.0/16", "fd00::/8", "192.168.1.7/24", "10.0.0.0/8", "192.168.1.0/25", "fd00:1::/32")),
 	)
 	require.Empty(t, distinct(nil))
 	require.Equal(t, special, distinct(special), "no two overlap")

@@ -8,5 +8,6 @@
 //
 // Warm runners, and the only task of a group of driver sandbox, have a namespace of their own instead, which costs less.
 //
-// What guests reach on the bridge is package egress'; networks of CNI are package cni's and their plugins'. It starts no goroutines.
+// What guests reach is package egress': on the bridge by rules of the machine, in networks of CNI, which are package cni's and their
+// plugins', by rules in each namespace. It starts no goroutines.
 package groupnet

@@ -74,7 +74,7 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 		}
 	}
 	if s.made {
-		return nil
+		return n.enclose(s, alloc.ID)
 	}
 	if why := n.cfg.Bridge.Missing(); why != "" && network(group) == "" {
 		return drover.Errorf(drover.Unavailable, "mode bridge cannot be had on this node: %s", why)
@@ -142,6 +142,10 @@ func (n *Networks) attach(ctx context.Context, s *shared, allocID string) error 
 		return n.cfg.Bridge.ConnectAt(s.address, n.path(allocID))
 	}
 	if err := n.cfg.CNI.Attach(ctx, s.record.CNI, n.path(allocID)); err != nil {
+		return err
+	}
+	s.enclosed = "" // the namespace is new
+	if err := n.enclose(s, allocID); err != nil {
 		return err
 	}
 	return n.write(allocID, s.record) // with what the plugins gave

@@ -56,6 +56,8 @@ type shared struct {
 	gone    bool       // guarded by mu: given up
 	address netip.Addr // on the bridge; invalid: on none. Guarded by mu
 	forward *bridge.Forwarder
+	// enclosed are the surroundings that the rules of egress in a namespace of CNI were made for; "" = there are none yet. Guarded by mu
+	enclosed string
 
 	status *drover.AllocNetworkStatus // guarded by Networks.mu
 }
@@ -160,7 +162,7 @@ func (n *Networks) unmake(ctx context.Context, s *shared, allocID string) error 
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	s.made, s.address, s.record = false, netip.Addr{}, record{}
+	s.made, s.enclosed, s.address, s.record = false, "", netip.Addr{}, record{}
 	if err := os.Remove(n.path(allocID) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -195,6 +197,9 @@ func (n *Networks) restore(s *shared, allocID string, r record) (err error) {
 	}
 	s.made = bridge.HasNamespace(n.path(allocID)) && (r.CNI == nil || r.CNI.Status != nil)
 	n.show(s)
+	if s.made {
+		err = n.enclose(s, allocID) // an agent of before may have set none
+	}
 	if r.CNI == nil {
 		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, r.Ports)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/egress"
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
@@ -48,7 +49,7 @@ func newBench(t *testing.T) *bench {
 	sharetest.Take(t)
 	name := drivertest.Bridge(t)
 	br := bridge.New(bridge.Config{
-		Name: name, Subnet: drivertest.Subnet(20), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Name: name, Subnet: drivertest.Subnet(20), Egress: egress.Default(), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})
 	if why := br.Missing(); why != "" {
 		require.NotEqual(t, "true", os.Getenv("CI"), why)

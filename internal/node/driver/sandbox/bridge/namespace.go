@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/node/egress"
 )
 
 // A namespace that several tasks share belongs to the machine, so a task's users have no rights over it. These settings allow them what
@@ -20,17 +21,7 @@ var namespaceKnobs = map[string]string{ // a constant
 
 // NewNamespace makes a network namespace with only a loopback, kept by a mount on the file at path until DropNamespace.
 func NewNamespace(path string) error {
-	result := make(chan error, 1)
-	go func() { // ends at once, and its thread, which is in the new namespace, with it
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() { // the first thread cannot end, and where it is /proc/self and /proc/net are
-			result <- NewNamespace(path)
-			runtime.UnlockOSThread()
-			return
-		}
-		result <- newNamespace(path)
-	}()
-	return <-result
+	return egress.OnThread(func() error { return newNamespace(path) })
 }
 
 // newNamespace leaves the thread in the new namespace: the caller must let it end.

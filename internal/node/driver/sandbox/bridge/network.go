@@ -81,6 +81,9 @@ func (n *Network) Missing() string { return n.fence.Missing() }
 // Weaker says what the bridge's rules cannot do here, "" if they can do all.
 func (n *Network) Weaker() string { return n.fence.Weaker() }
 
+// Fence has the rules, also for namespaces of guests that are connected elsewhere.
+func (n *Network) Fence() *egress.Fence { return n.fence }
+
 // Gateway is the machine's address in the network.
 func (n *Network) Gateway() netip.Addr { return n.cfg.Subnet.Addr().Next() }
 
