@@ -24,7 +24,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
-			return job.List(ctx, app, c, o)
+			return job.List(ctx, app, c, o, nil)
 		}
 		return showFound(ctx, app, c, o, args[0])
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type StatusFlags struct {
 	term.Output
 	// stats asks the node what the tasks use now, so it fails for one that is down; short shows the last event of tasks only.
 	stats, short bool
+	page         term.Page // of a list
 }
 
 // statusCommand is "drover alloc status". Without an allocation it lists all of the namespace.
@@ -28,30 +30,43 @@ func statusCommand(app *term.App) *cobra.Command {
 	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
-			return list(ctx, app, c, &f.Output)
+			return list(ctx, app, c, f)
 		}
 		return Show(ctx, app, c, f, args[0])
 	}
 	c := term.NomadCommand(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, run)
 	term.Describe(c, "Shows an allocation: its resources and ports, its tasks with what happened to them, and why it was placed where it is.",
-		"drover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
+		"drover alloc status -search web -status failed,lost -sort -modified\ndrover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
 	c.Flags().BoolVar(&f.stats, "stats", false, "show what the tasks use now")
 	c.Flags().BoolVar(&f.short, "short", false, "of each task only its state and what happened last")
 	f.Bind(c.Flags())
+	f.page.BindSearch(c.Flags(), `ClientStatus == "running"`, "pending, running, complete, failed, lost, unknown",
+		"name, job, node, status, wanted, created or modified")
 	return c
 }
 
-// list prints the allocations of the chosen namespace, newest first. Errors: the API's.
-func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
-	var list []*drover.AllocationListStub
-	if _, err := c.Get(ctx, "/v1/allocations", nil, &list); err != nil {
+// list prints the allocations of the chosen namespace, newest first if no other order was asked for. Errors: the API's.
+func list(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags) error {
+	list := []*drover.AllocationListStub{} // which is [] for programs
+	q := f.page.Query(nil)
+	if !f.page.Sorted() {
+		q.Set("sort", "-created") // pages are cut in it
+	}
+	h, err := c.Call(ctx, http.MethodGet, "/v1/allocations", q, nil, &list)
+	if err != nil {
 		return err
 	}
-	view.SortNewestFirst(list)
-	if done, err := o.Data(app.Out, list); done {
+	if !f.page.Sorted() {
+		view.SortNewestFirst(list) // and by index within an instant
+	}
+	if done, err := f.Data(app.Out, list); done {
 		return err
 	}
-	return view.Allocations(app, o, list)
+	if err := view.Allocations(app, &f.Output, list); err != nil {
+		return err
+	}
+	term.More(app, h)
+	return nil
 }
 
 // Show prints the allocation whose id begins with prefix. With stats it asks the node what the tasks use now, unless

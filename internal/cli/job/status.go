@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 type StatusFlags struct {
 	term.Output
 	short, evals, allAllocs bool
+	page                    term.Page // of a list
 }
 
 // statusCommand is "drover job status". Without a job it lists those of the namespace.
@@ -28,7 +30,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
-			return List(ctx, app, c, &f.Output)
+			return List(ctx, app, c, &f.Output, &f.page)
 		}
 		return Show(ctx, app, c, f, args[0])
 	}
@@ -37,12 +39,15 @@ func statusCommand(app *term.App) *cobra.Command {
 placed, its deployment and its allocations.`,
 		`drover job status
 drover job status -namespace '*'
+drover job status -search web -status running -sort -submitted -per-page 50
 drover job status web
 drover job status -t '{{.Job.Status}}' web`)
 	f.Bind(c.Flags())
 	c.Flags().BoolVar(&f.short, "short", false, "only what the job is, without counts and allocations")
 	c.Flags().BoolVar(&f.evals, "evals", false, "its evaluations too, newest first")
 	c.Flags().BoolVar(&f.allAllocs, "all-allocs", false, "allocations of an earlier job of this name too")
+	f.page.BindSearch(c.Flags(), `Type == "batch"`, "pending, running, dead",
+		"name, namespace, type, status, priority, submitted or modified")
 	return c
 }
 
@@ -51,13 +56,14 @@ const environmentMeta = "drover.environment"
 
 // List prints the jobs of the chosen namespace. People are not shown those that environments are made of; programs are, as in
 // Nomad. Errors: the API's.
-func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
-	q := url.Values{}
+func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output, page *term.Page) error {
+	q := page.Query(url.Values{})
 	if !o.JSON && o.Template == "" {
 		q.Set("meta", "true")
 	}
 	var list []*drover.JobListStub
-	if _, err := c.Get(ctx, "/v1/jobs", q, &list); err != nil {
+	h, err := c.Call(ctx, http.MethodGet, "/v1/jobs", q, nil, &list)
+	if err != nil {
 		return err
 	}
 	if done, err := o.Data(app.Out, list); done {
@@ -81,10 +87,14 @@ func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 		rows = append(rows, append(row, kind(j.Type, j.Periodic, j.ParameterizedJob), strconv.Itoa(j.Priority), state(j.Status, j.Stop),
 			term.Ago(j.SubmitTime)))
 	}
-	if err := term.Table(app.Out, "There are no jobs.", heading, rows); err != nil || environments == 0 {
+	if err := term.Table(app.Out, "There are no jobs.", heading, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(app.Err, "The jobs of %s are left out: 'drover env list' shows them.\n", term.Plural(environments, "environment"))
+	term.More(app, h)
+	if environments == 0 {
+		return nil
+	}
+	_, err = fmt.Fprintf(app.Err, "The jobs of %s are left out: 'drover env list' shows them.\n", term.Plural(environments, "environment"))
 	return err
 }
 

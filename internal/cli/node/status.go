@@ -46,6 +46,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	term.Describe(c, `Shows a node (by the beginning of its id, or its name): its size and what is taken of it, its drivers and what they lack,
 its devices, what happened to it, and its allocations.`,
 		`drover node status
+drover node status -search gpu -status down,draining -sort -modified -per-page 50
 drover node status -self -stats
 drover node status 91c3`)
 	f.Bind(c.Flags())
@@ -55,7 +56,8 @@ drover node status 91c3`)
 	c.Flags().BoolVar(&f.os, "os", false, "of a list: the operating system of each")
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "of a list: ids only")
 	c.Flags().BoolVar(&f.short, "short", false, "of a node: only what it is, and its allocations")
-	f.page.Bind(c.Flags(), `NodeClass == "large"`)
+	f.page.BindSearch(c.Flags(), `NodeClass == "large"`, "ready, ineligible, draining, down, disconnected, initializing",
+		"name, pool, datacenter, class, status, version or modified")
 	return c
 }
 

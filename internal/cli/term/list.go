@@ -33,23 +33,30 @@ func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
 		return err
 	}
 	list := []T{} // which is [] for programs
-	h, err := c.Call(ctx, http.MethodGet, l.Path, l.Page.query(l.Query), nil, &list)
+	h, err := c.Call(ctx, http.MethodGet, l.Path, l.Page.Query(l.Query), nil, &list)
 	if err != nil {
 		return err
 	}
 	if err := Show(app, o, list, l); err != nil {
 		return err
 	}
+	More(app, h)
+	return nil
+}
+
+// More says on stderr how a list goes on, if it does.
+func More(app *App, h http.Header) {
 	if next := h.Get("X-Nomad-NextToken"); next != "" {
 		fmt.Fprintf(app.Err, "There are more: -page-token %s\n", next)
 	}
-	return nil
 }
 
 // Page says which of a list's things are wanted. The server chooses them.
 type Page struct {
 	filter, token string
 	perPage       int
+	search, sort  string
+	statuses      []string
 }
 
 // Bind adds Nomad's flags; example is a filter for this list.
@@ -59,8 +66,19 @@ func (p *Page) Bind(f *pflag.FlagSet, example string) {
 	f.IntVar(&p.perPage, "per-page", 0, "so many a page; default: all")
 }
 
-// query adds to q what the flags say.
-func (p *Page) query(q url.Values) url.Values {
+// BindSearch adds Bind's flags, and those of lists that the server also searches and sorts, which Nomad has not.
+func (p *Page) BindSearch(f *pflag.FlagSet, example, statuses, sorts string) {
+	p.Bind(f, example)
+	f.StringVar(&p.search, "search", "", "only those that have each of these words in their names or in what they are part of")
+	f.StringSliceVar(&p.statuses, "status", nil, "only those that are one of: "+statuses)
+	f.StringVar(&p.sort, "sort", "", "order by "+sorts+"; with - before it the other way round")
+}
+
+// Sorted reports whether a person chose the order.
+func (p *Page) Sorted() bool { return p.sort != "" }
+
+// Query adds to q what the flags say.
+func (p *Page) Query(q url.Values) url.Values {
 	if p == nil {
 		return q
 	}
@@ -68,6 +86,10 @@ func (p *Page) query(q url.Values) url.Values {
 	maps.Copy(out, q)
 	if p.perPage > 0 {
 		out.Set("per_page", strconv.Itoa(p.perPage))
+	}
+	maps.Copy(out, api.Query("search", p.search, "sort", p.sort))
+	for _, status := range p.statuses {
+		out.Add("status", status)
 	}
 	return out
 }
