@@ -4,8 +4,8 @@ import "github.com/hashicorp/hcl/v2"
 
 // Limits bound clients.
 type Limits struct {
-	// connections of one client address; 0 is no limit; default: no limit for connections at work, 100 for those that
-	// wait
+	// connections of one client address and, over HTTP/2, its requests under way; 0 is no limit; default: no limit for
+	// connections at work, 100 for those that wait
 	HTTPMaxConns *int `hcl:"http_max_conns_per_client,optional"`
 	// largest body of a request, but where files are taken; bytes; default 10485760
 	MaxBodyBytes int64 `hcl:"max_body_bytes,optional"`

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,15 +15,20 @@ func LimitConns(ln net.Listener, perIP int) net.Listener {
 	if perIP <= 0 {
 		return ln
 	}
-	return &limitedListener{Listener: ln, max: perIP, open: map[string]int{}, refusing: make(chan struct{}, 64)}
+	return &limitedListener{Listener: ln, counts: counts{max: perIP, open: map[string]int{}}, refusing: make(chan struct{}, 64)}
 }
 
 // limitedListener counts the open connections of each address. At most 64 refusals are under way at once.
 type limitedListener struct {
 	net.Listener
-	max int
+	counts
 	// refusing holds an element for each connection that is being refused.
 	refusing chan struct{}
+}
+
+// counts is how many things each address has open.
+type counts struct {
+	max int // of one address
 
 	mu   sync.Mutex
 	open map[string]int // by address, without port; guarded by mu
@@ -69,8 +75,30 @@ func (l *limitedListener) refuse(c net.Conn) {
 	}
 }
 
-// take counts one more connection of the address; false, and no change, if it has as many as it may.
-func (l *limitedListener) take(host string) bool {
+// LimitRequests bounds the requests that each remote address has under way over HTTP/2, where one connection carries many: one more is
+// answered 429. Over HTTP/1.1 the connections are what is bounded, with LimitConns. perIP 0 means no bound.
+func LimitRequests(h http.Handler, perIP int) http.Handler {
+	if perIP <= 0 {
+		return h
+	}
+	under := &counts{max: perIP, open: map[string]int{}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if r.ProtoMajor < 2 || err != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		if !under.take(host) {
+			http.Error(w, "Your IP has too many concurrent requests, wait", http.StatusTooManyRequests)
+			return
+		}
+		defer under.give(host)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// take counts one more of the address; false, and no change, if it has as many as it may.
+func (l *counts) take(host string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[host] >= l.max {
@@ -80,8 +108,8 @@ func (l *limitedListener) take(host string) bool {
 	return true
 }
 
-// give counts one less; addresses without connections are forgotten, so that the map does not grow for ever.
-func (l *limitedListener) give(host string) {
+// give counts one less; addresses without any are forgotten, so that the map does not grow for ever.
+func (l *counts) give(host string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[host]--; l.open[host] == 0 {

@@ -100,3 +100,54 @@ func TestTLSOffersHTTP2(t *testing.T) {
 	stop()
 	require.NoError(t, <-served)
 }
+
+// TestRequestsOfOneAddressAreBoundedOverHTTP2: one connection carries many requests, which are counted as connections are otherwise.
+func TestRequestsOfOneAddressAreBoundedOverHTTP2(t *testing.T) {
+	t.Parallel()
+	held, begun := make(chan struct{}), make(chan struct{}, 10)
+	srv := httptest.NewUnstartedServer(LimitRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		begun <- struct{}{}
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+	}), 3))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	get := func(client *http.Client, ctx context.Context) *http.Response {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, http.NoBody)
+		require.NoError(t, err)
+		answer, err := client.Do(r)
+		require.NoError(t, err)
+		return answer
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	for range 3 {
+		answer := get(srv.Client(), ctx)
+		defer answer.Body.Close()
+		require.Equal(t, 2, answer.ProtoMajor)
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		<-begun
+	}
+	refused := get(srv.Client(), t.Context())
+	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+	require.NoError(t, refused.Body.Close())
+
+	old := &http.Transport{TLSClientConfig: srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()}
+	old.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	defer old.CloseIdleConnections()
+	answer := get(&http.Client{Transport: old}, t.Context()) // of HTTP/1.1 the connections are counted
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.NoError(t, answer.Body.Close())
+
+	leave() // who ends theirs may have others
+	require.Eventually(t, func() bool {
+		answer := get(srv.Client(), t.Context())
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}, 10*time.Second, 10*time.Millisecond)
+	close(held)
+}

@@ -39,13 +39,14 @@ func (a *Agent) httpPart() lifecycle.Part {
 		if err != nil {
 			return err
 		}
-		s := &httpapi.Server{Handler: a.live.Headers(handler), Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
-		ln := a.http
-		if l := a.cfg.Limits; l != nil && l.HTTPMaxConns != nil {
-			ln = httpapi.LimitConns(ln, *l.HTTPMaxConns)
-		} else {
-			ln = httpapi.LimitConns(ln, 0)
+		most := 0 // of one address
+		if l := a.cfg.Limits; l != nil {
+			most = optional.Value(l.HTTPMaxConns)
 		}
+		s := &httpapi.Server{
+			Handler: httpapi.LimitRequests(a.live.Headers(handler), most), Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock,
+		}
+		ln := httpapi.LimitConns(a.http, most)
 		if secure := a.live.HTTP.Listening(httpapi.Protocols...); secure != nil {
 			ln = tls.NewListener(ln, secure)
 		}

@@ -17,7 +17,7 @@ import (
 // Bounds of what keeps pages up to date.
 const (
 	mostViewers = 1000             // pages that are kept up to date at a time
-	mostPages   = 64               // of them by one token, or without one by one address
+	mostPages   = 250              // of them by one token, or without one by one address, which may be a proxy of many
 	slowViewer  = 10 * time.Second // a viewer that takes no line for so long is cut, and comes again
 	mostTopics  = 20
 )
