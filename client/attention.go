@@ -3,6 +3,9 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/drover-project/drover/cluster"
 )
@@ -19,4 +22,31 @@ func (c *Client) Doctor(ctx context.Context) (cluster.Examination, error) {
 	var x cluster.Examination
 	_, err := c.call(ctx, http.MethodGet, []string{"doctor"}, nil, nil, &x)
 	return x, err
+}
+
+// Audit is what the servers of the region recorded of requests, the newest first. Errors: Forbidden without a management token; Invalid.
+func (c *Client) Audit(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"accessor": q.Accessor, "operation": q.Operation, "object": q.Object, "namespace": q.Namespace, "class": q.Class, "stage": q.Stage,
+		"next_token": q.NextToken,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if q.Allowed != nil {
+		query.Set("allowed", strconv.FormatBool(*q.Allowed))
+	}
+	if q.PerPage > 0 {
+		query.Set("per_page", strconv.Itoa(q.PerPage))
+	}
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			query.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	var found cluster.AuditRecords
+	_, err := c.call(ctx, http.MethodGet, []string{"operator", "audit"}, query, nil, &found)
+	return found, err
 }

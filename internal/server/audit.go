@@ -8,11 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/audit"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/peercall"
 )
 
 // openAudit makes the record of requests; nil if there is none. Errors: Invalid, with the sink; those of the disk.
@@ -77,4 +82,84 @@ func (a *Agent) auditPlace(s *config.AuditSink) (audit.Place, error) {
 		}
 	}
 	return p, nil
+}
+
+// procAudit asks a server for what it recorded of requests.
+const procAudit = "Agent.Audit"
+
+// auditPatience is how long a server may take to read its record.
+const auditPatience = 10 * time.Second
+
+// auditQuestion is what a server is asked.
+type auditQuestion struct {
+	Query  cluster.AuditQuery
+	Before uint64 // number of a line; 0 = from the newest on
+}
+
+// auditRecords lets other servers ask this one what it recorded, and returns what asks all servers of the region. It needs no leader.
+func (a *Agent) auditRecords() func(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error) {
+	peercall.Handle(a.control.servers.Mux(), procAudit, func(_ context.Context, _ string, asked auditQuestion) (cluster.AuditPart, error) {
+		return a.readAudit(asked)
+	})
+	return func(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error) {
+		places, err := cluster.ParseAuditPlaces(q.NextToken)
+		if err != nil {
+			return cluster.AuditRecords{}, err
+		}
+		var parts []cluster.AuditPart
+		var wanted []seenServer
+		for _, s := range a.seenServers() {
+			if _, more := places[s.Name]; places == nil || more {
+				parts, wanted = append(parts, cluster.AuditPart{Server: s.Name, Problem: s.Problem}), append(wanted, s)
+			}
+		}
+		var asked sync.WaitGroup
+		for i, s := range wanted {
+			if s.Problem == "" && s.Status != string(members.Left) {
+				asked.Go(func() { a.askAudit(ctx, &parts[i], s, auditQuestion{q, places[s.Name]}) }) // ends within auditPatience
+			}
+		}
+		asked.Wait()
+		return cluster.JoinAudit(parts, q.PerPage), ctx.Err()
+	}
+}
+
+// askAudit has a server read its record.
+func (a *Agent) askAudit(ctx context.Context, part *cluster.AuditPart, s seenServer, asked auditQuestion) {
+	ctx, cancel := a.deps.Clock.WithTimeout(ctx, auditPatience)
+	defer cancel()
+	var said cluster.AuditPart
+	var err error
+	if s.id == a.control.servers.Self().ID {
+		said, err = a.readAudit(asked)
+	} else {
+		said, err = peercall.Call[cluster.AuditPart](ctx, a.control.servers.Client(), s.address, procAudit, asked)
+	}
+	if err != nil {
+		said = cluster.AuditPart{Problem: err.Error()}
+	}
+	said.Server = part.Server
+	for i := range said.Records {
+		said.Records[i].Server = part.Server
+	}
+	*part = said
+}
+
+// readAudit reads the first file that this agent records to. Errors: those of the disk.
+func (a *Agent) readAudit(asked auditQuestion) (cluster.AuditPart, error) {
+	if !a.cfg.Audited() {
+		return cluster.AuditPart{Problem: `it records no requests: set audit { enabled = true } in its configuration`}, nil
+	}
+	asked.Query.PerPage = min(max(1, asked.Query.PerPage), cluster.MaxAuditPage)
+	for _, s := range a.cfg.AuditSinks() {
+		if s.Type != "file" {
+			continue
+		}
+		place, err := a.auditPlace(s)
+		if err != nil {
+			return cluster.AuditPart{}, err
+		}
+		return audit.ReadBack(*place.File, asked.Query, asked.Before)
+	}
+	return cluster.AuditPart{Problem: "it records requests to no file: look where its sinks lead, or add one of type file"}, nil
 }

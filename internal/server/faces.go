@@ -110,7 +110,8 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Observations: a.exec, Variables: a.control.variables,
 			Incarnation: a.exec.Terms, Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup,
-			Attention: a.attention().For, Examine: a.examination(), History: a.exec.history, Topology: a.topology().Topology,
+			Attention: a.attention().For, Examine: a.examination(), Audit: a.auditRecords(),
+			History: a.exec.history, Topology: a.topology().Topology,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{

@@ -16,7 +16,7 @@ import (
 
 // auditCommand is "drover operator audit".
 func auditCommand(app *term.App) *cobra.Command {
-	return term.Group("audit", "Check the record of requests", verifyCommand(app))
+	return term.Group("audit", "Read and check the record of requests", auditListCommand(app), verifyCommand(app))
 }
 
 // verifyCommand is "drover operator audit verify". It asks no agent: files may have been carried elsewhere.

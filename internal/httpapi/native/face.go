@@ -89,6 +89,8 @@ type Deps struct {
 	Checkup     func() (cluster.Checkup, error) // of the server that is asked
 	// Examine asks all servers how they are, and says what that means; nil on an agent without server.
 	Examine func(ctx context.Context) cluster.Examination
+	// Audit reads what the servers of the region recorded of requests; nil on an agent without server.
+	Audit func(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error)
 	// Attention is what of the cluster wants attention, as far as the viewer sees it; nil on an agent without server.
 	Attention func(ctx context.Context, v cluster.Viewer) (cluster.Attention, error)
 	// History of pools; nil on an agent without server.

@@ -72,6 +72,7 @@ var (
 		{admin.Text.Variables, html.Path("ui", "variables"), "", ofVariables},
 		{admin.Text.Namespaces, html.Path("ui", "namespaces"), "", ofNamespaces},
 		{admin.Text.Access, html.Path("ui", "access"), "", ofManagement},
+		{admin.AuditText.Audit, html.Path("ui", "audit"), "", ofManagement},
 	}
 )
 

@@ -45,6 +45,7 @@ func (h *Pages) Routes() []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /ui/servers", Handle: h.servers},
 		{Pattern: "GET /ui/doctor", Handle: h.doctor},
+		{Pattern: "GET /ui/audit", Handle: h.audit},
 		{Pattern: "GET /ui/evaluations", Handle: h.evaluations},
 		{Pattern: "GET /ui/evaluations/{evaluation}", Handle: h.evaluation},
 		{Pattern: "GET /ui/deployments", Handle: h.deployments},
