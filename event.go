@@ -23,6 +23,7 @@ const (
 	TopicExecution   = "Execution"       // ours
 	TopicInstance    = "Instance"        // ours: machines of the fleet
 	TopicFleetPool   = "FleetPool"       // ours
+	TopicRevocation  = "Revocation"      // ours: certificates that are refused
 )
 
 // Event is one change, as the event stream sends it.

@@ -54,10 +54,21 @@ type Config struct {
 	// first is proved.
 	Secrets func(ctx context.Context, address string) []string
 
+	// Revoked refuses certificates that were revoked, and closes connections of such; nil: nobody does.
+	Revoked Revoked
+
 	Accepted func() // told of each connection that is accepted, whoever dialled; may be nil
 
 	Clock clock.Clock
 	Log   *slog.Logger
+}
+
+// Revoked knows which certificates were revoked. Connections that the port accepts know it already: Accept sees to them.
+type Revoked interface {
+	// Wrap has a connection that was dialled known until it is closed.
+	Wrap(raw net.Conn) net.Conn
+	// Shown notes what the other end of a known connection shows. Errors: Unauthorized if that is revoked.
+	Shown(raw net.Conn, state tls.ConnectionState) error
 }
 
 // handshake bounds how long who dials may take to say what it wants, and to prove it.
@@ -258,6 +269,9 @@ func (p *Port) dial(ctx context.Context, name Protocol, address string, means Id
 	if err != nil {
 		return nil, drover.Errorf(drover.Unavailable, "%w", err)
 	}
+	if p.cfg.Revoked != nil && p.cfg.TLS != nil {
+		c = p.cfg.Revoked.Wrap(c)
+	}
 	unwatch := context.AfterFunc(ctx, func() { _ = c.Close() })
 	out, err := p.greet(ctx, c, name, address, means)
 	if !unwatch() && err == nil {
@@ -289,7 +303,12 @@ func (p *Port) greet(ctx context.Context, c net.Conn, name Protocol, address str
 		cfg.NextProtos = append(cfg.NextProtos, string(older[proto]))
 	}
 	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
-	cfg.VerifyConnection = func(state tls.ConnectionState) error { return p.certified(state, proto) }
+	cfg.VerifyConnection = func(state tls.ConnectionState) error {
+		if err := p.certified(state, proto); err != nil || p.cfg.Revoked == nil {
+			return err
+		}
+		return p.cfg.Revoked.Shown(c, state)
+	}
 	secure := tls.Client(c, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, err
@@ -325,6 +344,9 @@ type begun struct {
 	net.Conn
 	rest []byte // of the beginning; owned by the reader
 }
+
+// NetConn is the connection itself.
+func (c *begun) NetConn() net.Conn { return c.Conn }
 
 // Read implements net.Conn.
 func (c *begun) Read(b []byte) (int, error) {

@@ -31,6 +31,7 @@ import (
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/nodes"
+	"github.com/drover-project/drover/internal/server/revoked"
 	"github.com/drover-project/drover/internal/server/servers"
 )
 
@@ -52,6 +53,7 @@ type control struct {
 	front     *nodes.Front                                                        // control as nodes see it
 	view      *demand.View
 	gate      *gate.Gate
+	revoked   *revoked.Guard
 	archives  *archive.Archives
 	saves     *archive.Schedule // nil: nobody wants it
 	logger    *slog.Logger
@@ -71,6 +73,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		return nil, err
 	}
 	a.openGate(c)
+	a.openRevoked(c)
 	if c.servers, err = a.openServers(c); err != nil {
 		return nil, err
 	}
@@ -110,8 +113,9 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 		MaxCount:        cfg.JobMaxCount,
 		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
-		Images: registry.New(registry.Config{Clock: d.Clock}),
-		Judged: func(rule, level string) { judged.WithLabelValues(rule, level).Inc() },
+		Images:         registry.New(registry.Config{Clock: d.Clock}),
+		Judged:         func(rule, level string) { judged.WithLabelValues(rule, level).Inc() },
+		OwnCertificate: a.ownCertificate,
 	})
 	if err := a.openKeyring(c); err != nil {
 		return nil, err
@@ -214,6 +218,8 @@ func (c *control) parts(cfg *config.SchedulerConfig) []lifecycle.Part {
 			return nil
 		}},
 		{Name: "tokens", Run: c.collectTokens},
+		{Name: "revoked certificates", Run: c.revoked.Run},
+		{Name: "revocations", Run: c.forgetRevocations},
 		{Name: "secrets of auth methods", Run: c.sealLogins},
 		{Name: "archives", Run: func(ctx context.Context) error {
 			if c.saves != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -26,6 +27,7 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/execseam"
+	"github.com/drover-project/drover/internal/server/revoked"
 	"github.com/drover-project/drover/internal/server/self"
 	"github.com/drover-project/drover/internal/version"
 )
@@ -48,6 +50,9 @@ func (a *Agent) httpPart() lifecycle.Part {
 		}
 		ln := httpapi.LimitConns(a.http, most)
 		if secure := a.live.HTTP.Listening(httpapi.Protocols...); secure != nil {
+			if a.control != nil {
+				ln, secure = a.control.revoked.Listen(ln), a.control.revoked.Config(secure)
+			}
 			ln = tls.NewListener(ln, secure)
 		}
 		return s.Serve(ctx, ln)
@@ -197,9 +202,12 @@ func (a *Agent) rpcPart() lifecycle.Part {
 			return err
 		}
 		handler = programs.Handler(handler, a.deps.Log.With("part", "rpc"), a.deps.Clock)
+		guard := a.control.revoked
+		handler = guard.Handler(func(r *http.Request) string { return link.CallerOf(r.Header).NodeID }, a.strangers(handler))
 		srv := &http.Server{
-			Handler: a.counted(a.strangers(handler)), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: secure,
-			ReadHeaderTimeout: 10 * time.Second,
+			Handler: a.counted(handler), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: guard.Config(secure),
+			ReadHeaderTimeout: 10 * time.Second, ConnContext: revoked.ConnContext,
+			ErrorLog: slog.NewLogLogger(a.deps.Log.With("part", "rpc").Handler(), slog.LevelDebug), // anybody can break handshakes
 		}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
@@ -217,10 +225,10 @@ func (a *Agent) rpcPart() lifecycle.Part {
 			err = srv.Serve(peers.Nodes()) // whose handshakes are done
 		case secure != nil:
 			srv.ConnState = a.accepted
-			err = srv.ServeTLS(a.rpc, "", "")
+			err = srv.ServeTLS(guard.Listen(a.rpc), "", "")
 		default:
 			srv.ConnState = a.accepted
-			err = srv.Serve(a.rpc)
+			err = srv.Serve(guard.Listen(a.rpc))
 		}
 		if ctx.Err() != nil {
 			return nil

@@ -63,10 +63,12 @@ func (a *Agent) openServers(c *control) (*servers.Servers, error) {
 	}
 	sc.Join.RetryMax, sc.Join.RetryInterval = cfg.Server.JoinTries()
 	sc.TLS = a.live.RPC.Source()
+	sc.Accept, sc.Revoked = a.live.RPC.Listening("h2"), c.revoked
 	if sc.TLS != nil && a.certifies() {
 		sc.Accept = gate.TLS(c.gate, sc.TLS)
 	}
-	return servers.Listen(a.rpc, sc, deps)
+	sc.Accept = c.revoked.Config(sc.Accept)
+	return servers.Listen(c.revoked.Listen(a.rpc), sc, deps)
 }
 
 // gossipConfig says how this server gossips. On loopback others are neighbours, and failures are noticed sooner.

@@ -35,6 +35,7 @@ const (
 	AdmissionRules  = "admission_rules"
 	HostVolumes     = "host_volumes" // by id
 	VolumeClaims    = "host_volume_claims"
+	Revocations     = "revocations" // of certificates
 	FleetPools      = "fleet_pools"
 	FleetInstances  = "fleet_instances"
 	FleetCosts      = "fleet_costs"

@@ -17,7 +17,7 @@ func TestNamesAreDistinct(t *testing.T) {
 		tables.Jobs, tables.JobVersions, tables.JobSummaries, tables.Nodes, tables.Allocs, tables.Evals, tables.Deployments,
 		tables.Namespaces, tables.NodePools, tables.SchedulerConfig, tables.Cluster, tables.Lessees,
 		tables.Autopilot, tables.ScalingEvents, tables.JobSubmissions, tables.Services, tables.RootKeys, tables.Variables,
-		tables.AdmissionRules,
+		tables.AdmissionRules, tables.Revocations,
 		tables.FleetPools, tables.FleetInstances, tables.FleetCosts, tables.NodeAllocs, tables.JobAllocs, tables.JobEvals,
 	} {
 		require.NotEmpty(t, name)

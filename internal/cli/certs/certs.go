@@ -21,7 +21,8 @@ const domain = "nomad"
 func Command(app *term.App) *cobra.Command {
 	c := term.Group("tls", "Make certificates for agents",
 		term.Group("ca", "Make an authority", authorityCommand(app), infoCommand(app)),
-		term.Group("cert", "Make certificates of the authority", certificateCommand(app), infoCommand(app)))
+		term.Group("cert", "Make certificates of the authority, and revoke them", certificateCommand(app), infoCommand(app), revokeCommand(app),
+			revocationsCommand(app), reinstateCommand(app)))
 	term.Describe(c, `Makes what TLS between agents needs, as files of the current folder: an authority once, then a certificate
 for each server and each node. Keep the authority's key away from the machines.`, `drover tls ca create
 drover tls cert create -server -additional-ipaddress 10.0.0.1

@@ -94,6 +94,8 @@ var kinds = [kindEnd]func() Command{
 	KindUpsertHostVolume:       func() Command { return new(UpsertHostVolume) },
 	KindDeleteHostVolume:       func() Command { return new(DeleteHostVolume) },
 	KindDeleteVolumeClaim:      func() Command { return new(DeleteVolumeClaim) },
+	KindRevokeCertificate:      func() Command { return new(RevokeCertificate) },
+	KindForgetRevocations:      func() Command { return new(ForgetRevocations) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

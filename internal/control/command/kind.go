@@ -82,6 +82,8 @@ const (
 	KindUpsertHostVolume
 	KindDeleteHostVolume
 	KindDeleteVolumeClaim
+	KindRevokeCertificate
+	KindForgetRevocations
 	kindEnd
 )
 
@@ -142,6 +144,7 @@ var kindNames = [...]string{
 	"UpsertQuotas", "DeleteQuotas", "BeginExecution", "DropExecution",
 	"UpsertAdmissionRules", "DeleteAdmissionRules",
 	"UpsertHostVolume", "DeleteHostVolume", "DeleteVolumeClaim",
+	"RevokeCertificate", "ForgetRevocations",
 }
 
 // String returns the command's name.

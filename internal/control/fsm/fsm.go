@@ -237,5 +237,5 @@ func (e *entry) applyServers(c command.Command) (any, error) {
 	case *command.DeleteVolumeClaim:
 		return nil, e.deleteVolumeClaim(c)
 	}
-	return e.applyACL(c)
+	return e.applyRevocations(c)
 }

@@ -198,7 +198,9 @@ func checkRootKeys(t testing.TB, s *store.Snapshot) {
 
 // servers draws what several servers are together, access control, or the keyring.
 func (d draw) servers() command.Command {
-	switch rapid.IntRange(0, 5).Draw(d.t, "secret") {
+	switch rapid.IntRange(0, 6).Draw(d.t, "secret") {
+	case 6:
+		return d.revocation()
 	case 5:
 		return d.admission()
 	case 4:

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"crypto/x509"
 	"sync"
 	"time"
 
@@ -47,6 +48,8 @@ type Deps struct {
 	Images Images
 	// Judged, if set, is told of each admission rule, with its level, that is against a job of which something would begin.
 	Judged func(rule, level string)
+	// OwnCertificate is what this server shows to others; nil, also as its answer: none.
+	OwnCertificate func() *x509.Certificate
 }
 
 // Intake is safe for use by several goroutines.

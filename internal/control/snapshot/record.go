@@ -70,6 +70,7 @@ const (
 	recAdmissionRule
 	recHostVolume
 	recVolumeClaim
+	recRevocation
 )
 
 // metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The

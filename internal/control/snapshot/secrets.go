@@ -2,7 +2,8 @@ package snapshot
 
 import "github.com/drover-project/drover"
 
-// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas, admission rules, volumes and their claims.
+// secrets writes the records of what is kept encrypted, root keys being wrapped, and of quotas, admission rules, volumes, their claims and
+// revocations.
 func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recRootKey, x.s.RootKeys()); err != nil {
 		return err
@@ -25,11 +26,14 @@ func (x *imageWriter) secrets() error {
 	if err := writeAll(x, recHostVolume, x.s.HostVolumes("*", "")); err != nil {
 		return err
 	}
-	return writeAll(x, recVolumeClaim, x.s.VolumeClaims("*", ""))
+	if err := writeAll(x, recVolumeClaim, x.s.VolumeClaims("*", "")); err != nil {
+		return err
+	}
+	return writeAll(x, recRevocation, x.s.Revocations())
 }
 
-// secrets restores the records of what is kept encrypted, of quotas, admission rules, volumes and their claims, and refuses every kind
-// that no reader knows.
+// secrets restores the records of what is kept encrypted, of quotas, admission rules, volumes, their claims and revocations, and refuses
+// every kind that no reader knows.
 func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 	switch kind {
 	case recRootKey:
@@ -48,6 +52,8 @@ func (x *imageReader) secrets(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreHostVolume)
 	case recVolumeClaim:
 		return read(payload, x.t.RestoreVolumeClaim)
+	case recRevocation:
+		return read(payload, x.t.RestoreRevocation)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

@@ -57,6 +57,7 @@ var records = map[recordKind]any{
 	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
 	recAdmissionRule: drover.AdmissionRule{},
 	recHostVolume:    drover.HostVolume{}, recVolumeClaim: drover.HostVolumeClaim{},
+	recRevocation: cluster.Revocation{},
 }
 
 // TestShapes fails when what is written to snapshots changes without a cluster version. It says what to do then.

@@ -32,7 +32,7 @@ var shareNames = map[recordKind]string{
 	recRootKey:    "root keys",
 	recAuthMethod: "auth methods", recBindingRule: "binding rules", recVariable: "variables", recQuota: "quotas",
 	recExecutionSlot: "executions in quotas", recSpent: "use of executions", recAdmissionRule: "admission rules",
-	recHostVolume: "host volumes", recVolumeClaim: "claims of host volumes",
+	recHostVolume: "host volumes", recVolumeClaim: "claims of host volumes", recRevocation: "revocations",
 }
 
 // Survey reads a snapshot to its end mark and says what it consists of, in the order of the snapshot. It does not decode what the

@@ -87,6 +87,7 @@ func schema() *memdb.DBSchema {
 		table(tables.ExecutionSlots, func(x *execution.Slot) string { return term(x.AllocID) + term(x.ID) }),
 		table(tables.Quotas, func(q *drover.QuotaSpec) string { return term(q.Name) }),
 		table(tables.AdmissionRules, func(r *drover.AdmissionRule) string { return term(r.Name) }),
+		table(tables.Revocations, func(r *cluster.Revocation) string { return term(r.ID) }),
 		table(tableTenants, func(u *tenantRow) string { return term(u.Namespace) }),
 		table(tables.NodePools, func(p *drover.NodePool) string { return term(p.Name) }),
 		table(tables.Cluster, func(*cluster.State) string { return "cluster" }),

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/clock"
@@ -24,6 +25,7 @@ type State interface {
 	FleetInstance(id string) *fleet.InstanceRecord
 	FleetPool(name string) *fleet.Pool
 	Node(id string) *drover.Node
+	Revocation(id string) *cluster.Revocation
 }
 
 // Log is what the gate writes.
@@ -87,6 +89,9 @@ func (g *Gate) admit(tokens exchange.Tokens, node *drover.Node) error {
 		delete(node.Attributes, name)
 	}
 	s := g.deps.State()
+	if r := s.Revocation(cluster.RevokedNode(node.ID)); r != nil {
+		return r.Refusal()
+	}
 	if who := s.FleetIdentity(); who != nil {
 		if id, err := pool.IntentOf(who.Key, tokens.Join); err == nil {
 			return admitMachine(node, s.FleetInstance(id), s)
@@ -151,8 +156,19 @@ func errGone() error {
 	return drover.Errorf(drover.Unauthorized, "the token is of a machine that the fleet does not have any more")
 }
 
-// Authenticate checks the secret that a registered node shows. Errors: NotFound, Unauthorized.
+// Revoked refuses a node, or a machine, that was revoked. Errors: Unauthorized.
+func (g *Gate) Revoked(id string) error {
+	if r := g.deps.State().Revocation(cluster.RevokedNode(id)); r != nil {
+		return r.Refusal()
+	}
+	return nil
+}
+
+// Authenticate checks the secret that a registered node shows. Errors: NotFound; Unauthorized, also for a node that was revoked.
 func (g *Gate) Authenticate(nodeID, secret string) error {
+	if err := g.Revoked(nodeID); err != nil {
+		return err
+	}
 	n := g.deps.State().Node(nodeID)
 	if n == nil {
 		return drover.Errorf(drover.NotFound, "node not found: register first")
@@ -243,6 +259,11 @@ func (g *Gate) Own() *Authority { return g.cfg.Own }
 // given one for what lets it register. Errors: Invalid, Unauthorized, Unavailable.
 func (g *Gate) Certify(ctx context.Context, who link.Applicant, request []byte) ([]byte, error) {
 	id, none := g.Machine(who.Tokens.Join)
+	if none == nil {
+		if err := g.Revoked(id); err != nil {
+			return nil, err
+		}
+	}
 	if none != nil {
 		if g.cfg.Own == nil {
 			return nil, none

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
@@ -23,6 +24,7 @@ type world struct {
 	instances map[string]*fleet.InstanceRecord
 	pools     map[string]*fleet.Pool
 	nodes     map[string]*drover.Node
+	revoked   map[string]*cluster.Revocation
 	binds     int
 	logs      strings.Builder
 }
@@ -47,6 +49,7 @@ func (w *world) FleetIdentity() *fleet.Identity                        { return 
 func (w *world) FleetInstance(id string) *fleet.InstanceRecord         { return w.instances[id] }
 func (w *world) FleetPool(name string) *fleet.Pool                     { return w.pools[name] }
 func (w *world) Node(id string) *drover.Node                           { return w.nodes[id] }
+func (w *world) Revocation(id string) *cluster.Revocation              { return w.revoked[id] }
 func (w *world) token(instance string) string                          { return pool.Token(key, instance) }
 func (w *world) with(cfg Config) *Gate                                 { return New(cfg, w.deps()) }
 func (w *world) BindNode(_ context.Context, instance, id string) error { return w.bind(instance, id) }

@@ -74,6 +74,7 @@ type Intake interface {
 	evaluations.Intake
 	nodes.Intake
 	cluster.Intake
+	cluster.Revoking
 	volumes.Intake
 }
 

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/drover-project/drover"
+	clusternoun "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/admission"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
@@ -177,6 +179,19 @@ func (i *fakeIntake) UpsertAdmissionRule(_ context.Context, r *drover.AdmissionR
 	}
 	index := put(i.store, func(t *store.Txn) { t.PutAdmissionRule(r) })
 	return drover.Outcome{Index: index}, nil
+}
+
+func (i *fakeIntake) RevokeCertificate(_ context.Context, q clusternoun.RevokeRequest) (*clusternoun.Revocation, drover.Outcome, error) {
+	r, err := q.Revocation(time.Unix(1_800_000_000, 0))
+	if err != nil {
+		return nil, drover.Outcome{}, err
+	}
+	index := put(i.store, func(t *store.Txn) { t.PutRevocation(r) })
+	return r, drover.Outcome{Index: index}, nil
+}
+
+func (i *fakeIntake) ReinstateCertificate(_ context.Context, id string) (drover.Outcome, error) {
+	return i.took("reinstate %s", id)
 }
 
 func (i *fakeIntake) DeleteAdmissionRule(_ context.Context, name string) (drover.Outcome, error) {

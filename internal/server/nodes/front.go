@@ -56,6 +56,7 @@ type Servers interface {
 type Gate interface {
 	Admit(tokens exchange.Tokens, node *drover.Node) error
 	Authenticate(nodeID, secret string) error
+	Revoked(nodeID string) error // Errors: Unauthorized for one that was revoked
 }
 
 // Log is this server's log.
@@ -191,6 +192,9 @@ func (f *Front) direct() bool {
 func (f *Front) Authenticate(ctx context.Context, nodeID, secret string) error {
 	if !f.deps.Servers.Clustered() {
 		return f.deps.Gate.Authenticate(nodeID, secret)
+	}
+	if err := f.deps.Gate.Revoked(nodeID); err != nil { // whatever is believed
+		return err
 	}
 	sum, now := sha256.Sum256([]byte(secret)), f.deps.Clock.Now()
 	f.mu.Lock()

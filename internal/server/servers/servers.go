@@ -45,6 +45,7 @@ type Config struct {
 	Join    cluster.Config
 	TLS     func() *tls.Config // peer.Config's; nil is clear text
 	Accept  *tls.Config        // peer.Config's
+	Revoked peer.Revoked       // peer.Config's
 	// Autopilot is how servers are kept healthy while nothing is stored; Seed stores it at the first leader.
 	Autopilot clusternoun.Autopilot
 	Seed      bool
@@ -118,6 +119,7 @@ func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	}
 	s.port = peer.Split(in, peer.Config{
 		Self: s.identity, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
+		Revoked:  cfg.Revoked,
 		Accepted: func() { deps.Samples.Count("nomad.nomad.rpc.accept_conn", 1) },
 	})
 	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/drover-project/drover"
+	clusternoun "github.com/drover-project/drover/cluster"
 )
 
 // State is what is known of the cluster.
@@ -25,6 +26,7 @@ type Snapshot interface {
 	ServiceReader
 	VolumeReader
 	ClusterReader
+	Revocations() iter.Seq[*clusternoun.Revocation]
 }
 
 // JobReader reads jobs, and what is kept of each.

@@ -29,7 +29,10 @@ type Intake interface {
 
 // Config is what the group needs beside the cluster.
 type Config struct {
-	Intake   Intake
+	Intake interface {
+		Intake
+		Revoking
+	}
 	Events   Events
 	Archives Archives
 	// Heartbeat is how often an event stream without events sends {}.
@@ -76,5 +79,5 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "PUT,POST /v1/operator/snapshot", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.restoreSnapshot, MaxBody: -1},
 		{Pattern: "PUT,POST /v1/system/gc", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.systemGC},
 		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Where: httpapi.Leader, Need: httpapi.Management, Handle: f.reconcileSummaries},
-	}, slices.Concat(f.quotaRoutes(), f.admissionRoutes())...)
+	}, slices.Concat(f.quotaRoutes(), f.admissionRoutes(), f.revocationRoutes())...)
 }
