@@ -28,7 +28,7 @@ var layers = []layer{ // a table
 	},
 	{
 		"foundation",
-		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext minheap netguard policy quota " +
+		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext logtimes minheap netguard policy quota " +
 			"registration rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version " +
 			"wake binding",
 		"what everybody may use",

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 )
 
@@ -142,6 +145,65 @@ func TestAnAllocationInABrowser(t *testing.T) {
 	b.picture("files")
 
 	b.stopsAllocation()
+}
+
+// TestALogFromATimeInABrowser goes to moments of a log that was rotated since: what was written then is shown, and what came after as far as
+// one looks. A link leads there, and Follow back to the end.
+func TestALogFromATimeInABrowser(t *testing.T) {
+	t.Parallel()
+	a := dev(t)
+	job := rawJob("timed", "service", "/bin/sh", "-c", `trap go=yes USR1; n=0
+		wait_for() { go=; until [ "$go" ]; do sleep 0.02; done; }
+		while :; do n=$((n+1)); echo "part $n begins"; seq -f "$n: %.0f" 1 150000; echo "part $n ends"; sleep 1.2; echo "part $n rests"; wait_for; done`)
+	job.TaskGroups[0].Tasks[0].LogConfig = &api.LogConfig{MaxFiles: new(20), MaxFileSizeMB: new(1)}
+	_, _, err := a.nomad().Jobs().Register(job, nil)
+	require.NoError(t, err)
+	id := allocation(t, a.nomad(), "timed", "running").ID
+	runs, _, err := a.nomad().Allocations().Info(id, nil)
+	require.NoError(t, err)
+	rests := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return strings.Contains(logs(t, a.nomad(), id, "stdout"), "part "+strconv.Itoa(n)+" rests\n")
+		}, 60*time.Second, 100*time.Millisecond)
+	}
+	rests(1)
+	second := time.Now()
+	require.NoError(t, a.nomad().Allocations().Signal(runs, nil, "main", "SIGUSR1"))
+	rests(2)
+	third := time.Now()
+	require.NoError(t, a.nomad().Allocations().Signal(runs, nil, "main", "SIGUSR1"))
+	rests(3)
+
+	b := openTab(t)
+	site := "http://" + a.addr + "/ui/allocations/" + id + "/logs"
+	shown := `document.querySelector('#log pre').textContent`
+	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(site+"?task=main&since="+url.QueryEscape(second.UTC().Format(time.RFC3339Nano))))
+	b.until(`document.querySelector('#log.live') !== null && ` + shown + `.startsWith('part 1 rests\npart 2 begins\n2: 1\n')`)
+	b.accessible()
+	b.picture("logs-from-a-time")
+	b.until(`document.getElementById('log-said').textContent.includes('since')`)
+	lines := eval[int](b, `Number(document.getElementById('log-said').textContent.match(/Lines: ([\d,]+)/)[1].replaceAll(',', ''))`)
+	require.Less(t, lines, 12_000, "it reads as far as one looks")
+	for range 60 {
+		eval[bool](b, `document.getElementById('log').scrollTop = 1e9; true`)
+	}
+	b.until(`(() => { document.getElementById('log').scrollTop = 1e9; return ` + shown + `.includes('part 3 rests'); })()`)
+
+	b.do(chromedp.Navigate(site + "?task=main"))
+	b.until(`document.querySelector('#log.live') !== null && ` + shown + `.endsWith('part 3 rests')`)
+	eval[bool](b, `{ const t = new Date(`+strconv.FormatInt(third.UnixMilli(), 10)+`);
+		const field = document.getElementById('since');
+		field.value = new Date(t - t.getTimezoneOffset() * 60000).toISOString().slice(0, 23); } true`)
+	b.do(chromedp.Click(chromedp.CSS("#go")))
+	b.until(shown + `.startsWith('part 2 rests\npart 3 begins')`)
+	require.Contains(t, eval[string](b, `location.search`), "since=")
+	b.do(chromedp.Click(chromedp.CSS("#follow")))
+	b.until(shown + `.endsWith('part 3 rests')`)
+	require.NotContains(t, eval[string](b, `location.search`), "since=")
+	b.do(chromedp.EmulateViewport(360, 740))
+	require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 360)
+	b.picture("logs-phone")
 }
 
 // lastTick is the number of the last line that is shown.

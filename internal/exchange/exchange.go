@@ -117,6 +117,8 @@ type LogRequest struct {
 	Offset  int64
 	Follow  bool
 	Path    string // instead of Task and Type: any file of the folder, for fs/stream
+	File    string // of a chunk: Offset is in this rotated file, or in the next that is still there. Origin is "start"
+	Since   int64  // only what was written since then, in Unix milliseconds; 0: whenever. There is no Origin, Offset or File
 }
 
 // LogChunk is a piece of a log file.

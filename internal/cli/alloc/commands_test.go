@@ -159,6 +159,8 @@ func TestLogs(t *testing.T) {
 			Asks: []string{"follow=false", "follow=true&offset=10&origin=end"},
 		},
 		clitest.Case{Args: "alloc logs -stdout -c 6 3f2a server", Asks: []string{"offset=6&origin=end"}},
+		clitest.Case{Args: "alloc logs -stdout -since 10m 3f2a server", Out: []string{"one\n"}, Asks: []string{"since=10m&task=server"}},
+		clitest.Case{Args: "alloc logs -since 10m -n 3 3f2a server", Code: 2, Err: []string{"-since says where to begin"}},
 		clitest.Case{Args: "alloc logs -job none", Code: 3, Err: []string{`job "none" has no allocations`}},
 		clitest.Case{Args: "alloc logs", Code: 2, Err: []string{"name an allocation, or a job with -job"}},
 	)

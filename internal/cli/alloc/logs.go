@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 )
@@ -18,6 +19,7 @@ type logsFlags struct {
 	chosen
 	tail
 	stdout, stderr bool
+	since          string
 }
 
 // logsCommand is "drover alloc logs". Rotated files of a log are printed as one text.
@@ -28,12 +30,14 @@ func logsCommand(app *term.App) *cobra.Command {
 	}
 	c := term.Command(app, "logs ALLOC [TASK]", "Print what a task wrote", 0, 2, run)
 	term.Describe(c, "Prints stdout and then stderr of a task, each to its own stream; with -f both as they come.",
-		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web")
+		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web\n"+
+			"drover alloc logs -f -since 10m 3f2a")
 	fl := c.Flags()
 	f.chosen.bind(fl)
 	f.tail.bind(fl, "go on as more is written")
 	fl.BoolVar(&f.stdout, "stdout", false, "only stdout")
 	fl.BoolVar(&f.stderr, "stderr", false, "only stderr")
+	fl.StringVar(&f.since, "since", "", "only what was written since then: how long ago, as 10m, or a time, as 2026-03-01T12:30:00Z")
 	return c
 }
 
@@ -51,6 +55,9 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 	v, task, _, err := f.find(ctx, c, args)
 	if err != nil {
 		return err
+	}
+	if f.since != "" && f.wantsEnd() {
+		return drover.Errorf(drover.Invalid, "-since says where to begin: leave out -tail, -n and -c")
 	}
 	both := f.stdout == f.stderr
 	g, ctx := errgroup.WithContext(ctx)
@@ -74,5 +81,9 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 // stream prints one log of a task; kind is "stdout" or "stderr". A log has no size that could be asked for before, so
 // the number of bytes from the end is not bounded.
 func (f *logsFlags) stream(ctx context.Context, c *api.Client, w io.Writer, id, task, kind string) error {
-	return f.print(ctx, c, w, "/v1/client/fs/logs/"+id, url.Values{"task": {task}, "type": {kind}}, math.MaxInt64)
+	q := url.Values{"task": {task}, "type": {kind}}
+	if f.since != "" {
+		q.Set("since", f.since)
+	}
+	return f.print(ctx, c, w, "/v1/client/fs/logs/"+id, q, math.MaxInt64)
 }

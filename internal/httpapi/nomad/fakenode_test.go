@@ -82,7 +82,14 @@ func (n *fakeNode) ReadFolder(_ context.Context, alloc, path string, offset, lim
 }
 
 func (n *fakeNode) Logs(_ context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
-	_ = n.took("logs %s %s %s %d %t %s", r.Task, r.Type, r.Origin, r.Offset, r.Follow, r.Path)
+	from := r.Path
+	if r.File != "" {
+		from = "from " + r.File
+	}
+	if r.Since != 0 {
+		from = "since " + time.UnixMilli(r.Since).UTC().Format(time.RFC3339Nano)
+	}
+	_ = n.took("logs %s %s %s %d %t %s", r.Task, r.Type, r.Origin, r.Offset, r.Follow, from)
 	return n, nil
 }
 

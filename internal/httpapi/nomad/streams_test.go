@@ -165,11 +165,35 @@ func TestClientLogs(t *testing.T) {
 
 	for _, bad := range []string{
 		"type=stdout", "task=t", "task=t&type=x", "task=t&type=stdout&origin=middle",
-		"task=t&type=stdout&offset=-1", "task=t&type=stdout&follow=maybe",
+		"task=t&type=stdout&offset=-1", "task=t&type=stdout&follow=maybe", "task=t&type=stdout&since=yesterday", "task=t&type=stdout&since=-5m",
+		"task=t&type=stdout&since=10m&offset=1", "task=t&type=stdout&since=10m&origin=end", "task=t&type=stdout&since=10m&file=x",
+		"task=t&type=stdout&since=0001-01-01T00:00:00Z",
 	} {
 		require.Equal(t, http.StatusBadRequest, w.open("/v1/client/fs/logs/"+allocID+"?"+bad).StatusCode, bad)
 	}
 	require.Equal(t, http.StatusNotFound, w.open("/v1/client/fs/logs/"+allocID+"?task=other&type=stdout").StatusCode)
+}
+
+// TestALogFromATimeOrAFile: beside Nomad's origin and offset, reading begins at a time, or where a piece of the log said that it is.
+func TestALogFromATimeOrAFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for query, want := range map[string]string{
+		"since=2026-03-01T12:30:00.5%2B01:00":   "logs t stdout start 0 false since 2026-03-01T11:30:00.5Z",
+		"file=alloc/logs/t.stdout.3&offset=7":   "logs t stdout start 7 false from alloc/logs/t.stdout.3",
+		"file=alloc/logs/t.stdout.3&origin=end": "logs t stdout end 0 false from alloc/logs/t.stdout.3",
+	} {
+		w.node.calls = nil
+		w.node.logs <- io.EOF
+		require.Equal(t, http.StatusOK, w.open("/v1/client/fs/logs/"+allocID+"?task=t&type=stdout&"+query).StatusCode)
+		require.Equal(t, []string{want}, w.node.calls)
+	}
+	w.node.calls = nil
+	w.node.logs <- io.EOF
+	require.Equal(t, http.StatusOK, w.open("/v1/client/fs/logs/"+allocID+"?task=t&type=stdout&since=10m").StatusCode)
+	from, err := time.Parse("logs t stdout start 0 false since "+time.RFC3339Nano, w.node.calls[0])
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(-10*time.Minute), from, time.Minute)
 }
 
 func TestLogHeartbeat(t *testing.T) {

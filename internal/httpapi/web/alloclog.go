@@ -52,6 +52,18 @@ func (l logOf) page(more ...string) html.URL {
 	return allocPath(l.allocation, append([]string{"logs"}, more...)...).With("task", l.task).With("type", l.stream)
 }
 
+// begins is where a live log begins, as the API's parameters: at a time, behind what the viewer has, or a little before the end.
+func (l logOf) begins(r *http.Request) []string {
+	q := r.URL.Query()
+	if since := q.Get("since"); since != "" {
+		return []string{"since", since}
+	}
+	if file, err := strconv.ParseUint(q.Get("file"), 10, 32); err == nil {
+		return []string{"file", "alloc/logs/" + l.task + "." + l.stream + "." + strconv.FormatUint(file, 10), "offset", q.Get("offset")}
+	}
+	return []string{"origin", "end", "offset", strconv.Itoa(logTail)}
+}
+
 // logs shows the end of a task's output, which a script follows where there is one. Without it, links lead to what is before.
 func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 	a, err := f.readAllocation(r)
@@ -64,8 +76,9 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 	}
 	back, _ := strconv.ParseInt(r.URL.Query().Get("back"), 10, 64) // else the end
 	back = max(back, 0)
-	end, err := f.readLog(r, l, back)
-	content, code := logView(l, back, end), http.StatusOK
+	since := r.URL.Query().Get("since")
+	end, err := f.readLog(r, l, back, since)
+	content, code := logView(l, back, since, end), http.StatusOK
 	switch status := httpapi.Status(err); {
 	case err == nil:
 	case status == http.StatusNotFound: // nothing was written yet, or the folder is gone
@@ -82,10 +95,13 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 
 var errEnough = errors.New("enough was read")
 
-// readLog reads a page of a log, which ends that many bytes before the log's end. Errors: those of ask.
-func (f *Face) readLog(r *http.Request, l logOf, back int64) (string, error) {
+// readLog reads a page of a log, which begins at a time or ends that many bytes before the log's end. Errors: those of ask.
+func (f *Face) readLog(r *http.Request, l logOf, back int64, since string) (string, error) {
 	var kept []byte
 	path := l.api("plain", "true", "origin", "end", "offset", strconv.FormatInt(back+logPage, 10))
+	if since != "" {
+		path = l.api("plain", "true", "since", since)
+	}
 	err := f.follow(r.Context(), r, path, func(p []byte) error {
 		kept = append(kept, p[:min(len(p), logPage-len(kept))]...)
 		if len(kept) == logPage {
@@ -114,10 +130,10 @@ func logPick(l logOf, names []string) html.Part {
 }
 
 // logView is the text and the tools of the script, which shows them.
-func logView(l logOf, back int64, content string) html.Part {
+func logView(l logOf, back int64, since, content string) html.Part {
 	to := func(n int64) html.URL { return l.page().With("back", strconv.FormatInt(n, 10)) }
 	pages := html.El("p", html.ID("pages"),
-		html.If(len(content) == logPage, html.El("a", html.Href(to(back+logPage)), html.Text(allocText.Earlier))),
+		html.If(len(content) == logPage && since == "", html.El("a", html.Href(to(back+logPage)), html.Text(allocText.Earlier))),
 		html.Text(" "), html.If(back > 0, html.El("a", html.Href(to(max(0, back-logPage))), html.Text(allocText.Later))))
 	tools := html.El("div", html.ID("log-tools"), html.Class("row actions"), html.Attr("hidden", ""),
 		html.El("label", html.Class("away"), html.Attr("for", "filter"), html.Text(allocText.Filter)),
@@ -125,12 +141,16 @@ func logView(l logOf, back int64, content string) html.Part {
 			html.Attr("autocomplete", "off"), html.Attr("spellcheck", "false")),
 		html.El("button", html.ID("follow"), html.Attr("type", "button"), html.Attr("aria-pressed", "true"), html.Text(allocText.Follow)),
 		html.El("button", html.ID("pause"), html.Attr("type", "button"), html.Attr("aria-pressed", "false"), html.Text(allocText.Pause)),
+		html.El("label", html.Attr("for", "since"), html.Text(allocText.Since)),
+		html.El("input", html.ID("since"), html.Attr("type", "datetime-local"), html.Attr("step", "1")),
+		html.El("button", html.ID("go"), html.Attr("type", "button"), html.Text(allocText.Go)),
 		html.El("output", html.ID("log-said"), html.Class("muted"), html.Attr("aria-live", "polite")))
 	return html.Group(tools, pages,
 		html.El("div", html.ID("log"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", l.stream),
 			html.Attr("data-from", l.page("live").String()), html.Attr("data-lines", allocText.Lines), html.Attr("data-lost", allocText.Lost),
 			html.Attr("data-silent", allocText.Silent), html.Attr("data-ended", allocText.Ended), html.Attr("data-paused", allocText.Paused),
-			html.Attr("data-gap", allocText.Gap), html.Attr("data-failed", text.Failed),
+			html.Attr("data-gap", allocText.Gap), html.Attr("data-skipped", allocText.Skipped), html.Attr("data-past", allocText.Past),
+			html.Attr("data-since", since), html.Attr("data-failed", text.Failed),
 			html.El("div", html.El("pre", html.Text(content)))))
 }
 
@@ -180,7 +200,8 @@ func (f *Face) logLive(w http.ResponseWriter, r *http.Request) error {
 	ctx, stop := context.WithCancel(r.Context())
 	from, to := io.Pipe()
 	ended := make(chan struct{})
-	path := logAsked(r).api("follow", "true", "origin", "end", "offset", strconv.Itoa(logTail))
+	l := logAsked(r)
+	path := l.api(append([]string{"follow", "true"}, l.begins(r)...)...)
 	go func() { // ends with the log, or when logLive returns
 		defer close(ended)
 		err := f.follow(ctx, r, path, func(p []byte) error { _, err := to.Write(p); return err })

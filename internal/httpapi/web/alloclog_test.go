@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,6 +37,9 @@ func logAPI(w http.ResponseWriter, r *http.Request) {
 			}
 			content = content[n:]
 		}
+	case q.Has("since") || q.Has("file"):
+		file := fmt.Sprintf("%s %s %s %s %s", q.Get("since"), q.Get("file"), q.Get("offset"), q.Get("origin"), q.Get("follow"))
+		_ = json.NewEncoder(w).Encode(map[string]any{"Offset": len(file), "Data": []byte(file), "File": "alloc/logs/t.stdout.7"})
 	default:
 		data := base64.StdEncoding.EncodeToString([]byte("grün"))
 		frames := fmt.Sprintf(`{"Offset":105,"Data":%q,"File":"alloc/logs/t.stdout.7"}{}{"Offset":`, data)
@@ -104,6 +108,13 @@ func TestALiveLogSaysWhereItsPiecesAreFrom(t *testing.T) {
 	h := page(&api{})
 	w := ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t", "good", nil)
 	require.Equal(t, []piece{{0, 7, 100, "grün"}, {0, 0, 0, ""}, {0, 7, 107, "\x00\xff\xfe"}, {kind: pieceEnd}}, piecesOf(t, w.Body.Bytes()))
+	for query, want := range map[string]string{
+		"since=2026-03-01T12:30:00.000Z": "2026-03-01T12:30:00.000Z    true",
+		"file=7&offset=12":               " alloc/logs/t.stdout.7 12  true",
+	} {
+		w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t&"+query, "good", nil)
+		require.Equal(t, want, piecesOf(t, w.Body.Bytes())[0].content)
+	}
 	w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=gone", "good", nil)
 	require.Equal(t, []piece{{pieceError, 0, 0, "no logs of <b>"}}, piecesOf(t, w.Body.Bytes()))
 	w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t", "", nil)

@@ -8,7 +8,8 @@ var allocText = struct {
 	Actions                                map[string]action
 	AllTasks, Signal, SignalMore, NoSignal string
 
-	Stream, Show, Download, Earlier, Later, Filter, Follow, Pause, Lines, Lost, Silent, Ended, Paused, Gap string
+	Stream, Show, Download, Earlier, Later, Filter, Follow, Pause, Lines, Lost, Silent, Ended, Paused, Gap, Skipped,
+	Since, Go, Past string
 
 	Open, Opening, Opened, Exited, Cut, NotRunning, TerminalMore string
 
@@ -50,7 +51,8 @@ var allocText = struct {
 	Stream: "Stream", Show: "Show", Download: "Download", Earlier: "Earlier", Later: "Later", Filter: "Only lines with",
 	Follow: "Follow", Pause: "Pause", Lines: "Lines: %d, %s MiB", Lost: "The connection is lost. Trying again.",
 	Silent: "No sign of life for 2 seconds.", Ended: "The end: the task writes nothing more.", Paused: "paused, new lines: %d",
-	Gap: "some output is missing here, since the connection was lost",
+	Gap: "some output is missing here, since the connection was lost", Skipped: "some output is missing here: it is kept no longer",
+	Since: "From", Go: "Go there", Past: "since %s",
 
 	Open: "Open", Opening: "opening", Opened: "open", Exited: "It ended with code %d.",
 	Cut:          "The connection is lost, and the program ended with it.",

@@ -31,6 +31,9 @@ func (d Dir) Follow(r exchange.LogRequest, c clock.Clock, ended func() bool) (ex
 	if r.Origin != "" && r.Origin != "start" && r.Origin != "end" {
 		return nil, drover.Errorf(drover.Invalid, "origin %q: must be start or end", r.Origin)
 	}
+	if r.Path != "" && (r.File != "" || r.Since != 0) {
+		return nil, drover.Errorf(drover.Invalid, "path: only a task's log has rotated files and times")
+	}
 	f := &follower{dir: d, request: r, clock: c, ended: ended}
 	if r.Path != "" {
 		return f, f.startFile()
@@ -77,8 +80,10 @@ func (f *follower) numbers() []int {
 }
 
 // rotated is the path of the n-th rotated file, relative to the allocation's folder. The names are Nomad's.
-func (f *follower) rotated(n int) string {
-	return "alloc/logs/" + f.request.Task + "." + f.request.Type + "." + strconv.Itoa(n)
+func (f *follower) rotated(n int) string { return f.rotatedPrefix() + strconv.Itoa(n) }
+
+func (f *follower) rotatedPrefix() string {
+	return "alloc/logs/" + f.request.Task + "." + f.request.Type + "."
 }
 
 // startFile positions on one file.
@@ -112,6 +117,12 @@ func (f *follower) startLogs() error {
 			return nil // the task has not written yet
 		}
 		return drover.Errorf(drover.NotFound, "no logs of task %q (%s)", f.request.Task, f.request.Type)
+	}
+	switch {
+	case f.request.File != "":
+		return f.startAt(numbers)
+	case f.request.Since != 0:
+		return f.startSince(numbers)
 	}
 	sizes := make([]int64, len(numbers))
 	var total int64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
@@ -167,8 +168,37 @@ func (f *face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 	if err := checkTask(a, req.Task); err != nil {
 		return err
 	}
-	req.AllocID = a.ID
+	req.AllocID, req.File = a.ID, v.Get("file")
+	since, err := sinceParam(r, f.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if !since.IsZero() {
+		for _, other := range []string{"offset", "origin", "file"} {
+			if v.Has(other) {
+				return drover.Errorf(drover.Invalid, "parameter \"since\" says where to begin: give no %q", other)
+			}
+		}
+		req.Since = since.UnixMilli()
+	}
 	return f.follow(w, r, node, req, false)
+}
+
+// sinceParam reads a time, or how long it is ago; the zero time if there is none. Errors: Invalid.
+func sinceParam(r *http.Request, now time.Time) (time.Time, error) {
+	v := r.URL.Query().Get("since")
+	if v == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(v); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, v)
+	if err != nil || at.Unix() <= 0 {
+		return time.Time{}, drover.Errorf(drover.Invalid,
+			"parameter \"since\" is %q, but a time such as 2026-03-01T12:30:00Z, or how long ago as 10m, is expected", v)
+	}
+	return at, nil
 }
 
 // follow streams a log or file in frames, or with plain=true as it is.

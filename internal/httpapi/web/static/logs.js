@@ -1,6 +1,10 @@
+import { plain } from './plain.js';
+
 // A log, live. Without this script the page shows the log's end, and links to what is before.
-// It keeps the newest lines, and has only those in the document that are seen: it costs the same whatever the task writes.
-const KEPT = 20000, SLACK = 5000, CHARS = 8 << 20, LONGEST = 16 << 10;
+// It keeps the newest lines, and has only those in the document that are seen: it costs the same whatever the task writes. Who went to a
+// time is not hurried on: then it reads only as far as they look.
+const KEPT = 20000, SLACK = 5000, CHARS = 8 << 20, LONGEST = 4 << 10;
+const PIECE = 4000, PIECE_BYTES = 1 << 20; // lines and bytes that are read at once of a log's past
 const id = (name) => document.getElementById(name);
 const log = id('log'), room = log.firstElementChild, view = room.firstElementChild, said = id('log-said');
 const words = log.dataset;
@@ -30,18 +34,24 @@ class Ring {
   }
 }
 let all = new Ring(), found = null, wanted = '', frozen = null, since = 0, follow = true, rest = '', total = 0, came = 0;
+let past = ''; // the time that was gone to; '': the view is of the log's end
+let budget = Infinity, paid = Infinity; // lines that may be read of the past, and bytes
+let connection = null, wake = () => {}; // of the stream; of who waits for more to be asked for
 const matches = (line) => line.toLowerCase().includes(wanted);
 const add = (line) => {
-  all.push(line);
-  if (found && matches(line)) found.push(line);
+  for (let i = 0; i === 0 || i < line.length; i += LONGEST) {
+    const piece = line.slice(i, i + LONGEST);
+    all.push(piece);
+    if (found && matches(piece)) found.push(piece);
+  }
   total++;
   if (frozen) since++;
 };
 
 // The picture is drawn at most once a frame, of what is seen.
-let asked = false, top = 0;
+let drawing = false, top = 0;
 const draw = () => {
-  asked = false;
+  drawing = false;
   const ring = found || all;
   const lines = frozen || (rest && (!found || matches(rest)) ? ring.lines.concat(rest) : ring.lines);
   room.style.height = lines.length * height + 'px';
@@ -54,12 +64,14 @@ const draw = () => {
   const first = Math.max(0, Math.floor(top / height) - 10);
   const seen = lines.slice(first, first + Math.ceil(log.clientHeight / height) + 20);
   view.style.transform = `translateY(${first * height}px)`;
+  if (past && top + 3 * log.clientHeight > lines.length * height) more();
+  const shown = plain(seen.join('\n'));
   if (!wanted) {
-    view.textContent = seen.join('\n');
+    view.textContent = shown;
     return;
   }
   const parts = [];
-  for (const line of seen) {
+  for (const line of shown.split('\n')) {
     let at = 0;
     const small = line.toLowerCase();
     for (let i; (i = small.indexOf(wanted, at)) >= 0; at = i + wanted.length) {
@@ -72,8 +84,8 @@ const draw = () => {
   view.replaceChildren(...parts);
 };
 const changed = () => {
-  if (asked) return;
-  asked = true;
+  if (drawing) return;
+  drawing = true;
   requestAnimationFrame(draw);
 };
 
@@ -92,7 +104,8 @@ const setPause = (yes) => {
 };
 id('follow').addEventListener('click', () => {
   if (frozen) setPause(false);
-  setFollow(!follow);
+  if (past) begin('');
+  else setFollow(!follow);
 });
 id('pause').addEventListener('click', () => setPause(!frozen));
 id('filter').addEventListener('input', (e) => {
@@ -117,7 +130,8 @@ let state = '', heard = performance.now();
 const tell = () => {
   let text = words.lines.replace('%d', total.toLocaleString('en')).replace('%s', (came / (1 << 20)).toFixed(1));
   if (state) text = state;
-  else if (performance.now() - heard > 2000) text = words.silent;
+  else if (connection && performance.now() - heard > 2000) text = words.silent;
+  if (past) text += ' · ' + words.past.replace('%s', new Date(past).toLocaleString());
   if (frozen) text += ' · ' + words.paused.replace('%d', since.toLocaleString('en'));
   if (said.textContent !== text) said.textContent = text;
 };
@@ -127,18 +141,16 @@ setInterval(tell, 1000);
 const at = { file: -1, offset: 0, resuming: false };
 let decoder = new TextDecoder();
 const take = (bytes, file, begins) => {
-  const ends = begins + bytes.length;
-  if (at.resuming) { // what was seen before the connection was lost comes again
-    if (file < at.file || (file === at.file && ends <= at.offset)) return;
-    if (file === at.file && begins < at.offset) bytes = bytes.subarray(at.offset - begins);
-    else if (file !== at.file ? begins > 0 || file > at.file + 1 : begins > at.offset) gap();
-    at.resuming = false;
-  } else if (at.file < 0 && begins > 0) { // it begins within a line
-    bytes = bytes.subarray(bytes.indexOf(10) + 1);
-  }
+  if (at.file < 0) {
+    if (begins > 0 && !past) bytes = bytes.subarray(bytes.indexOf(10) + 1); // it begins within a line
+  } else if (file > at.file + 1) gap(words.skipped); // the files between were removed before they were read
+  else if (at.resuming && (file === at.file ? begins !== at.offset : begins > 0)) gap(words.gap);
+  at.resuming = false;
   at.file = file;
-  at.offset = ends;
+  at.offset = begins + bytes.length;
   came += bytes.length;
+  paid -= bytes.length;
+  const before = total;
   const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
   rest = lines.pop();
   for (const line of lines) add(line);
@@ -146,18 +158,65 @@ const take = (bytes, file, begins) => {
     add(rest.slice(0, LONGEST));
     rest = rest.slice(LONGEST);
   }
+  budget -= total - before;
   changed();
 };
-const gap = () => {
+const gap = (why) => {
   if (rest) add(rest);
   rest = '';
   decoder = new TextDecoder();
-  add('⋯ ' + words.gap + ' ⋯');
+  add('⋯ ' + why + ' ⋯');
 };
+// more has the next piece of the past read; begin shows the log from a time, or its end.
+const more = () => {
+  if (budget > 0 && paid > 0) return;
+  budget = PIECE;
+  paid = PIECE_BYTES;
+  wake();
+};
+const begin = (time) => {
+  all = new Ring();
+  if (found) found = new Ring();
+  rest = '';
+  decoder = new TextDecoder();
+  at.file = -1;
+  at.resuming = false;
+  total = came = 0;
+  past = time;
+  [budget, paid] = time ? [PIECE, PIECE_BYTES] : [Infinity, Infinity];
+  state = '';
+  const link = new URL(location.href);
+  if (time) link.searchParams.set('since', time);
+  else link.searchParams.delete('since');
+  history.replaceState(null, '', link);
+  log.scrollTop = 0;
+  setFollow(!time);
+  if (connection) connection.abort('again');
+  wake();
+};
+const local = (time) => new Date(time - time.getTimezoneOffset() * 60000).toISOString().slice(0, 19); // as the field has it
+id('since').value = local(words.since && !isNaN(new Date(words.since)) ? new Date(words.since) : new Date(Date.now() - 600000));
+const go = () => {
+  const time = new Date(id('since').value);
+  if (isNaN(time)) id('since').focus();
+  else {
+    if (frozen) setPause(false);
+    begin(time.toISOString());
+  }
+};
+id('go').addEventListener('click', go);
+id('since').addEventListener('keydown', (e) => {
+  if (e.key === 'Enter') go();
+});
 
-// read shows what comes until the log or the connection ends; true if the log did.
+// read shows what comes until the log or the connection ends, or enough of the past was read. It says which.
 const read = async (stop) => {
-  const response = await fetch(words.from, { signal: stop.signal });
+  const from = new URL(words.from, location.href);
+  if (at.file >= 0) {
+    from.searchParams.set('file', at.file);
+    from.searchParams.set('offset', at.offset);
+  } else if (past) from.searchParams.set('since', past);
+  const response = await fetch(from, { signal: stop.signal });
   if (!response.ok) throw new Error(response.status + ' ' + response.statusText);
   const reader = response.body.getReader();
   let held = new Uint8Array(0), rested = performance.now();
@@ -167,7 +226,7 @@ const read = async (stop) => {
       rested = performance.now();
     }
     const { value, done } = await reader.read();
-    if (done) return false;
+    if (stop.signal.aborted || done) return 'lost';
     heard = performance.now();
     let bytes = value;
     if (held.length) {
@@ -179,37 +238,50 @@ const read = async (stop) => {
     let i = 0;
     while (bytes.length - i >= 20 && bytes.length - i - 20 >= head.getUint32(i + 4)) {
       const kind = head.getUint32(i), length = head.getUint32(i + 4), content = bytes.subarray(i + 20, i + 20 + length);
-      if (kind === 1) return true;
+      if (kind === 1) return 'ended';
       if (kind === 2) throw new Refused(new TextDecoder().decode(content));
       state = '';
       if (length) take(content, head.getUint32(i + 8), Number(head.getBigUint64(i + 12)));
-      else at.resuming = false;
+      if (budget <= 0 || paid <= 0) return 'enough';
       i += 20 + length;
     }
     held = bytes.slice(i);
   }
 };
 class Refused extends Error {}
-const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const asked = () => new Promise((done) => { wake = done; });
+if (words.since && !isNaN(new Date(words.since))) begin(new Date(words.since).toISOString());
 for (let wait = 250; ; wait = Math.min(2 * wait, 4000)) {
-  const stop = new AbortController();
+  const stop = connection = new AbortController();
   const watch = setInterval(() => performance.now() - heard > 10000 && stop.abort(), 1000);
   const begun = performance.now();
   heard = begun;
+  let how = 'lost', why = words.lost;
   try {
-    if (await read(stop)) {
-      state = words.ended;
-      tell();
-      break;
-    }
-    state = words.lost;
+    how = await read(stop);
   } catch (error) {
-    state = error instanceof Refused ? words.failed + ': ' + error.message : words.lost;
+    if (error instanceof Refused) why = words.failed + ': ' + error.message;
   } finally {
     clearInterval(watch);
   }
-  if (performance.now() - begun > 10000) wait = 250;
+  connection = null;
+  const again = stop.signal.reason === 'again';
+  if (!again) stop.abort(); // what is not read any more
   at.resuming = at.file >= 0;
+  if (again) {
+    wait = 125;
+    continue;
+  }
+  if (how !== 'lost') { // until more is asked for
+    state = how === 'ended' ? words.ended : '';
+    tell();
+    if (how === 'ended' || budget <= 0 || paid <= 0) await asked();
+    wait = 125;
+    continue;
+  }
+  state = why;
+  if (performance.now() - begun > 10000) wait = 250;
   tell();
-  await sleep(wait);
+  await Promise.race([sleep(wait), asked()]);
 }

@@ -7,8 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/logtimes"
 )
 
 // File is the log of one stream: numbered files of a directory that others may write to. So names are resolved relative
@@ -16,6 +19,8 @@ import (
 type File struct {
 	// Tell hears when output begins to be lost (goesOn), and when the log is written again; nil: nobody does.
 	Tell func(text string, goesOn bool)
+	// Now is the time, for the marks that say when output was written; nil: there are none.
+	Now func() time.Time
 
 	dir      int
 	prefix   string // "<task>.stdout."
@@ -28,6 +33,10 @@ type File struct {
 	first int // the oldest that may still be there
 
 	lineEnd bool // the last byte was a newline
+
+	wrote    time.Time // last, by this File
+	marked   time.Time // the last mark; none in this file: zero
+	markedAt int64     // its offset
 
 	lost int64 // bytes that the disk did not take since it last took any
 	why  error // it did not
@@ -92,6 +101,9 @@ func (l *File) open() error {
 		return syscall.EINVAL // planted: a pipe, or a hard link to something else
 	}
 	l.fd, l.size = fd, st.Size
+	if l.wrote.IsZero() && l.size > 0 { // by a supervisor before this one; the time of a file may be a little behind
+		l.wrote = time.Unix(st.Mtim.Unix()).Add(logtimes.Grain)
+	}
 	return nil
 }
 
@@ -141,6 +153,7 @@ func (l *File) append(p []byte) {
 		l.lost += int64(len(p))
 		return
 	}
+	l.note()
 	if n, err := l.put(p); err != nil {
 		l.lose(len(p)-n, err)
 	}
@@ -190,8 +203,9 @@ func (l *File) rotate() {
 	l.n++
 	for ; l.first <= l.n-l.maxFiles; l.first++ {
 		_ = unix.Unlinkat(l.dir, l.name(l.first), 0)
+		_ = unix.Unlinkat(l.dir, logtimes.Name(l.name(l.first)), 0)
 	}
-	l.size = 0
+	l.size, l.marked = 0, time.Time{}
 	for range 3 { // a planted name is stepped over
 		if l.open() == nil {
 			return

@@ -116,6 +116,7 @@ func (t *Task) stdio(logDir int, user *spawn.User) (*program.Stdio, [2]*logs.Fil
 			closeLogs(files)
 			return nil, files, fmt.Errorf("opening the log file of %s: %w", name, err)
 		}
+		l.Now = t.launcher.Clock.Now
 		files[i] = l
 	}
 	io, err := program.OpenStdio(execution.Spec{}, user)
