@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
@@ -86,6 +87,13 @@ func (t *town) leads(o *one)               { t.leader.Store(o); t.changed.Send()
 type gate struct{ *one }
 
 func (gate) Admit(exchange.Tokens, *drover.Node) error { return nil }
+
+func (g gate) Revoked(nodeID string) error {
+	if r := g.store.Snapshot().Revocation(cluster.RevokedNode(nodeID)); r != nil {
+		return r.Refusal()
+	}
+	return nil
+}
 
 func (g gate) Authenticate(nodeID, secret string) error {
 	n := g.store.Snapshot().Node(nodeID)
