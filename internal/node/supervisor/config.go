@@ -44,9 +44,9 @@ type Stage struct {
 	// Namespaces are clone flags with CLONE_NEWUSER. Those of Unshare are made a moment later, by the child itself.
 	Namespaces, Unshare uintptr
 	Cgroup              *os.File // the v2 group's folder to be born in; nil: the agent's
-	// Sealed runs a copy of the program in memory, so that guests do not see the path of its file. By that path a process is
-	// known to be ours: it is for those that are in a control group.
-	Sealed bool
+	// Hidden runs the program so that guests do not see the path of its file. By that path a process is known to be ours: it is
+	// for those that are in a control group.
+	Hidden bool
 	// Script is called, in place of Forked, with the pid of the child, which waits: write its maps. It returns the script,
 	// which executes spawn.ProgramFD with env, and the descriptors that go with it.
 	Script func(pid int, env []string) (script *spawn.Script, descriptors []int, err error)

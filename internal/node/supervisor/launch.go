@@ -171,8 +171,8 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 
 // program opens what a stage executes; the caller calls done.
 func (cfg *LaunchConfig) program() (f *os.File, done func(), err error) {
-	if cfg.Stage.Sealed {
-		f, err = sealed(cfg.Binary)
+	if cfg.Stage.Hidden {
+		f, err = hidden(cfg.Binary)
 		return f, func() {}, err
 	}
 	f, err = open(cfg.Binary, unix.O_RDONLY)

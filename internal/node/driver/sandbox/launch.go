@@ -137,7 +137,7 @@ func writeMap(pid int, name string, line []byte) error {
 // stage lists the namespaces. The caller closes its cgroup's folder.
 func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
 	s := &supervisor.Stage{
-		Sealed:     b.group != nil,
+		Hidden:     b.group != nil,
 		Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
 		Unshare:    unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 	}
