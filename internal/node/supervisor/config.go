@@ -47,9 +47,11 @@ type Stage struct {
 	// Hidden runs the program so that guests do not see the path of its file. By that path a process is known to be ours: it is
 	// for those that are in a control group.
 	Hidden bool
-	// Script is called, in place of Forked, with the pid of the child, which waits: write its maps. It returns the script,
-	// which executes spawn.ProgramFD with env, and the descriptors that go with it.
-	Script func(pid int, env []string) (script *spawn.Script, descriptors []int, err error)
+	// Bare: see spawn.StartBare. NetNS must be empty.
+	Bare bool
+	// Script is called, in place of Forked, with the child, which waits: write its maps. It returns the script, which executes
+	// spawn.ProgramFD with env, and the descriptors that go with it.
+	Script func(child *spawn.Staged, env []string) (script *spawn.Script, descriptors []int, err error)
 }
 
 // LogFiles names the main task's rotated logs: <Task>.stdout.<N>, <Task>.stderr.<N>.

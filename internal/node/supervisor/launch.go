@@ -58,7 +58,7 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 
 // furnish does the agent's part for namespaces while the child waits in them, and returns when it is drover-init.
 func furnish(ctx context.Context, stage *Stage, child *spawn.Staged) error {
-	script, fds, err := stage.Script(child.Pid, environment())
+	script, fds, err := stage.Script(child, environment())
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,11 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 	if cfg.Stage.Cgroup != nil {
 		stage.Cgroup = int(cfg.Stage.Cgroup.Fd())
 	}
-	child, err := spawn.StartStaged(stage)
+	fork := spawn.StartStaged
+	if cfg.Stage.Bare {
+		fork = spawn.StartBare
+	}
+	child, err := fork(stage)
 	runtime.KeepAlive(attr)
 	if err != nil {
 		return nil, err

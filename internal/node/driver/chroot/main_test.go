@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) {
 	drivertest.SweepGroupParents()
-	goleak.VerifyTestMain(m)
+	// It is the process's.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/drover-project/drover/internal/node/supervisor/spawn.(*bare).run"))
 }
 
 // bench is a driver on folders of its own, with a sandbox driver behind it that has nothing to itself.

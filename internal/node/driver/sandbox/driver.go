@@ -3,6 +3,7 @@ package sandbox
 import (
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/drover-project/drover/internal/clock"
@@ -49,7 +50,8 @@ type Driver struct {
 	bridge   *bridge.Network
 	disks    diskuse.Watch
 	shelf    *supervisor.Shelf
-	outer    bool // see remembers
+	outer    bool        // see remembers
+	bare     func() bool // see canBare
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
 	plainMounts atomic.Bool
 }
@@ -63,7 +65,8 @@ func New(cfg Config) *Driver {
 	}
 	rootless := geteuid() != 0
 	return &Driver{
-		cfg: cfg, bridge: cfg.Bridge, rootless: rootless, outer: !rootless && !remembers(), ids: idRanges{used: map[uint32]bool{}},
+		bare: sync.OnceValue(func() bool { return !rootless && canBare() }),
+		cfg:  cfg, bridge: cfg.Bridge, rootless: rootless, outer: !rootless && !remembers(), ids: idRanges{used: map[uint32]bool{}},
 		disks: diskuse.Watch{Clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors"), cfg.Log),
 	}
 }

@@ -37,7 +37,9 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if stage.Cgroup != nil {
 		defer stage.Cgroup.Close()
 	}
-	stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) { return d.furnish(b, m, pid, env) }
+	stage.Script = func(child *spawn.Staged, env []string) (*spawn.Script, []int, error) {
+		return d.furnish(b, m, stage, child, env)
+	}
 	cfg := supervisor.LaunchConfig{
 		Binary: d.cfg.Binary, ID: b.spec.ID, StateDir: b.spec.Dirs.State, Shelf: d.shelf, LogDir: logs,
 		Log:             supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
@@ -59,15 +61,17 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 }
 
 // furnish does the agent's part while the child waits in its namespaces: it writes the maps, and the script.
-func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Script, []int, error) {
-	b.pid = pid
-	if err := d.writeMaps(pid, b.slot); err != nil {
+func (d *Driver) furnish(
+	b *box, m *mounter, stage *supervisor.Stage, child *spawn.Staged, env []string,
+) (*spawn.Script, []int, error) {
+	b.pid = child.Pid
+	if err := d.writeMaps(child.Pid, b.slot); err != nil {
 		return nil, nil, err
 	}
 	if !d.rootless {
-		userns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
+		userns, err := openNamespace(child, "user", unix.PIDFD_GET_USER_NAMESPACE)
 		if err != nil {
-			return nil, nil, fmt.Errorf("opening the user namespace: %w", err)
+			return nil, nil, err
 		}
 		defer userns.Close()
 		m.userns = userns
@@ -81,6 +85,11 @@ func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Scri
 	}
 	if err := joinGroups(config, m, b.group); err != nil {
 		return nil, nil, err
+	}
+	if stage.Bare {
+		if err := addProc(config, m, child); err != nil {
+			return nil, nil, err
+		}
 	}
 	if d.outer {
 		if err := outerRoot(config, m, base(b.slot)); err != nil {
@@ -140,6 +149,7 @@ func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
 		Hidden:     b.group != nil,
 		Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
 		Unshare:    unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Bare:       b.config.network != networkGroup && d.bare(),
 	}
 	if t := b.config.task; t != nil && t.HostIPC {
 		s.Unshare &^= unix.CLONE_NEWIPC

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) {
 	drivertest.SweepGroupParents()
-	goleak.VerifyTestMain(m)
+	// It is the process's.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/drover-project/drover/internal/node/supervisor/spawn.(*bare).run"))
 }
 
 // bench is a driver on folders of its own.

@@ -10,6 +10,9 @@ type Config struct {
 	Lowers []Source
 	// Outer, if not nil, has been made of them already.
 	Outer *Outer
+	// Proc, if not nil, is the position of a detached mount that becomes /proc, for a child of spawn.StartBare. Else the child mounts it,
+	// which needs a mount namespace with one that can be seen.
+	Proc *int
 	// SizeMB bounds all that the guest writes outside Binds; 0 = no bound. Inodes likewise.
 	SizeMB   int64
 	Inodes   int64

@@ -9,7 +9,7 @@ import (
 )
 
 // stage is where the new root is put together: a directory that every machine has. Only this mount namespace sees it.
-const stage = "/tmp"
+const stage = spawn.EmptyRoot
 
 const mountingProc = "mounting /proc"
 
@@ -33,6 +33,10 @@ func (b *builder) buildRoot() {
 		b.makeScratch(fmt.Sprintf("s%d", i), s)
 	}
 	b.makeMasks()
+	if p := b.c.Proc; p != nil {
+		b.moveMount(mountingProc, spawn.Slot(*p), "root/proc")
+		return
+	}
 	// A new /proc may be mounted only while the old one can be seen.
 	b.mount(mountingProc, "proc", "root/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
@@ -82,10 +86,17 @@ func (b *builder) makeScratch(name string, s Scratch) {
 	b.scratch = append(b.scratch, b.cloneMount(what, name, false))
 }
 
-// enterRoot makes stage/root the root and lets go of everything outside.
+// enterRoot makes stage/root the root and lets go of everything outside. In a bare namespace there is nothing to let go of: what is below
+// the new root is an empty directory, and the stage, whose files are the sandbox's own. No path and no setns leads below a root. pivot_root
+// looks at every thread of the machine, and the kernel waits for all processors before it lets go of a mount.
 func (b *builder) enterRoot() {
 	const what = "changing the root"
 	b.chdir(what, "root")
+	if b.c.Proc != nil {
+		b.mount(what, ".", "/", "", unix.MS_MOVE, "")
+		b.Call(what, unix.SYS_CHROOT, b.Str("."))
+		return
+	}
 	b.Call(what, unix.SYS_PIVOT_ROOT, b.Str("."), b.Str(".")) // the old root is now stacked on the new one
 	b.Call("detaching the old root", unix.SYS_UMOUNT2, b.Str("."), spawn.Num(unix.MNT_DETACH))
 	b.chdir(what, "/")

@@ -31,7 +31,9 @@ func Script(c *Config, descriptors int, env []string) (*spawn.Script, error) {
 		b.Call("joining a control group", unix.SYS_WRITE, spawn.Slot(fd).Arg(), b.Bytes([]byte("0")), spawn.Num(1))
 	}
 	b.becomeRoot()
-	b.Call("making mounts private", unix.SYS_MOUNT, spawn.Arg{}, b.Str("/"), spawn.Arg{}, spawn.Num(unix.MS_REC|unix.MS_PRIVATE), spawn.Arg{})
+	if c.Proc == nil {
+		b.Call("making mounts private", unix.SYS_MOUNT, spawn.Arg{}, b.Str("/"), spawn.Arg{}, spawn.Num(unix.MS_REC|unix.MS_PRIVATE), spawn.Arg{})
+	}
 	if err := b.resolve(descriptors); err != nil {
 		return nil, err
 	}

@@ -5,5 +5,6 @@
 // A staged child waits in namespaces of its own after the fork. Only then does its parent decide what it does before the
 // exec, by a list of system calls.
 //
-// What is started is the caller's. It starts no goroutines; a start locks its thread until the child executes.
+// What is started is the caller's. A start locks its thread until the child executes. StartBare has one goroutine, which keeps its thread
+// and ends with the process.
 package spawn
