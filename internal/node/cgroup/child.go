@@ -26,6 +26,9 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 		c.keep(g.needed(limits))
 	}
 	c.parent = g
+	if limits.same(Limits{}) && g.handOver(c) {
+		return c, nil
+	}
 	for _, d := range c.dirs {
 		if err := mkdir(d); err != nil {
 			_ = c.removeDirs()
@@ -38,6 +41,15 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 		return nil, fmt.Errorf("creating cgroup %s/%s: %w", g.name, name, err)
 	}
 	return c, nil
+}
+
+// handOver makes the kept child the given one, which only is in the tree of pids; false if there is none.
+func (g *Group) handOver(c *Group) bool {
+	if len(c.dirs) != 1 || c.dirs[0] != c.byCtl["pids"] {
+		return false
+	}
+	old := g.kept.Swap(nil)
+	return old != nil && unix.Rename(filepath.Join(g.byCtl["pids"], *old), c.dirs[0]) == nil
 }
 
 // Dirs are the directories that a member writes itself into, the group's own first: in the v1 trees where it has none

@@ -26,6 +26,9 @@ type Group struct {
 	homes map[string]string      // v1: the agent's own groups by tree
 	stats openStats
 
+	// kept is the name of a child that an earlier task left for the first that has no limits; nil: none. See spares.
+	kept atomic.Pointer[string]
+
 	parent *Group // of a child: the kernel counts memory kills there when the child has no memory group
 }
 
