@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +17,7 @@ type Child struct {
 	process *os.Process
 	staged  *spawn.Staged
 	gone    chan struct{} // closed when it was collected
+	ending  atomic.Bool   // End was called
 }
 
 // reap collects a drover-init when it has ended. It waits in the runtime's poller where the kernel can do that (5.10):
@@ -48,12 +50,26 @@ func (c *Child) kill() {
 // End kills drover-init, and with it, if it is PID 1 of a namespace, all that it ran, and returns when it was collected.
 // Errors: ctx's.
 func (c *Child) End(ctx context.Context) error {
+	c.ending.Store(true)
 	c.kill()
 	select {
 	case <-c.gone:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("process %d does not end: %w", c.pid, context.Cause(ctx))
+	}
+}
+
+// Ended returns when drover-init was collected, if End was called; else it reports false at once. Errors: ctx's.
+func (c *Child) Ended(ctx context.Context) (bool, error) {
+	if !c.ending.Load() {
+		return false, nil
+	}
+	select {
+	case <-c.gone:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 }
 

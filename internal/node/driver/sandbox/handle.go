@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -36,9 +37,17 @@ var (
 
 // newHandle makes the handle of a sandbox whose supervisor was reached. The client is the task's to close from now on.
 func newHandle(d *Driver, b *box, client *supervisor.Client, ident driver.State, warm bool) *handle {
-	task := supervised.New(supervised.Config{
-		Connect: supervised.At(b.stateDir, func() supervisor.Options { return b.options(d) }), Warm: warm, OOMKills: b.groups(d).OOMKills,
-	}, client)
+	again := supervised.At(b.stateDir, func() supervisor.Options { return b.options(d) })
+	connect := func(ctx context.Context) (*supervisor.Client, error) {
+		if ended, err := b.child.Ended(ctx); ended || err != nil { // we killed it: nobody has to be asked
+			return nil, cmp.Or(err, driver.ErrGone)
+		}
+		return again(ctx)
+	}
+	if b.child == nil {
+		connect = again
+	}
+	task := supervised.New(supervised.Config{Connect: connect, Warm: warm, OOMKills: b.groups(d).OOMKills}, client)
 	return &handle{Task: task, d: d, box: b, ident: ident, meter: d.newMeter(b), network: b.net.status()}
 }
 
