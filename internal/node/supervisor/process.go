@@ -57,7 +57,7 @@ func readProcess(dir string) process {
 
 // write notes the process over the one before (see Shelf), in a line as long: to truncate a file makes ext4 write it out.
 func (p process) write(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, pidFile), os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := open(filepath.Join(dir, pidFile), unix.O_WRONLY|unix.O_CREAT)
 	if err != nil {
 		return fmt.Errorf("noting the supervisor's process: %w", err)
 	}

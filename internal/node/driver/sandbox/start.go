@@ -202,7 +202,7 @@ func (d *Driver) defaultUser(spec *driver.Spec, rootfs *image.Rootfs) (superviso
 			return user, nil
 		}
 	}
-	return lookupUser(rootfs, "1000:1000")
+	return supervisor.User{UID: 1000, GID: 1000}, nil // numbers, for which nothing has to be looked up
 }
 
 // limits are those of the sandbox's control group. CPU is bounded hard only on request; else it is a weight, as in Nomad.

@@ -1,6 +1,7 @@
 package sandboxsetup
 
 import (
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -54,8 +55,17 @@ func (b *builder) loopbackUp() {
 	b.close(s)
 }
 
-// lastCapability is the highest number that there can be.
-const lastCapability = 63
+// lastCapability is the highest number that this kernel knows.
+var lastCapability = sync.OnceValue(func() int { // the kernel's
+	n := 0
+	for n < 63 {
+		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(n+1), 0, 0, 0); err != nil {
+			break
+		}
+		n++
+	}
+	return n
+})
 
 // seal gives up what the supervisor and everything after it must not have.
 func (b *builder) seal() {
@@ -82,10 +92,9 @@ func (b *builder) seal() {
 		spawn.Pointer(b.Script, head),
 		spawn.Pointer(b.Script, &[2]unix.CapUserData{all, all}),
 	)
-	for n := range lastCapability + 1 {
-		if b.c.KeepCaps&(1<<n) == 0 { // EINVAL: beyond the kernel's last one
-			b.Call("dropping a capability", unix.SYS_PRCTL, spawn.Num(unix.PR_CAPBSET_DROP), spawn.Num(n), spawn.Num(0), spawn.Num(0), spawn.Num(0)).
-				Forgive(unix.EINVAL)
+	for n := range lastCapability() + 1 {
+		if b.c.KeepCaps&(1<<n) == 0 {
+			b.Call("dropping a capability", unix.SYS_PRCTL, spawn.Num(unix.PR_CAPBSET_DROP), spawn.Num(n), spawn.Num(0), spawn.Num(0), spawn.Num(0))
 		}
 	}
 	b.Call("setting no_new_privs", unix.SYS_PRCTL, spawn.Num(unix.PR_SET_NO_NEW_PRIVS), spawn.Num(1), spawn.Num(0), spawn.Num(0), spawn.Num(0))

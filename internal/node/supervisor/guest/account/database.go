@@ -2,7 +2,8 @@ package account
 
 import (
 	"os"
-	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
@@ -18,10 +19,19 @@ type Database struct {
 // Open returns the database of two files in the form of passwd(5) and group(5). They are read when they are needed, and
 // need not be there.
 func Open(passwd, group string) *Database {
-	deny, _ := os.ReadFile("/proc/self/setgroups")
-	return &Database{
-		passwd: guestFile{path: passwd}, group: guestFile{path: group}, keepGroups: strings.HasPrefix(string(deny), "deny"),
+	return &Database{passwd: guestFile{path: passwd}, group: guestFile{path: group}, keepGroups: denied()}
+}
+
+// denied reads whether groups cannot be set. Each start of a supervisor does, and os.ReadFile makes twice as many calls.
+func denied() bool {
+	fd, err := unix.Open("/proc/self/setgroups", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
 	}
+	defer unix.Close(fd)
+	var text [4]byte
+	n, _ := unix.Read(fd, text[:])
+	return string(text[:max(n, 0)]) == "deny"
 }
 
 // Read returns what the files say now.
