@@ -31,7 +31,9 @@ func (f *Face) Routes() []httpapi.Route {
 		evaluations.Routes(c, f.Intake),
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode, Introductions: f.Introductions}),
 		services.Routes(c),
-		cluster.Routes(c, cluster.Config{Intake: f.Intake, Events: f.Events, Archives: f.Archives, Heartbeat: f.Heartbeat}),
+		cluster.Routes(c, cluster.Config{
+			Intake: f.Intake, Events: f.Events, Archives: f.Archives, Variables: f.Vars.Variables, Heartbeat: f.Heartbeat,
+		}),
 		acl.Routes(c, f.ACL),
 		keys.Routes(c, f.Keys),
 		vars.Routes(c, f.Vars),

@@ -54,13 +54,18 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 		return httpapi.ErrDenied
 	}
 	all := b.Context == "" || b.Context == "all"
-	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "quotas", "evals", "deployment"}; {
+	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "quotas", "evals", "deployment", "host_volumes", "scaling_policy", "vars"}; {
 	case all, slices.Contains(known, b.Context), slices.Contains(emptyContexts(), b.Context):
 	default:
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
 	}
 	z.names(snap, namespace, b.Context, all)
-	z.ids(snap, namespace, b.Context, all)
+	z.ids(f.searchables(), snap, namespace, b.Context, all)
+	if all || b.Context == "vars" {
+		for v := range f.variables(z.sees, namespace, "") {
+			z.try("vars", v.Path, v.Namespace, v.Path)
+		}
+	}
 	if (all || b.Context == "quotas") && z.sees.searches("quotas", namespace) {
 		for q := range snap.Quotas("") {
 			z.try("quotas", q.Name)
@@ -90,6 +95,11 @@ func (z *fuzzy) names(snap answer.Snapshot, namespace, context string, all bool)
 			z.try("allocs", a.Name, a.Namespace, a.ID)
 		}
 	}
+	if (all || context == "host_volumes") && z.sees.searches("host_volumes", namespace) {
+		for v := range kept(snap.HostVolumes(namespace, ""), z.sees.volume) {
+			z.volume(v)
+		}
+	}
 	if all || context == "namespaces" {
 		for n := range kept(snap.Namespaces(), z.sees.namespace) {
 			z.try("namespaces", n.Name)
@@ -99,6 +109,17 @@ func (z *fuzzy) names(snap answer.Snapshot, namespace, context string, all bool)
 		for p := range kept(snap.NodePools(), z.sees.pool) {
 			z.try("node_pools", p.Name)
 		}
+	}
+}
+
+// volume looks at a volume's name, and at the beginning of its id, by which Nomad finds it.
+func (z *fuzzy) volume(v *drover.HostVolume) {
+	at := strings.Index(strings.ToLower(v.Name), z.text)
+	if strings.HasPrefix(v.ID, z.text) {
+		at = 0
+	}
+	if at >= 0 {
+		z.found["host_volumes"] = append(z.found["host_volumes"], scored{fuzzyMatch{v.ID, []string{v.Namespace, v.Name}}, at})
 	}
 }
 
@@ -126,9 +147,10 @@ func (z *fuzzy) job(j *drover.Job) {
 }
 
 // ids looks for what has no name by the beginning of its id.
-func (z *fuzzy) ids(s answer.Snapshot, namespace, context string, all bool) {
-	for _, c := range searchables() {
-		if c.name != "evals" && c.name != "deployment" || !all && c.name != context {
+func (z *fuzzy) ids(in []searchable, s answer.Snapshot, namespace, context string, all bool) {
+	for _, c := range in {
+		if c.name != "evals" && c.name != "deployment" && c.name != "scaling_policy" || !all && c.name != context ||
+			!z.sees.searches(c.name, namespace) {
 			continue
 		}
 		for id := range c.ids(s, z.sees, namespace, z.text) {

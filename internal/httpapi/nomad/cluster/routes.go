@@ -9,6 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/secrets"
 )
 
 // Intake changes what belongs to the cluster.
@@ -27,6 +29,11 @@ type Intake interface {
 	ReconcileSummaries(ctx context.Context) error
 }
 
+// Variables are what a search finds beside the state.
+type Variables interface {
+	List(who *rights.Caller, namespace, prefix string) []*secrets.VariableMetadata
+}
+
 // Config is what the group needs beside the cluster.
 type Config struct {
 	Intake interface {
@@ -35,6 +42,8 @@ type Config struct {
 	}
 	Events   Events
 	Archives Archives
+	// Variables lists those that the caller may list; nil: there are none.
+	Variables Variables
 	// Heartbeat is how often an event stream without events sends {}.
 	Heartbeat time.Duration
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -10,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/secrets"
 )
 
 // searchLimit is how many matches a context gives.
@@ -23,7 +25,7 @@ type searchable struct {
 
 // searchables lists the contexts that have something in them. Tables with an index by prefix use it; the others
 // are small and filtered.
-func searchables() []searchable {
+func (f *face) searchables() []searchable {
 	return []searchable{
 		{"allocs", tables.Allocs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
 			return names(kept(s.Allocations(ns, p), c.allocation), func(a *drover.Allocation) string { return a.ID })
@@ -56,12 +58,23 @@ func searchables() []searchable {
 			policies := kept(jobs.ScalingPolicies(s, ns), c.scaling)
 			return prefixed(p, names(policies, func(p *drover.ScalingPolicy) string { return p.ID }))
 		}},
+		{"vars", tables.Variables, func(_ answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
+			return names(f.variables(c, ns, p), func(v *secrets.VariableMetadata) string { return v.Path })
+		}},
 	}
+}
+
+// variables yields those that the caller may list.
+func (f *face) variables(c sees, namespace, prefix string) iter.Seq[*secrets.VariableMetadata] {
+	if f.Variables == nil {
+		return func(func(*secrets.VariableMetadata) bool) {}
+	}
+	return slices.Values(f.Variables.List(c.Caller, namespace, prefix))
 }
 
 // emptyContexts are known to Nomad's clients; here there is never anything in them.
 func emptyContexts() []string {
-	return []string{"plugins", "volumes", "vars", "recommendations"}
+	return []string{"plugins", "volumes", "recommendations"}
 }
 
 // names maps items to their names, one by one: a search stops at its limit without reading the rest.
@@ -112,7 +125,7 @@ func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 	}
 	found := newSearchAnswer[string](0)
 	known := b.Context == "" || b.Context == "all"
-	for _, c := range searchables() {
+	for _, c := range f.searchables() {
 		if b.Context != "" && b.Context != "all" && b.Context != c.name {
 			continue
 		}
