@@ -15,7 +15,8 @@ func nomadCompatibility(root string) (string, error) {
 	text.WriteString("# Nomad: what works, what is refused, what is ignored\n\n" +
 		"Drover serves the HTTP API of Nomad for jobs, nodes, allocations, evaluations and deployments: Nomad's Go client, its command\n" +
 		"line and job files are used unchanged. This page is written from the face's table of routes and the job file's table of\n" +
-		"blocks. `scripts/peer-nomad-api` and `scripts/peer-nomad-cli` run the test suites of Nomad's client and command line.\n\n" +
+		"blocks. `scripts/peer-nomad-api` and `scripts/peer-nomad-cli` run the test suites of Nomad's client and command line.\n" +
+		"`scripts/peer-prometheus` has Prometheus discover services.\n\n" +
 		"What is refused is answered with status 501 and a sentence, and never with an empty success. Every other path below `/v1` is 404.\n\n" +
 		"## Endpoints that work\n\nPUT and POST mean the same everywhere, as in Nomad.\n\n")
 	// A pattern without a method is served for every method.
