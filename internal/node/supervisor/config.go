@@ -26,6 +26,8 @@ type LaunchConfig struct {
 	Grace   time.Duration     // how long executions without Detach live after the agent was lost; default 30 s
 	// Drop are capabilities, by number, as bits, that drover-init has and no program that it starts gets.
 	Drop uint64
+	// Ambient are capabilities that programs have, too, which run as another user than root. drover-init has them.
+	Ambient uint64
 	// CgroupNamespace gives each program that drover-init starts a namespace of its own, whose root is the control group
 	// that it was born in or joined. drover-init needs CAP_SYS_ADMIN for that, which is to be in Drop.
 	CgroupNamespace bool

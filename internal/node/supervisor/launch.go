@@ -98,7 +98,7 @@ func (cfg *LaunchConfig) boot() wire.Boot {
 	boot := wire.Boot{
 		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
 		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace, Drop: cfg.Drop,
-		CgroupNamespace: cfg.CgroupNamespace,
+		CgroupNamespace: cfg.CgroupNamespace, Ambient: cfg.Ambient,
 	}
 	if cfg.LogDir == nil {
 		boot.LogTask = ""

@@ -142,7 +142,7 @@ func (d *Driver) task(ctx context.Context, spec *driver.Spec) (t sandbox.Task, e
 	}
 	t = sandbox.Task{
 		Driver: d.name, WorkDir: supervised.InsidePaths(spec.Dirs).Replace(c.workDir), User: cmp.Or(spec.User, defaultUser),
-		Trees: d.cfg.Trees, Caps: c.caps, Pids: c.pids, HostIPC: c.ipcMode == host, AllowHostNetwork: d.cfg.AllowHostNetwork,
+		Trees: d.cfg.Trees, Caps: c.caps, Ambient: true, Pids: c.pids, HostIPC: c.ipcMode == host, AllowHostNetwork: d.cfg.AllowHostNetwork,
 	}
 	if err := d.permitted(t.User); err != nil {
 		return t, err

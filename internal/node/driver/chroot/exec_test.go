@@ -23,7 +23,7 @@ id -un; pwd; echo $NOMAD_TASK_DIR $NOMAD_ALLOC_DIR $NOMAD_SECRETS_DIR
 echo x > /local/made; echo x > /tmp/made && echo tmp
 cat /config/app.conf; cat /etc/task.conf
 getent passwd daemon >/dev/null && echo users
-cat /etc/shadow 2>/dev/null; touch /usr/x 2>/dev/null && echo changed; touch /etc/passwd 2>/dev/null && echo changed
+cat /etc/shadow 2>/dev/null; touch /usr/x 2>/dev/null && echo changed; echo changed >> /etc/passwd
 true`), func(s *driver.Spec) {
 		for name, text := range map[string]string{"config/app.conf": "configuration\n", "etc/task.conf": "beside the machine's\n", "tmp/x": ""} {
 			path := filepath.Join(s.Dirs.Task, name)
@@ -34,6 +34,13 @@ true`), func(s *driver.Spec) {
 	})
 	require.Zero(t, exit.Code, out)
 	require.Equal(t, "nobody\n/\n/local /alloc /secrets\ntmp\nconfiguration\nbeside the machine's\nusers\n", out)
+
+	// As on Nomad, its capabilities let it write to its root, which is nobody else's: neither another task's nor the machine's.
+	exit, out = b.run(t, sh("grep changed /etc/passwd"))
+	require.Equal(t, 1, exit.Code, out)
+	machines, err := os.ReadFile("/etc/passwd")
+	require.NoError(t, err)
+	require.NotContains(t, string(machines), "changed")
 }
 
 // TestProgramsOfArtifacts are found where Nomad looks for them, and made executable.
@@ -95,6 +102,16 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, "2000", bounding(map[string]any{"cap_drop": []any{"ALL"}, "cap_add": []any{"net_raw"}}))
 	require.Equal(t, "280425fb", bounding(map[string]any{"cap_add": []any{"CAP_NET_RAW"}}), "what docker gives, without setfcap")
 	require.Equal(t, "280405fb", bounding(map[string]any{}))
+	effective := func(config map[string]any) string {
+		config["command"], config["args"] = "/bin/sh", []any{"-c", "grep CapEff /proc/self/status"}
+		exit, out := b.run(t, config)
+		require.Zero(t, exit.Code, out)
+		return strings.TrimLeft(strings.Fields(out)[1], "0")
+	}
+	// A task of another user has them as well, as on Nomad.
+	require.Equal(t, "280405fb", effective(map[string]any{}))
+	require.Equal(t, "400", effective(map[string]any{"cap_drop": []any{"all"}, "cap_add": []any{"net_bind_service"}}))
+	require.Empty(t, effective(map[string]any{"cap_drop": []any{"all"}}))
 }
 
 func TestProblemsOfAConfiguration(t *testing.T) {

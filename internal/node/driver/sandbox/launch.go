@@ -49,6 +49,9 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 		Stage:           stage,
 		CgroupNamespace: true, Drop: supervisorCaps &^ caps,
 	}
+	if b.config.task != nil && b.config.task.Ambient && !b.spec.Pool { // who asks for a runner knows nothing of its code
+		cfg.Ambient = caps
+	}
 	if b.config.network == networkGroup {
 		cfg.NetNS = b.spec.NetNS.Path
 	}

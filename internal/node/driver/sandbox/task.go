@@ -26,7 +26,9 @@ type Task struct {
 	// Trees are parts of the machine that are its root, by path: where they are seen.
 	Trees map[string]string
 	Caps  uint64 // of its root, as bits; it has no others
-	Pids  int64  // processes and threads
+	// Ambient gives them to programs of other users, too.
+	Ambient bool
+	Pids    int64 // processes and threads
 	// HostIPC shares the machine's System V IPC and message queues.
 	HostIPC bool
 	// AllowHostNetwork: a group that asks for the machine's network gets it. Otherwise such a group is on the bridge.

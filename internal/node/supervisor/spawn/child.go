@@ -168,6 +168,37 @@ func changeUser(p *plan) syscall.Errno {
 	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESGID, p.gid, p.gid, p.gid); e != 0 {
 		return e
 	}
-	_, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, p.uid, p.uid, p.uid)
-	return e
+	if p.ambient != 0 {
+		if _, _, e := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_KEEPCAPS, 1, 0); e != 0 {
+			return e
+		}
+	}
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, p.uid, p.uid, p.uid); e != 0 {
+		return e
+	}
+	return raiseAmbient(p)
+}
+
+// raiseAmbient keeps of the capabilities those that the program is to have, and makes them outlive the exec.
+//
+//go:norace
+//go:nocheckptr
+//go:nosplit
+func raiseAmbient(p *plan) syscall.Errno {
+	if p.ambient == 0 {
+		return 0
+	}
+	head, sets := uintptr(unsafe.Pointer(&p.capHead[0])), uintptr(unsafe.Pointer(&p.capSets[0]))
+	if _, _, e := syscall.RawSyscall(syscall.SYS_CAPSET, head, sets, 0); e != 0 {
+		return e
+	}
+	for c := uintptr(0); c <= lastCapability; c++ {
+		if p.ambient>>c&1 == 0 {
+			continue
+		}
+		if _, _, e := syscall.RawSyscall6(syscall.SYS_PRCTL, prAmbient, prAmbientRaise, c, 0, 0, 0); e != 0 {
+			return e
+		}
+	}
+	return 0
 }

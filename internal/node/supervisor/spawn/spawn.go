@@ -24,6 +24,9 @@ type Spec struct {
 	// Drop are capabilities that the program and all that it starts can never have, by number, as bits. The caller needs
 	// CAP_SETPCAP.
 	Drop uint64
+	// Ambient are capabilities that a program of another user than root has all the same, and hands on, by number, as bits. The caller
+	// has them.
+	Ambient uint64
 	// CgroupNamespace makes the program's control group the root of what it sees of the tree. The caller needs CAP_SYS_ADMIN.
 	CgroupNamespace bool
 	// ResetOOM sets oom_score_adj back to 0: the supervisor's own is low.
@@ -97,7 +100,10 @@ type plan struct {
 	arg2     uintptr
 	oomPath  *byte
 	drop     uint64
-	step     Step // written by the child
+	ambient  uint64
+	capHead  [2]uint32 // struct __user_cap_header_struct: the version, and this process
+	capSets  [6]uint32 // effective, permitted and inheritable, twice: the lower capabilities and the upper
+	step     Step      // written by the child
 	errno    syscall.Errno
 }
 
@@ -112,6 +118,9 @@ const (
 	sysClone3       = 435
 	lastCapability  = 63
 	prCapbsetDrop   = 24
+	prAmbient       = 47
+	prAmbientRaise  = 2
+	capVersion3     = 0x20080522
 	firstSafeFD     = 100 // scratch descriptors start above what Files may need
 )
 
@@ -165,6 +174,12 @@ func newPlan(s Spec) (*plan, error) {
 		p.oomPath, _ = syscall.BytePtrFromString("/proc/self/oom_score_adj")
 	}
 	if u := s.User; u != nil {
+		if u.UID != 0 {
+			p.ambient = s.Ambient &^ s.Drop
+		}
+		p.capHead = [2]uint32{capVersion3, 0}
+		low, high := uint32(p.ambient), uint32(p.ambient>>32) // the halves
+		p.capSets = [6]uint32{low, low, low, high, high, high}
 		p.user, p.setgids, p.uid, p.gid, p.gids = true, !u.KeepGroups, uintptr(u.UID), uintptr(u.GID), u.Groups
 	}
 	return p, nil

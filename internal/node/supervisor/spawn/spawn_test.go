@@ -85,6 +85,29 @@ func TestUser(t *testing.T) {
 	require.Equal(t, "1234\n77\n77 88\n", out)
 }
 
+// TestCapabilitiesOfAUser: those that are asked for and no others, for what the program starts, too; root's are left alone.
+func TestCapabilitiesOfAUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root has capabilities to give")
+	}
+	of := func(uid uint32, ambient, drop uint64) string {
+		out, _ := run(t, Spec{
+			Path: "/bin/sh", Argv: []string{"sh", "-c", "/bin/grep -E 'CapInh|CapPrm|CapEff|CapAmb' /proc/self/status; true"}, Dir: "/",
+			User: &User{UID: uid, GID: 77}, Ambient: ambient, Drop: drop,
+		})
+		return out
+	}
+	const bind, chown = 1 << 10, 1 << 0
+	all := func(n string) string {
+		return "CapInh:\t" + n + "\nCapPrm:\t" + n + "\nCapEff:\t" + n + "\nCapAmb:\t" + n + "\n"
+	}
+	require.Equal(t, all("0000000000000401"), of(1234, bind|chown, 0))
+	require.Equal(t, all("0000000000000400"), of(1234, bind|chown, chown), "what nobody gets")
+	require.Equal(t, all("0000000000000000"), of(1234, 0, 0))
+	require.Contains(t, of(0, bind, 0), "CapAmb:\t0000000000000000\n")
+}
+
 func TestManyAtOnceWithSignals(t *testing.T) {
 	t.Parallel()
 	ch := make(chan os.Signal, 1)

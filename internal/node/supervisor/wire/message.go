@@ -71,6 +71,7 @@ type Boot struct {
 	Drop        uint64 // capabilities that no program gets, as bits
 	// CgroupNamespace: each program gets one, whose root is its control group.
 	CgroupNamespace bool
+	Ambient         uint64 // capabilities that programs of users other than root have, as bits
 }
 
 // The descriptors that drover-init is started with.
@@ -99,6 +100,7 @@ func (b Boot) Encode() []byte {
 	e.Bytes(b.Sandbox)
 	e.Uint(b.Drop)
 	e.Bool(b.CgroupNamespace)
+	e.Uint(b.Ambient)
 	return e.B
 }
 
@@ -112,6 +114,7 @@ func DecodeBoot(p []byte) (Boot, error) {
 	}
 	b.WorkDir, b.Env = d.Str(), d.Map()
 	b.Grace, b.Sandbox, b.Drop, b.CgroupNamespace = time.Duration(d.Int()), d.Bytes(), d.Uint(), d.Bool()
+	b.Ambient = d.Uint()
 	return b, d.Err
 }
 

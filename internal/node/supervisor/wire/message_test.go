@@ -26,7 +26,7 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			UID: rapid.Uint32().Draw(t, "uid"), GID: rapid.Uint32().Draw(t, "gid"), Groups: rapid.SliceOfN(rapid.Uint32(), 0, 5).Draw(t, "groups"),
 			WorkDir: text.Draw(t, "dir"), Env: env.Draw(t, "env"), Grace: time.Duration(number.Draw(t, "grace")),
 			Sandbox: rapid.SliceOf(rapid.Byte()).Draw(t, "sandbox"), Drop: rapid.Uint64().Draw(t, "drop"),
-			CgroupNamespace: rapid.Bool().Draw(t, "namespace"),
+			CgroupNamespace: rapid.Bool().Draw(t, "namespace"), Ambient: rapid.Uint64().Draw(t, "ambient"),
 		}
 		task := Task{
 			Argv: words.Draw(t, "argv"), Env: env.Draw(t, "env"), WorkDir: text.Draw(t, "dir"), User: text.Draw(t, "user"),

@@ -65,7 +65,7 @@ func (l *Launcher) Resolve(c Command) (spawn.Spec, error) {
 		return spawn.Spec{}, explain(&spawn.Error{Step: spawn.StepExec, Errno: errno}, c.Argv[0], dir)
 	}
 	return spawn.Spec{
-		Path: file, Argv: c.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: boot.Drop,
+		Path: file, Argv: c.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: boot.Drop, Ambient: boot.Ambient,
 		CgroupNamespace: boot.CgroupNamespace,
 	}, nil
 }

@@ -82,7 +82,7 @@ func launcher(boot wire.Boot) *Launcher {
 
 func TestResolvingACommand(t *testing.T) {
 	t.Parallel()
-	l := launcher(wire.Boot{WorkDir: "/tmp", Drop: 5, CgroupNamespace: true, UID: uint32(os.Geteuid())})
+	l := launcher(wire.Boot{WorkDir: "/tmp", Drop: 5, Ambient: 2, CgroupNamespace: true, UID: uint32(os.Geteuid())})
 	s, err := l.Resolve(Command{Argv: []string{"sh", "-c", "x"}, Env: []map[string]string{{"A": "b"}}})
 	require.NoError(t, err)
 	require.Equal(t, "/tmp", s.Dir)
@@ -92,6 +92,7 @@ func TestResolvingACommand(t *testing.T) {
 	require.Contains(t, s.Env, "PATH="+defaultPath)
 	require.NotEmpty(t, envValue(s.Env, "HOME"))
 	require.Equal(t, uint64(5), s.Drop)
+	require.Equal(t, uint64(2), s.Ambient)
 	require.True(t, s.CgroupNamespace)
 	require.True(t, s.ResetOOM)
 	for dir, want := range map[string]string{"sub": "/tmp/sub", "/abs": "/abs", "../x": "/x"} {
