@@ -276,6 +276,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Wait()
 	if a.cfg.StopOnExit {
 		a.stopAll(life)
+	} else {
+		a.finishStops(life)
 	}
 	end()
 	a.alive.Wait()
@@ -300,6 +302,30 @@ func (a *Agent) stopAll(life context.Context) {
 		}
 	}
 	a.pusher.flush(life)
+}
+
+// stopPatience is how long an agent that ends waits for tasks that are being stopped. What is not stopped then, the next one stops.
+const stopPatience = 5 * time.Second
+
+// finishStops waits for the allocations that control wants gone: their tasks would be left without what held them, and with their
+// mounts, where no agent starts again.
+func (a *Agent) finishStops(life context.Context) {
+	ctx, cancel := a.clock.WithTimeout(life, stopPatience)
+	defer cancel()
+	waited := false
+	for _, r := range a.runners() {
+		if !r.Stopping() {
+			continue
+		}
+		waited = true
+		select {
+		case <-r.Done():
+		case <-ctx.Done():
+		}
+	}
+	if waited {
+		a.pusher.flush(life)
+	}
 }
 
 // destroy ends by force what is left of an allocation that did not stop in time. Each task has ExitTimeout of its own.

@@ -291,6 +291,38 @@ func TestStopOnExit(t *testing.T) {
 	})
 }
 
+// TestAnAgentThatEndsFinishesWhatItStops, for a while; what takes longer is stopped by the next one.
+func TestAnAgentThatEndsFinishesWhatItStops(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		stubborn := func(n int, timeout time.Duration) *drover.Allocation {
+			a := b.alloc(n, "service")
+			a.Job.TaskGroups[0].Tasks[0].Config["stubborn"] = true
+			a.Job.TaskGroups[0].Tasks[0].KillTimeout = &timeout
+			return a
+		}
+		short, long, other := stubborn(1, 2*time.Second), stubborn(2, 20*time.Second), b.alloc(3, "service")
+		b.control.assign(short, long, other)
+		sleep(20 * time.Millisecond)
+		for _, a := range []*drover.Allocation{short, long} {
+			gone := *a
+			gone.DesiredStatus, gone.AllocModifyIndex = "stop", 2
+			b.control.assign(&gone)
+		}
+		sleep(20 * time.Millisecond)
+		asked := time.Now()
+		b.leave()
+		require.InDelta(t, stopPatience, time.Since(asked), float64(time.Second))
+		require.Equal(t, "complete", b.control.alloc(short.ID).ClientStatus)
+		require.Equal(t, "running", b.control.alloc(long.ID).ClientStatus)
+		require.NotNil(t, b.world.Running("t3"), "what nobody stops outlives the agent")
+		b.start()
+		sleep(time.Minute)
+		require.Equal(t, "complete", b.control.alloc(long.ID).ClientStatus)
+		require.Equal(t, "running", b.control.alloc(other.ID).ClientStatus)
+	})
+}
+
 func TestGarbageByCountAndAge(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
 		b.cfg.GC = GCConfig{MaxAllocs: 2, MaxAge: time.Hour, DiskPercent: 101, InodePercent: 101}

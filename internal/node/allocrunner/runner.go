@@ -407,6 +407,13 @@ func (r *Runner) Remove(noDelay bool) {
 	r.wake.Send()
 }
 
+// Stopping reports whether the allocation is to end, and has not.
+func (r *Runner) Stopping() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return (r.remove || r.latest.ServerTerminal()) && !r.view.Ended()
+}
+
 // Done is closed when Run has ended.
 func (r *Runner) Done() <-chan struct{} { return r.done }
 
