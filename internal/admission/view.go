@@ -231,11 +231,17 @@ func (v *View) config(t *drover.Task) {
 	for _, opt := range v.texts(t.Config["security_opt"], "SecurityOpts") {
 		v.add("SecurityOpts", &v.SecurityOpts, opt)
 	}
+	if profile := v.text(t.Config, "apparmor_profile", "SecurityOpts"); profile != "" { // these two are podman's
+		v.add("SecurityOpts", &v.SecurityOpts, "apparmor="+profile)
+	}
+	for _, opt := range v.texts(t.Config["selinux_opts"], "SecurityOpts") {
+		v.add("SecurityOpts", &v.SecurityOpts, "label="+opt)
+	}
 	if mode := v.text(t.Config, "network_mode", "NetworkModes"); mode != "" {
 		v.add("NetworkModes", &v.NetworkModes, mode)
 	}
 	for key, name := range map[string]string{
-		"pid_mode": "pid", "ipc_mode": "ipc", "userns_mode": "user", "uts_mode": "uts", "cgroupns": "cgroup",
+		"pid_mode": "pid", "ipc_mode": "ipc", "userns_mode": "user", "userns": "user", "uts_mode": "uts", "cgroupns": "cgroup",
 	} {
 		if mode := v.text(t.Config, key, "HostNamespaces"); mode == host || strings.HasPrefix(mode, "container:") {
 			v.add("HostNamespaces", &v.HostNamespaces, name)
@@ -248,6 +254,9 @@ func (v *View) config(t *drover.Task) {
 // image says what the task's image is, in the words of a registry.
 func (v *View) image(t *drover.Task) {
 	v.Image = v.text(t.Config, "image", "Image")
+	if t.Driver == "podman" {
+		v.Image = strings.TrimPrefix(v.Image, "docker://")
+	}
 	if v.Image == "" && t.Driver == "sandbox" {
 		v.Image = host
 	}
@@ -341,13 +350,35 @@ func (v *View) paths(config map[string]any) {
 			}
 		}
 	}
-	for _, d := range v.blocks(config["devices"]) {
-		see(v.text(d, "host_path", field))
-	}
+	v.devices(config["devices"], see)
 	if disk := v.text(config, "image_path", field); !inTask(disk) { // of a virtual machine
 		see(disk)
 	}
 	slices.Sort(v.HostPaths)
+}
+
+// devices are blocks, or, as podman has them, host:container:permissions.
+func (v *View) devices(value any, see func(source string)) {
+	const field = "HostPaths"
+	switch list := value.(type) {
+	case []string:
+		for _, text := range list {
+			v.devices(text, see)
+		}
+	case []any:
+		for _, one := range list {
+			v.devices(one, see)
+		}
+	case string:
+		if v.known(field, list) {
+			source, _, _ := strings.Cut(list, ":")
+			see(source)
+		}
+	default:
+		for _, d := range v.blocks(value) {
+			see(v.text(d, "host_path", field))
+		}
+	}
 }
 
 // inTask reports whether a path is in one of a task's own folders.

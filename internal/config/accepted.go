@@ -68,7 +68,7 @@ var accepted = map[string][]string{
 	"plugin.config": {
 		"logging", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
 		"image_pull_timeout", "container_exists_attempts",
-		"windows_allow_insecure_container_admin", "oom_score_adj", "no_pivot_root",
+		"windows_allow_insecure_container_admin", "oom_score_adj", "recover_stopped", "client_http_timeout",
 	},
 	"plugin.config.gc": {"container", "dangling_containers"},
 }

@@ -378,6 +378,9 @@ func DevMode() *Agent {
 			{Name: "docker", Config: &PluginConfig{
 				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
 			}},
+			{Name: "podman", Config: &PluginConfig{ // where its socket is configured
+				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
+			}},
 		},
 	}
 }

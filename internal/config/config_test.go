@@ -301,7 +301,10 @@ func TestKeysOfNomadsDrivers(t *testing.T) {
 		"}\nplugin \"docker\" {\nconfig {\ndenied_envvars = [\"A\"]\n}\n}":     "config.denied_envvars: the driver docker has no such key",
 		"}\nplugin \"exec\" {\nconfig {\nargs_allowlist = [\"-device\"]\n}\n}": "config.args_allowlist: the driver exec has no such key",
 		"}\nplugin \"qemu\" {\nconfig {\nimage_paths = [\"images\"]\n}\n}":     "plugin.qemu.config.image_paths: must be absolute paths",
-		"}\nplugin \"podman\" {\nconfig {\n}\n}":                               "plugin.podman: is not a driver of ours (raw_exec, exec, java,",
+		"}\nplugin \"exec\" {\nconfig {\nno_pivot_root = true\n}\n}":           "plugin.exec.config.no_pivot_root: cannot be had",
+		"}\nplugin \"virt\" {\nconfig {\n}\n}":                                 "plugin.virt: is not a driver of ours (raw_exec, exec, java,",
+		"}\nplugin \"docker\" {\nconfig {\nsocket_path = \"/x\"\n}\n}":         "config.socket_path: the driver docker has no such key",
+		"}\nplugin \"podman\" {\nconfig {\nsocket_path = \"tcp://x:1\"\n}\n}":  "config.socket_path: must be a path, or unix:// and a path",
 	} {
 		require.ErrorContains(t, load(text).Validate(), says)
 	}

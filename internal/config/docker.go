@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -60,13 +61,18 @@ func (p *Plugin) identityProblems() (errs []error) {
 		{"denied_host_gids", c.DeniedGIDs != "", chroot || p.Name == "raw_exec"},
 		{"denied_envvars", len(c.DeniedEnv) > 0, p.Name == "raw_exec"},
 		{"image_paths", len(c.ImagePaths) > 0, p.Name == "qemu"},
+		{"socket_path", c.SocketPath != "", p.driver() == "podman"},
 		{"args_allowlist", len(c.ArgsAllowList) > 0, p.Name == "qemu"},
+		{"no_pivot_root", c.NoPivotRoot != nil, chroot},
 		{"default_pid_mode", c.DefaultPIDMode != "", chroot},
 		{"default_ipc_mode", c.DefaultIPCMode != "", chroot},
 	} {
 		if key.given && !key.read {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: the driver %s has no such key", p.Name, key.name, p.Name))
 		}
+	}
+	if at, isPath := strings.CutPrefix(c.Socket(), "unix://"); c.SocketPath != "" && (!isPath || !filepath.IsAbs(at)) {
+		errs = append(errs, fmt.Errorf("plugin.%s.config.socket_path: must be a path, or unix:// and a path, got %q", p.Name, c.SocketPath))
 	}
 	for _, path := range c.ImagePaths {
 		if !filepath.IsAbs(path) {
@@ -77,6 +83,10 @@ func (p *Plugin) identityProblems() (errs []error) {
 		if _, err := validation.ParseIDs(text); err != nil {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %w", p.Name, key, err))
 		}
+	}
+	if c.NoPivotRoot != nil && *c.NoPivotRoot {
+		errs = append(errs, fmt.Errorf("plugin.%s.config.no_pivot_root: cannot be had: a task's root is changed by pivot_root, for which the "+
+			"machine's own root must not be a ramdisk", p.Name))
 	}
 	if mode := c.DefaultPIDMode; mode != "" && mode != "private" {
 		errs = append(errs, fmt.Errorf("plugin.%s.config.default_pid_mode: only private can be had, got %q: a task is ended with its process "+

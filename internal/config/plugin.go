@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -22,13 +24,18 @@ type PluginConfig struct {
 	// sandbox, exec, java, qemu, docker: jobs may have the machine's network; default false
 	AllowHostNetwork *bool `hcl:"allow_host_network,optional"`
 	// sandbox: folder of unpacked images, which needs no other agent's; path; default: images in data_dir
-	ImageDir        string `hcl:"image_dir,optional"`
-	Endpoint        string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
+	ImageDir string `hcl:"image_dir,optional"`
+	Endpoint string `hcl:"endpoint,optional"` // docker: address of dockerd; default: DOCKER_HOST, else its socket
+	// podman: the socket of podman's service, for root, which switches the driver on; a path, or unix:// and a path; default: with
+	// enabled = true /run/podman/podman.sock
+	SocketPath      string `hcl:"socket_path,optional"`
 	NoCgroups       *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
 	AllowPrivileged *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
 	// sandbox, exec, java, docker: capabilities that jobs may add; exec and java: that jobs may have, "all" for all; default: docker's
 	// usual set without mknod and net_raw; exec and java: docker's without net_raw; sandbox: none
 	AllowCaps []string `hcl:"allow_caps,optional"`
+	// exec, java: only false can be had: a task's root is changed by pivot_root, which no machine whose root is a ramdisk lets
+	NoPivotRoot *bool `hcl:"no_pivot_root,optional"`
 	// exec, java: processes of tasks that say nothing; only "private" can be had
 	DefaultPIDMode string `hcl:"default_pid_mode,optional"`
 	// exec, java: "host" lets tasks share the machine's System V IPC, and does it for those that say nothing; default private
@@ -78,6 +85,20 @@ var deviceNames = map[string]string{
 	"nvidia": "nvidia", "nvidia-gpu": "nvidia", "nomad-device-nvidia": "nvidia", "amd": "amd", "intel": "intel",
 }
 
+// driverNames are the names of plugins for drivers that are called otherwise.
+var driverNames = map[string]string{"nomad-driver-podman": "podman"}
+
+// driver is the driver that the block is about.
+func (p *Plugin) driver() string { return cmp.Or(driverNames[p.Name], p.Name) }
+
+// Socket is the socket's address; "" if there is none.
+func (p PluginConfig) Socket() string {
+	if p.SocketPath == "" || strings.Contains(p.SocketPath, "://") {
+		return p.SocketPath
+	}
+	return "unix://" + p.SocketPath
+}
+
 // Device returns the plugin block of a vendor's devices (nvidia, amd, intel), or an empty one.
 func (a *Agent) Device(vendor string) PluginConfig {
 	for _, p := range a.Plugins {
@@ -91,7 +112,7 @@ func (a *Agent) Device(vendor string) PluginConfig {
 // Driver returns the named driver's plugin block, or an empty one.
 func (a *Agent) Driver(name string) PluginConfig {
 	for _, p := range a.Plugins {
-		if p.Name == name && p.Config != nil {
+		if p.driver() == name && p.Config != nil {
 			return *p.Config
 		}
 	}

@@ -39,7 +39,7 @@ func (p *problems) oneOf(key, text string, optional bool, words ...string) {
 }
 
 // drivers are those that a plugin block can be about.
-var drivers = []string{"raw_exec", "exec", "java", "qemu", "sandbox", "docker", "mock_driver"}
+var drivers = []string{"raw_exec", "exec", "java", "qemu", "sandbox", "docker", "podman", "mock_driver"}
 
 // Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.
 func (a *Agent) Validate() error {
@@ -55,7 +55,7 @@ func (a *Agent) Validate() error {
 		}
 	}
 	for _, plugin := range a.Plugins {
-		known := deviceNames[plugin.Name] != "" || slices.Contains(drivers, plugin.Name)
+		known := deviceNames[plugin.Name] != "" || slices.Contains(drivers, plugin.driver())
 		p.check(known, "plugin."+plugin.Name, "is not a driver of ours (%s), nor a vendor of devices (nvidia, amd, intel)",
 			strings.Join(drivers, ", "))
 		p.errs = append(p.errs, plugin.problems()...)

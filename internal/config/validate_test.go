@@ -45,7 +45,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a negative duration":     {&Agent{Exec: &Exec{ClaimWait: "-1s"}}, "exec.claim_wait: "},
 		"a threshold of all":      {&Agent{Exec: &Exec{AlertThreshold: 1}}, "exec.prewarming_pool_threshold: "},
 		"a negative queue":        {&Agent{Exec: &Exec{QueueLength: -1}}, "exec.claim_queue_length: "},
-		"an unknown driver":       {&Agent{Plugins: []*Plugin{{Name: "podman"}}}, "plugin.podman: is not a driver of ours"},
+		"an unknown driver":       {&Agent{Plugins: []*Plugin{{Name: "virt"}}}, "plugin.virt: is not a driver of ours"},
 		"a relative folder":       {images("x"), "config.image_dir: must be an absolute path"},
 		"an absolute folder":      {images("/x"), ""},
 		"a delay that is none": {

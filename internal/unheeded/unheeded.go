@@ -111,6 +111,47 @@ var (
 	}
 )
 
+// Key is a key of a driver's configuration that is taken and has no effect.
+type Key struct {
+	Driver, Name string
+	Why          string
+	given        func(value any) bool // nil: whenever it is there
+}
+
+const ownLogs = "the supervisor writes the logs, as far as the task's block logs says"
+
+// KeysOfDrivers lists them. What a driver refuses, it says itself.
+func KeysOfDrivers() []Key {
+	return []Key{
+		{"docker", "container_exists_attempts", "a name that is taken is waited for, however long that is", nil},
+		{"docker", "healthchecks", "images' own checks are never made: give the task's services checks", notDisabled},
+		{"docker", "logging", ownLogs, nil},
+		{"podman", "logging", ownLogs, nil},
+	}
+}
+
+// notDisabled reports whether a block, or one of several, does not say disable = true.
+func notDisabled(value any) bool {
+	switch block := value.(type) {
+	case map[string]any:
+		return block["disable"] != true && block["disable"] != "true"
+	case []map[string]any:
+		return slices.ContainsFunc(block, func(b map[string]any) bool { return notDisabled(b) })
+	case []any:
+		return slices.ContainsFunc(block, notDisabled)
+	}
+	return true
+}
+
+// keys calls f for each such key of a task.
+func keys(f func(at, name string, refused bool, why string), at string, t *drover.Task) {
+	for _, k := range KeysOfDrivers() {
+		if value, there := t.Config[k.Name]; k.Driver == t.Driver && there && value != nil && (k.given == nil || k.given(value)) {
+			f(at+".Config", k.Name, false, k.Why)
+		}
+	}
+}
+
 // All lists what is not carried out of a job, for documents and tests. A path of a block that stands in several places is
 // listed for each.
 func All() (out []Part) {
@@ -160,6 +201,7 @@ func each(j *drover.Job, f func(at, name string, refused bool, why string)) {
 			}
 			at := fmt.Sprintf("%s.task[%s]", at, called(t.Name, k))
 			seek(f, at, t, unheededOfTask)
+			keys(f, at, t)
 			if t.Resources != nil {
 				seekAll(f, at+".Resources.Networks", t.Resources.Networks, unheededOfNetwork)
 			}

@@ -20,6 +20,11 @@ func TestWarnings(t *testing.T) {
 			nil,
 			{Name: "a", Services: []*drover.Service{{}}, Kind: "k"},
 			{Name: "b", Kind: "k", Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
+			{Name: "d", Driver: "docker", Config: map[string]any{
+				"logging": map[string]any{"type": "json-file"}, "healthchecks": []map[string]any{{"disable": true}}, "container_exists_attempts": 3,
+			}},
+			{Name: "e", Driver: "podman", Config: map[string]any{"healthchecks": map[string]any{"disable": false}, "logging": nil}},
+			{Name: "f", Driver: "docker", Config: map[string]any{"healthchecks": []any{map[string]any{}}}},
 			{Name: "c", Config: map[string]any{"args": []any{"${nope.y}", "${X:-1.0}"}}},
 		},
 	}}}
@@ -28,6 +33,9 @@ func TestWarnings(t *testing.T) {
 		`task "c": config.args: ${nope.y} stays as it is: there is no "nope"; known are attr, node, meta, env and NOMAD_…`,
 		"job.group[g].task[a].Kind has no effect: " + noMesh,
 		"job.group[g].task[b].Kind has no effect: " + noMesh,
+		"job.group[g].task[d].Config.container_exists_attempts has no effect: a name that is taken is waited for, however long that is",
+		"job.group[g].task[d].Config.logging has no effect: " + ownLogs,
+		"job.group[g].task[f].Config.healthchecks has no effect: images' own checks are never made: give the task's services checks",
 	}, Warnings(j))
 }
 

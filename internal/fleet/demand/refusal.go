@@ -128,7 +128,7 @@ func missingDriver(p *fleet.Policy, g *drover.TaskGroup, local bool) string {
 	for _, t := range g.Tasks {
 		switch t.Driver {
 		case "", "sandbox", "exec", "java", "qemu": // java and qemu, where the machine's image has them
-		case "raw_exec", "mock_driver", "fake":
+		case "raw_exec", "mock_driver", "fake", "podman":
 			if ours {
 				return t.Driver
 			}

@@ -200,9 +200,9 @@ func TestAnAgentKilledInTheMiddle(t *testing.T) {
 func TestWhoCannotBeInACNINetwork(t *testing.T) {
 	t.Parallel()
 	b := newCNIBench(t)
-	alloc, g := cniGroup("podman", "raw_exec", "mock_driver", "docker")
+	alloc, g := cniGroup("virt", "raw_exec", "mock_driver", "docker")
 	_, err := b.Join(t.Context(), alloc, g, g.Tasks[0])
-	require.ErrorContains(t, err, `driver podman cannot put a task into the CNI network "mine"`)
+	require.ErrorContains(t, err, `driver virt cannot put a task into the CNI network "mine"`)
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	g.Tasks[3].Config = map[string]any{"network_mode": "none"}
 	for _, i := range []int{2, 3} {

@@ -14,6 +14,7 @@ import (
 const (
 	modeBridge   = "bridge"
 	driverDocker = "docker"
+	driverPodman = "podman" // joins any namespace, as raw_exec does
 )
 
 // sandboxes are the drivers whose tasks connect to the bridge themselves.
@@ -48,7 +49,7 @@ func pretends(t *drover.Task) bool { return t.Driver == "mock_driver" || t.Drive
 
 // known are the drivers whose tasks can join a namespace.
 func known(t *drover.Task) bool {
-	return t.Driver == driverDocker || t.Driver == "raw_exec" || slices.Contains(sandboxes, t.Driver)
+	return t.Driver == driverDocker || t.Driver == driverPodman || t.Driver == "raw_exec" || slices.Contains(sandboxes, t.Driver)
 }
 
 // ownNetwork reports whether the task is not in its group's.

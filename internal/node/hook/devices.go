@@ -55,7 +55,7 @@ func (h devices) Prestart(_ context.Context, r *Request) error {
 // withhold keeps a docker task from devices of vendors of whom it was given none: their container runtimes give what a variable asks for,
 // and images set it, too. given are the variables of the devices that it has.
 func (h devices) withhold(r *Request, given map[string]string) error {
-	if h.machine == nil || r.Task.Driver != "docker" {
+	if h.machine == nil || r.Task.Driver != "docker" && r.Task.Driver != "podman" {
 		return nil
 	}
 	withheld := maps.Clone(h.machine.Withheld())

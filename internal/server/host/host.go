@@ -72,6 +72,13 @@ func Open(cfg *config.Agent, deps Deps) (*Host, error) {
 	if containers != nil {
 		h.drivers = append(h.drivers, containers)
 	}
+	pods, err := h.podman(binary)
+	if err != nil {
+		return nil, err
+	}
+	if pods != nil {
+		h.drivers = append(h.drivers, pods)
+	}
 	h.networks, h.devices = h.openNetworks(), h.openDevices()
 	return h, nil
 }
@@ -174,9 +181,23 @@ func (h *Host) docker(binary string) (*docker.Driver, error) {
 	if p.Enabled != nil && !*p.Enabled {
 		return nil, nil // a valid answer
 	}
+	return h.containers(docker.Name, dockerConfig(p), binary)
+}
+
+// podman is docker's driver at podman's socket; nil unless that is configured.
+func (h *Host) podman(binary string) (*docker.Driver, error) {
+	p := h.cfg.Driver(docker.Podman)
+	if p.Enabled != nil && !*p.Enabled || p.Enabled == nil && p.SocketPath == "" {
+		return nil, nil // a valid answer
+	}
 	c := dockerConfig(p)
+	c.Podman, c.Endpoint = true, cmp.Or(p.Socket(), docker.PodmanSocket)
+	return h.containers(docker.Podman, c, binary)
+}
+
+func (h *Host) containers(name string, c docker.Config, binary string) (*docker.Driver, error) {
 	c.Owner, c.Binary, c.Bridge, c.Cgroups, c.Clock = h.deps.DataDir, binary, h.bridge, h.groups, h.deps.Clock
-	c.Log, c.CoreMHz = h.log(docker.Name), int(fingerprint.CoreMHz())
+	c.Log, c.CoreMHz = h.log(name), int(fingerprint.CoreMHz())
 	return docker.New(c)
 }
 
@@ -190,7 +211,7 @@ func (h *Host) openNetworks() *groupnet.Networks {
 		}),
 	}
 	for _, d := range h.drivers {
-		if holder, ok := d.(groupnet.Holder); ok {
+		if holder, ok := d.(groupnet.Holder); ok && d.Name() == docker.Name { // podman's containers join what is there
 			cfg.Holder = holder
 		}
 	}

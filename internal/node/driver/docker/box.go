@@ -53,14 +53,14 @@ type stored struct {
 }
 
 // state is what the agent stores for Attach, right after the start.
-func (b *box) state(spec *driver.Spec) driver.State {
+func (b *box) state(name string, spec *driver.Spec) driver.State {
 	data, err := json.Marshal(
 		stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.link.stored()},
 	)
 	if err != nil {
 		data = nil // such values always marshal
 	}
-	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: b.startedAt, Data: data}
+	return driver.State{Driver: name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: b.startedAt, Data: data}
 }
 
 // initOOMScore: when the task's memory is used up, the kernel takes its programs (which are set back to 0), not us.

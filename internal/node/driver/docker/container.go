@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
@@ -52,7 +54,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 	mounts = append(mounts, files...)
 	// Docker refuses a host name together with another container's network.
 	hostname := c.hostname
-	if c.network == "host" || strings.HasPrefix(c.network, containerMode) {
+	if c.network == hostMode || strings.HasPrefix(c.network, containerMode) {
 		hostname = ""
 	}
 	if c.joined { // docker has these of a container with a network of its own only; see files
@@ -63,6 +65,9 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
 		Env:         append(initEnv(c), runtimeEnv(spec)...),
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
+	}
+	if d.cfg.Podman { // it makes a timer all the same
+		config.Healthcheck.Interval = 365 * 24 * time.Hour
 	}
 	host := &container.HostConfig{
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: container.NetworkMode(c.network), PortBindings: bindings,
@@ -195,6 +200,9 @@ func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources
 	}
 	// Memory and swap together have memory's limit, so the task gets no swap. Docker counts in bytes.
 	r.Memory, r.MemorySwap, r.MemoryReservation = hard<<20, hard<<20, soft<<20
+	if c.memorySoft > 0 && (hard == 0 || c.memorySoft < hard<<20) {
+		r.MemoryReservation = c.memorySoft
+	}
 	if c.cpuHard && spec.CPUMHz > 0 {
 		if d.cfg.CoreMHz <= 0 {
 			return r, drover.Errorf(drover.Unavailable, "cpu_hard_limit: the speed of this machine's cores is not known")
@@ -248,19 +256,27 @@ func ulimits(in map[string]string) ([]*container.Ulimit, error) {
 	return out, nil
 }
 
+// labelsOf are those of the ports that a task publishes, in one of the two forms.
+func labelsOf(c taskConfig) []string {
+	list := slices.Clone(c.ports)
+	for _, label := range slices.Sorted(maps.Keys(c.portMap)) {
+		if !slices.Contains(list, label) {
+			list = append(list, label)
+		}
+	}
+	return list
+}
+
 // ports publishes allocated ports by their labels, for tcp and udp, as Nomad does.
 func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, error) {
 	exposed, bindings := network.PortSet{}, network.PortMap{}
-	for _, label := range c.ports {
+	for _, label := range labelsOf(c) {
 		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
 		if i < 0 {
 			return nil, nil, drover.Errorf(drover.Invalid, "ports: the group's network has no port %q", label)
 		}
 		p := spec.Ports[i]
-		to := p.To
-		if to <= 0 {
-			to = p.Value
-		}
+		to := cmp.Or(c.portMap[label], max(p.To, 0), p.Value)
 		var ip netip.Addr
 		if p.HostIP != "" {
 			var err error

@@ -33,7 +33,7 @@ func (a *daemonInfo) ask(ctx context.Context) (*system.Info, error) {
 // await waits for a daemon that is away. A restart of it is no fault of the tasks that it ended: they should not lose
 // their attempts with it. It reports whether the daemon answers.
 func (a *daemonInfo) await(ctx context.Context, spec *driver.Spec) bool {
-	spec.Say("Waiting for the docker daemon")
+	spec.Say("Waiting for the " + a.d.engine())
 	end := a.d.cfg.Clock.Now().Add(a.d.cfg.DaemonWait)
 	for a.d.cfg.Clock.Now().Before(end) && clock.Sleep(ctx, a.d.cfg.Clock, min(retryDaemon, a.d.cfg.DaemonWait)) {
 		if _, err := a.ask(ctx); err == nil {

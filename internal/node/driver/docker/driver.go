@@ -22,6 +22,7 @@ const Name = "docker"
 
 // Config of the driver.
 type Config struct {
+	Podman   bool            // the endpoint is podman's, and so are the driver's name and the keys of tasks
 	Endpoint string          // of dockerd; "" = DOCKER_HOST and its kin, else unix:///var/run/docker.sock
 	Owner    string          // marks our containers: one agent's do not concern another's; the agent's data folder
 	Binary   string          // drover-init, from supervisor.Binary
@@ -115,14 +116,19 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{cfg: cfg, docker: c, disks: diskuse.Watch{Clock: cfg.Clock}, since: cfg.Clock.Now(), known: map[string]bool{}}
 	d.daemon.d = d
 	d.images = images.New(images.Config{
-		Docker: c, Owner: cfg.Owner, Clock: cfg.Clock, Log: cfg.Log, AuthConfig: cfg.AuthConfig, AuthHelper: cfg.AuthHelper,
+		Docker: c, Name: d.Name(), Owner: cfg.Owner, Clock: cfg.Clock, Log: cfg.Log, AuthConfig: cfg.AuthConfig, AuthHelper: cfg.AuthHelper,
 		Delay: cfg.ImageDelay, PullQuiet: cfg.PullQuiet,
 	})
 	return d, nil
 }
 
-// Name returns "docker".
-func (d *Driver) Name() string { return Name }
+// Name returns "docker", or "podman".
+func (d *Driver) Name() string {
+	if d.cfg.Podman {
+		return Podman
+	}
+	return Name
+}
 
 // Close lets go of the connections to the daemon. Containers live on.
 func (d *Driver) Close() error {

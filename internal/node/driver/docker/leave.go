@@ -40,7 +40,7 @@ func (l leave) check(r *options.Reader) {
 			if strings.HasPrefix(value, containerMode) { // no leave is enough
 				r.Problem(
 					"%s: %s is outside of the container (%s): only containers of the same allocation can be joined, by %sTASK-${NOMAD_ALLOC_ID}",
-					row.key,
+					l.keyOf(row.key),
 					value,
 					row.says,
 					containerMode,
@@ -48,10 +48,11 @@ func (l leave) check(r *options.Reader) {
 				continue
 			}
 			r.Problem(
-				"%s: %s is outside of the container (%s), for which this node gives no leave: plugin \"docker\" { config { %s } }",
-				row.key,
+				"%s: %s is outside of the container (%s), for which this node gives no leave: plugin %q { config { %s } }",
+				l.keyOf(row.key),
 				value,
 				row.says,
+				l.Name(),
 				row.example,
 			)
 		}
@@ -208,6 +209,7 @@ var harmless = []row{ // a constant
 	within("command", "a program of the image"), within("args", "its arguments"), within("entrypoint", "a program of the image"),
 	within("work_dir", "a folder of the container"), within("hostname", "in a namespace of the container's"),
 	within("init", "there always is one, ours"), within("labels", "names for people; ours cannot be taken"),
+	within("port_map", "ports that the scheduler gave to the group"),
 	within("network_aliases", "in a network that network_mode has leave for"),
 	within("ipv4_address", "docker gives none on its default network"),
 	within("ipv6_address", "as the other"), within("ports", "those that the scheduler gave to the group"),

@@ -23,13 +23,7 @@ func readRare(r *options.Reader, c *taskConfig) {
 			}
 		}
 	}
-	if text := r.Str("image_pull_timeout"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			r.Problem("image_pull_timeout: %q is no duration such as 5m", text)
-		}
-		c.image.PullTimeout = d
-	}
+	readPullTimeout(r, c)
 	r.Each("devices", func(in *options.Reader) {
 		m := container.DeviceMapping{
 			PathOnHost:        in.Str("host_path"),
@@ -50,14 +44,45 @@ func readRare(r *options.Reader, c *taskConfig) {
 	refuse(r)
 }
 
+// readPullTimeout reads how long a pull may take.
+func readPullTimeout(r *options.Reader, c *taskConfig) {
+	if text := r.Str("image_pull_timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			r.Problem("image_pull_timeout: %q is no duration such as 5m", text)
+		}
+		c.image.PullTimeout = d
+	}
+}
+
 // cpuList is a list of processors.
 var cpuList = regexp.MustCompile(`^\d+(-\d+)?(,\d+(-\d+)?)*$`)
 
-// refuse reads keys of Nomad's driver that cannot be kept, and accepts only values that change nothing.
+// Refused are the keys of Nomad's driver that cannot be kept, each with the reason; only values that change nothing are accepted.
+var Refused = map[string]string{ // a constant
+	"advertise_ipv6_address": "ports are advertised with the node's address",
+	"tty":                    noInput,
+	"interactive":            noInput,
+	"group_add":              "a task has the groups that its user has in the image",
+	"oom_score_adj":          "the supervisor's programs have 0",
+	"isolation":              "containers of this node have one kind of it; runtime names others",
+	"volume_driver":          "a mount's volume_options name a driver",
+}
+
+const noInput = "the main task has no terminal and no input; executions have"
+
+// refusal notes one of them.
+func refusal(r *options.Reader, given bool, key string, reasons map[string]string) {
+	if given {
+		r.Problem("%s: is not possible: %s", key, reasons[key])
+	}
+}
+
+// refuse reads those keys, and what has no effect: package unheeded warns of that.
 func refuse(r *options.Reader) {
 	r.Num("container_exists_attempts", 0, maxPids) // a name that is taken is waited for, however long that is
-	if r.Flag("advertise_ipv6_address") {
-		r.Problem("advertise_ipv6_address: is not possible: ports are advertised with the node's address")
+	for _, key := range []string{"advertise_ipv6_address", "tty", "interactive"} {
+		refusal(r, r.Flag(key), key, Refused)
 	}
 	r.Each("healthchecks", func(in *options.Reader) { in.Flag("disable") }) // they are disabled: docker would exec them
 	r.Each("logging", func(in *options.Reader) {
@@ -73,20 +98,9 @@ func refuse(r *options.Reader) {
 			r.Problem("logging: %s is not possible: the supervisor writes the task's logs itself, into the allocation", driver)
 		}
 	})
-	for _, key := range []string{"tty", "interactive"} {
-		if r.Flag(key) {
-			r.Problem("%s: the main task has no terminal and no input; executions have", key)
-		}
-	}
-	if len(r.Strs("group_add")) > 0 {
-		r.Problem("group_add: is not possible: a task has the groups that its user has in the image")
-	}
-	if r.Num("oom_score_adj", -1000, 1000) != 0 {
-		r.Problem("oom_score_adj: is not possible: the supervisor's programs have 0")
-	}
+	refusal(r, len(r.Strs("group_add")) > 0, "group_add", Refused)
+	refusal(r, r.Num("oom_score_adj", -1000, 1000) != 0, "oom_score_adj", Refused)
 	for _, key := range []string{"isolation", "volume_driver"} {
-		if r.Str(key) != "" {
-			r.Problem("%s: is not possible on this node; a mount's volume_options name a driver", key)
-		}
+		refusal(r, r.Str(key) != "", key, Refused)
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 const containerMode = "container:" // of another container's network
 
-// group settles the task's network by what its group says: its own configuration has the last word.
-func (c *taskConfig) group(spec *driver.Spec) {
+// group settles the task's network by what its group says: its own configuration has the last word. By path means that any namespace
+// can be joined, not only that of a container.
+func (c *taskConfig) group(spec *driver.Spec, byPath bool) {
 	if len(spec.Networks) > 0 {
 		n := spec.Networks[0]
 		if d := n.DNS; d != nil && len(c.dns)+len(c.dnsSearch)+len(c.dnsOptions) == 0 {
@@ -26,11 +27,14 @@ func (c *taskConfig) group(spec *driver.Spec) {
 			c.network = "none"
 		}
 	}
-	if c.network != "" || spec.NetNS == nil || spec.NetNS.Container == "" {
+	if c.network != "" || spec.NetNS == nil || spec.NetNS.Container == "" && !byPath {
 		return
 	}
 	c.network, c.joined = containerMode+spec.NetNS.Container, true
-	c.ports = nil // they lead to the group's namespace already
+	if byPath {
+		c.network = namespaceMode + spec.NetNS.Path
+	}
+	c.ports, c.portMap = nil, nil // they lead to the group's namespace already
 }
 
 // files of a container that shares a network, which docker takes none of the options for: its hosts and its resolver's

@@ -34,7 +34,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	config.group(spec)
+	config.group(spec, d.cfg.Podman)
 	if err := d.giveDevices(ctx, spec, &config); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	h := newHandle(d, b, client, b.state(spec))
+	h := newHandle(d, b, client, b.state(d.Name(), spec))
 	if task == nil {
 		h.watchDisk(ctx)
 		return h, nil

@@ -27,6 +27,7 @@ type taskConfig struct {
 	wired      bool // a warm runner on the bridge of sandboxes
 	aliases    []string
 	ports      []string
+	portMap    map[string]int // the container's port by label
 	extraHosts []string
 	dns        []string
 	dnsSearch  []string
@@ -50,6 +51,7 @@ type taskConfig struct {
 	cpuHard    bool
 	cpuPeriod  int64
 	memoryHard int64 // MB
+	memorySoft int64 // bytes
 	pids       int64
 	ulimit     map[string]string
 	labels     map[string]string
@@ -91,7 +93,11 @@ func (d *Driver) Validate(task *drover.Task) error {
 // problems.
 func (d *Driver) parse(config map[string]any, spec *driver.Spec) (taskConfig, error) {
 	r := options.New(config)
-	c := read(r)
+	keys := read
+	if d.cfg.Podman {
+		keys = readPodman
+	}
+	c := keys(r)
 	d.check(&c, r)
 	leave{d, &c, spec}.check(r)
 	return c, r.Done()
@@ -114,6 +120,7 @@ func read(r *options.Reader) taskConfig {
 		sysctl:  r.Dict("sysctl"),
 		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000),
 		memoryHard: r.Num("memory_hard_limit", 0, maxMemory),
+		portMap:    readPortMap(r),
 		pids:       r.Num("pids_limit", -1, maxPids), ulimit: r.Dict("ulimit"), labels: r.Dict("labels"), tmpfs: r.Strs("tmpfs"),
 	}
 	r.Flag("init") // there always is one: ours
@@ -151,7 +158,7 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 		r.Problem("image: is missing")
 	}
 	if !options.Absolute(c.workDir) {
-		r.Problem("work_dir: %q is not an absolute path", c.workDir)
+		r.Problem("%s: %q is not an absolute path", d.keyOf("work_dir"), c.workDir)
 	}
 	if d.cfg.Pids > 0 && (c.pids > d.cfg.Pids || c.pids < 0) {
 		r.Problem("pids_limit: %d is over this node's %d", c.pids, d.cfg.Pids)

@@ -15,11 +15,18 @@ func dead(proc string) bool {
 	return err != nil || bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }
 
+// podmans reports whether this is the process by which podman watches a container. It ends by itself some time after the container was
+// removed.
+func podmans(proc string) bool {
+	program, err := os.Readlink(filepath.Join(proc, "exe"))
+	return err == nil && strings.TrimSuffix(program, " (deleted)") == "/usr/bin/conmon"
+}
+
 // leftovers lists processes, mounts, control groups and folders that carry the allocation's id or lie in its folder.
 func leftovers(alloc, root string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, n := range names {
-		if dead(filepath.Dir(n)) {
+		if dead(filepath.Dir(n)) || podmans(filepath.Dir(n)) {
 			continue
 		}
 		b, err := os.ReadFile(n)

@@ -181,6 +181,14 @@ func (r *Reader) Strs(key string) []string {
 	}
 }
 
+// Words is Strs for a key that may also be one string.
+func (r *Reader) Words(key string) []string {
+	if word, one := r.value(key).(string); one {
+		return []string{word}
+	}
+	return r.Strs(key)
+}
+
 // Dict reads a map of strings, given as one block or several.
 func (r *Reader) Dict(key string) map[string]string {
 	out := map[string]string{}

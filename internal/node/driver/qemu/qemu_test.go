@@ -34,6 +34,8 @@ func TestProblemsOfAConfiguration(t *testing.T) {
 	for says, config := range map[string]map[string]any{
 		"image_path: a qemu task needs the path of an image": {"image_path": ""},
 		`accelerator: "hvf" is none of tcg, kvm`:             {"accelerator": "hvf"},
+		`machine_type: "pc,accel=kvm" is no name`:            {"machine_type": "pc,accel=kvm"},
+		`emulator: "qemu-system-arm" is not possible`:        {"emulator": "qemu-system-arm"},
 		`drive_interface: "ide,file=/x" is none of`:          {"drive_interface": "ide,file=/x"},
 		`port_map: "x" of "http" is no port`:                 {"port_map": map[string]any{"http": "x"}},
 		`port_map: "70000" of "http" is no port`:             {"port_map": []any{map[string]any{"http": 70000}}},
@@ -51,7 +53,7 @@ func TestProblemsOfAConfiguration(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	require.NoError(t, d.Validate(&drover.Task{Driver: Name, Config: map[string]any{
-		"image_path": "local/x", "accelerator": "kvm", "drive_interface": "virtio", "graceful_shutdown": true, "guest_agent": true,
+		"image_path": "local/x", "accelerator": "kvm", "machine_type": "q35", "emulator": "x86_64", "drive_interface": "virtio", "graceful_shutdown": true, "guest_agent": true,
 		"args": []any{"-nodefaults", "--device", "e1000"}, "port_map": map[string]any{"http": 80},
 	}}))
 }
@@ -111,7 +113,7 @@ func TestTheCommandLine(t *testing.T) {
 	require.NotContains(t, out, "reads /etc/shadow")
 	require.Contains(t, out, "image mine")
 
-	c := taskConfig{accel: "kvm", drive: "ide", graceful: true, guestAgent: true, ports: map[string]int{"x": 1}}
+	c := taskConfig{machine: "q35", accel: "kvm", drive: "ide", graceful: true, guestAgent: true, ports: map[string]int{"x": 1}}
 	argv, err := command("q", "/local/a,if=none,file=b", &c,
 		&driver.Spec{MemoryMB: 64, Ports: []drover.PortMapping{{Label: "x", Value: 20001, To: 8080, HostIP: "127.0.0.1"}}}, false)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 type taskConfig struct {
 	image      string
 	accel      string
+	machine    string
 	drive      string
 	graceful   bool
 	guestAgent bool
@@ -45,6 +46,15 @@ func (d *Driver) read(r *options.Reader) (c taskConfig) {
 	c = taskConfig{
 		image: r.Str("image_path"), accel: r.Str("accelerator"), drive: r.Str("drive_interface"), graceful: r.Flag("graceful_shutdown"),
 		guestAgent: r.Flag("guest_agent"), args: r.Strs("args"), ports: map[string]int{},
+	}
+	if c.machine = r.Str("machine_type"); c.machine == "" {
+		c.machine = "pc"
+	}
+	if strings.ContainsAny(c.machine, ",= ") {
+		r.Problem("machine_type: %q is no name of a machine of qemu's", c.machine)
+	}
+	if name := r.Str("emulator"); name != "" && strings.TrimPrefix(name, "qemu-system-") != "x86_64" {
+		r.Problem("emulator: %q is not possible: this driver's machines are x86_64's", name)
 	}
 	if c.image == "" {
 		r.Problem("image_path: a qemu task needs the path of an image")

@@ -50,7 +50,7 @@ func TestAccountsOfTheNode(t *testing.T) {
 		"credHelpers": {"helped.io": "good"}}`,
 		0o600,
 	)
-	s := New(Config{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), AuthConfig: file, AuthHelper: "good"})
+	s := New(Config{Name: "docker", Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), AuthConfig: file, AuthHelper: "good"})
 	for image, want := range map[string]Account{
 		"x/y": {Username: "u", Password: "p:x", Server: hub}, "plain.io/x": {Username: "a", Password: "b", Server: "plain.io"},
 		"token.io/x": {Token: "t", Server: "token.io"}, "helped.io/x": {Username: "h", Password: "helped.io", Server: "helped.io"},

@@ -9,7 +9,7 @@ import (
 )
 
 // kept is the file with the images that this agent got, and their references, so that a later one removes them.
-func (s *Service) kept() string { return filepath.Join(s.cfg.Owner, "docker-images.json") }
+func (s *Service) kept() string { return filepath.Join(s.cfg.Owner, s.cfg.Name+"-images.json") }
 
 // recall reads, once, what an earlier agent got. The caller holds mu.
 func (s *Service) recall() {

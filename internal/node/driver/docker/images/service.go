@@ -47,6 +47,7 @@ type Account struct{ Username, Password, Token, Server string }
 // Config of a service.
 type Config struct {
 	Docker *client.Client
+	Name   string // of the driver: of the files in which the agent's data folder tells what we got
 	Owner  string // the agent's data folder: it marks archives as ours, and holds the file of the images that we got
 	Clock  clock.Clock
 	Log    *slog.Logger
@@ -76,7 +77,7 @@ type Service struct {
 
 // New returns a service without I/O.
 func New(cfg Config) *Service {
-	signed := registry.Config{Clock: cfg.Clock, File: filepath.Join(cfg.Owner, "docker-signed.json")}
+	signed := registry.Config{Clock: cfg.Clock, File: filepath.Join(cfg.Owner, cfg.Name+"-signed.json")}
 	return &Service{
 		cfg: cfg, signed: registry.New(signed), pulls: map[string]*pull{}, users: map[string]int{},
 		ours: map[string][]string{}, timers: map[string]clock.Timer{},

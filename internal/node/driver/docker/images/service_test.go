@@ -134,6 +134,7 @@ func (d *dockerd) service(t *testing.T, dir string) *Service {
 	c, err := client.New(client.WithHost("tcp://" + strings.TrimPrefix(d.URL, "http://")))
 	require.NoError(t, err)
 	s := New(Config{
+		Name:   "docker",
 		Docker: c, Owner: dir, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Delay: time.Hour, PullQuiet: time.Hour,
 	})
 	t.Cleanup(func() {

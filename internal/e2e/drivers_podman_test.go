@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/dockerdtest"
+)
+
+// TestNomadsPodmanDriver: a job of Nomad's client with the keys of Nomad's podman driver. Its container is found again after kill -9 of
+// the agent, also while podman is away, and started once; a task of it and one of another driver share their group's network.
+func TestNomadsPodmanDriver(t *testing.T) {
+	if dockerdtest.Off() || !dockerdtest.HasPodman() {
+		t.Skip("there is no podman, or DROVER_TEST_DOCKER=off")
+	}
+	daemon, err := dockerdtest.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, daemon.Stop()) })
+	podman, err := dockerdtest.StartPodman(daemon.Endpoint)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, podman.Stop()) })
+	data := filepath.Join(t.TempDir(), "data")
+	args := append([]string{"-server", "-client"}, config(t, data, `plugin "nomad-driver-podman" {
+  config {
+    socket_path = "`+podman.Endpoint+`"
+  }
+}
+plugin "docker" {
+  config {
+    enabled = false
+  }
+}`)...)
+	a := start(t, args...)
+	t.Cleanup(func() { cleanAfter(t, args) })
+	c := a.nomad()
+	j := driverJob("pods", "service", "podman", map[string]any{
+		"image": "docker://drover-test/busybox:1", "entrypoint": "/bin/sh", "working_dir": "/local",
+		"args": []string{"-c", "echo started in $(pwd) >> once; cat once; exec httpd -f -p 8080 -h /local"},
+	})
+	j.TaskGroups[0].Networks = []*api.NetworkResource{{Mode: "bridge"}}
+	j.TaskGroups[0].Tasks = append(j.TaskGroups[0].Tasks, driverJob("x", "service", "raw_exec", map[string]any{
+		"command": "/bin/busybox", "args": []string{"sh", "-c", "until busybox wget -qO- http://127.0.0.1:8080/once; do :; done; sleep 600"},
+	}).TaskGroups[0].Tasks[0])
+	j.TaskGroups[0].Tasks[0].Name = "web"
+	_, _, err = c.Jobs().Register(j, nil)
+	require.NoError(t, err)
+	pods := allocation(t, c, "pods", "running")
+	eventually(t, "what the other task of the group sees", func() (bool, string) {
+		out := logs(t, c, pods.ID, "stdout")
+		return out == "started in /local\n", out
+	})
+	names, err := podman.Docker("ps", "--format", "{{.Names}}")
+	require.NoError(t, err)
+	require.Contains(t, names, pods.ID)
+	a.PullThePlug()
+	require.NoError(t, podman.Halt())
+	a = start(t, args...)
+	c = a.nomad()
+	require.Equal(t, pods.ID, allocation(t, c, "pods", "running").ID)
+	require.NoError(t, podman.Run())
+	again, err := podman.Docker("ps", "--format", "{{.Names}}")
+	require.NoError(t, err)
+	require.Equal(t, names, again, "one container, and the same")
+	_, _, err = c.Jobs().Deregister("pods", false, nil)
+	require.NoError(t, err)
+	eventually(t, "the container's end", func() (bool, string) {
+		out, err := podman.Docker("ps", "-a", "--format", "{{.Names}}")
+		return err == nil && strings.TrimSpace(out) == "", out
+	})
+	checked, _, err := c.Jobs().Validate(driverJob("host", "batch", "podman", map[string]any{
+		"image": "redis", "volumes": []string{"/etc:/x"},
+	}), nil)
+	require.NoError(t, err)
+	require.Contains(t, checked.Error, `volumes: /etc:/x is outside of the container`)
+	require.Contains(t, checked.Error, `plugin "podman" { config { volumes { enabled = true } } }`)
+}
