@@ -53,7 +53,7 @@ func (h artifacts) Prestart(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// fetch gets one artifact: into a temporary file, checked, then unpacked or put in its place.
+// fetch gets one artifact: an archive into a temporary file, which is unpacked, and any other file right to its place.
 func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact) error {
 	source, options, err := parseSource(r, a)
 	if err != nil {
@@ -68,22 +68,13 @@ func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact
 		return err
 	}
 	defer root.Close()
-	temp, err := h.download(ctx, r, a, root, source, options["checksum"])
-	if err != nil {
-		return err
-	}
-	defer func() { _ = temp.Close() }()
 	// Mode "any", which is also the default, unpacks what is an archive by its name and keeps the rest as a file.
 	kind := archiveKind(source.Path, options["archive"])
 	switch {
 	case a.GetterMode == "file":
-		return copyTo(root, temp, rel, options)
+		return h.place(ctx, r, a, root, rel, source, options)
 	case kind != "":
-		room, err := room(root, h.settings.ArtifactUnpacked)
-		if err != nil {
-			return err
-		}
-		return unpack(ctx, root, temp, rel, kind, room, h.settings.ArtifactFiles)
+		return h.unpack(ctx, r, a, root, rel, source, options["checksum"], kind)
 	case a.GetterMode == "dir":
 		return drover.Errorf(drover.Invalid, "mode dir needs an archive")
 	}
@@ -94,7 +85,61 @@ func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact
 	if name == "/" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return drover.Errorf(drover.Invalid, "the source has no file name")
 	}
-	return copyTo(root, temp, filepath.Join(rel, name), options)
+	return h.place(ctx, r, a, root, filepath.Join(rel, name), source, options)
+}
+
+// place downloads to the file, which is not there if that fails. An existing one is replaced, not written into: it could be a link, or
+// have more hard links.
+func (h artifacts) place(
+	ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, rel string, u *url.URL, options map[string]string,
+) error {
+	perm := os.FileMode(0o644)
+	if options["mode"] != "" {
+		parsed, err := parsePerms(options["mode"])
+		if err != nil {
+			return err
+		}
+		perm = parsed
+	}
+	if err := makeParents(root, rel); err != nil {
+		return err
+	}
+	_ = root.Remove(rel)
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	err = h.download(ctx, r, a, root, u, options["checksum"], f)
+	if closeErr := forked.Close(f); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		_ = root.Remove(rel)
+	}
+	return err
+}
+
+// unpack downloads an archive to an unlinked temporary file in the allocation's folder, and unpacks that.
+func (h artifacts) unpack(
+	ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, rel string, u *url.URL, checksum, kind string,
+) error {
+	temp, err := os.CreateTemp(root.Name(), ".artifact-")
+	if err != nil {
+		return fmt.Errorf("making a temporary file: %w", err)
+	}
+	defer func() { _ = temp.Close() }()
+	_ = os.Remove(temp.Name())
+	if err := h.download(ctx, r, a, root, u, checksum, temp); err != nil {
+		return err
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	room, err := room(root, h.settings.ArtifactUnpacked)
+	if err != nil {
+		return err
+	}
+	return unpack(ctx, root, temp, rel, kind, room, h.settings.ArtifactFiles)
 }
 
 // parseSource interpolates the address and collects the options, those of the query too.
@@ -135,45 +180,41 @@ func parseSource(r *Request, a *drover.TaskArtifact) (*url.URL, map[string]strin
 	return u, options, nil
 }
 
-// download returns an unlinked temporary file in the allocation's folder, at its start, its checksum compared.
+// piece is how much of an artifact is read and written at once, at most.
+const piece = 256 << 10
+
+// download writes the artifact to the file, and compares its checksum.
 func (h artifacts) download(
-	ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, u *url.URL, checksum string,
-) (*os.File, error) {
+	ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, u *url.URL, checksum string, to *os.File,
+) error {
 	sum, want, err := parseChecksum(checksum)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	body, err := h.open(ctx, r, a, u)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer body.Close()
-	temp, err := os.CreateTemp(root.Name(), ".artifact-")
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary file: %w", err)
-	}
-	_ = os.Remove(temp.Name())
 	room, err := room(root, h.settings.ArtifactSize)
 	if err != nil {
-		_ = temp.Close()
-		return nil, err
+		return err
 	}
-	n, err := io.Copy(io.MultiWriter(temp, sum), io.LimitReader(body, room+1))
+	out := io.MultiWriter(to) // which hides that the file would read by itself, in small pieces
+	if want != "" {
+		out = io.MultiWriter(to, sum)
+	}
+	n, err := io.CopyBuffer(out, io.LimitReader(body, room+1), make([]byte, piece))
 	switch {
 	case err != nil:
+		return err
 	case n > room:
-		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes, which are what the node takes (client.artifact.http_max_size), "+
+		return drover.Errorf(drover.TooLarge, "it has more than %d bytes, which are what the node takes (client.artifact.http_max_size), "+
 			"or what its disk has", room)
 	case want != "" && hex.EncodeToString(sum.Sum(nil)) != want:
-		err = drover.Errorf(drover.Invalid, "checksum is %x, not %s", sum.Sum(nil), want)
-	default:
-		_, err = temp.Seek(0, io.SeekStart)
+		return drover.Errorf(drover.Invalid, "checksum is %x, not %s", sum.Sum(nil), want)
 	}
-	if err != nil {
-		_ = temp.Close()
-		return nil, err
-	}
-	return temp, nil
+	return nil
 }
 
 // room is how many bytes an artifact may take: the bound, and no more than leaves the disk, on which others live too,
@@ -236,10 +277,10 @@ func openLocal(r *Request, path string) (io.ReadCloser, error) {
 }
 
 // parseChecksum reads "kind:hex", or hex alone, whose length tells the kind. It returns the hash to compute and the
-// wanted sum in lower-case hex. "" returns a hash all the same and no wanted sum. Errors: Invalid.
+// wanted sum in lower-case hex; "" is none. Errors: Invalid.
 func parseChecksum(s string) (hash.Hash, string, error) {
 	if s == "" {
-		return sha256.New(), "", nil
+		return nil, "", nil
 	}
 	kind, value, ok := strings.Cut(s, ":")
 	if !ok {
@@ -257,30 +298,4 @@ func parseChecksum(s string) (hash.Hash, string, error) {
 		return sha512.New(), value, nil
 	}
 	return nil, "", drover.Errorf(drover.Invalid, "checksum %q: must be md5, sha1, sha256 or sha512 with a colon and hex", s)
-}
-
-// copyTo puts the file in its place.
-func copyTo(root *os.Root, from io.Reader, rel string, options map[string]string) error {
-	if err := makeParents(root, rel); err != nil {
-		return err
-	}
-	perm := os.FileMode(0o644)
-	if options["mode"] != "" {
-		parsed, err := parsePerms(options["mode"])
-		if err != nil {
-			return err
-		}
-		perm = parsed
-	}
-	// An existing file is replaced, not written into: it could be a link, or have more hard links.
-	_ = root.Remove(rel)
-	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	if closeErr := forked.Close(f); err == nil {
-		err = closeErr
-	}
-	return err
 }

@@ -337,6 +337,9 @@ func TestArtifacts(t *testing.T) {
 				require.ErrorContains(t, err, test.err)
 				require.Equal(t, drover.TaskDownloadFailed, f.Type)
 				require.Equal(t, test.again, f.Recoverable, "%v", err)
+				for _, name := range []string{"a.txt", "big"} {
+					require.NoFileExists(t, filepath.Join(r.Dirs.Local, name), "half a file, or one with another checksum")
+				}
 				return
 			}
 			require.NoError(t, err)
