@@ -82,7 +82,7 @@ func benchCommand(app *term.App) *cobra.Command {
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, "+
-		"crowd, sandbox, checks, state, sessions, docker-env, docker-exec, stats, fleet, cluster, access")
+		"crowd, sandbox, checks, services, templates, changes, artifact, state, sessions, docker-env, docker-exec, stats, fleet, cluster, access")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(runnersCommand(app), clusterCommand(app))
 	return c
@@ -125,6 +125,10 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"crowd", b.crowd, false},
 		{"sandbox", b.sandbox, false},
 		{"checks", b.checks, false},
+		{"services", b.services, false},
+		{"templates", b.templates, false},
+		{"changes", b.changes, true},
+		{"artifact", b.artifact, false},
 		{"state", b.state, true},
 		{"sessions", b.sessions, false},
 		{"docker-env", b.dockerEnv, true},
@@ -160,6 +164,9 @@ client {
   memory_total_mb   = 1000000
   cpu_total_compute = 10000000
   disk_total_mb     = 10000000
+  artifact {
+    allow = ["127.0.0.0/8"]
+  }
 }
 `
 

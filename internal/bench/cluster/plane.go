@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ type Plane struct {
 	cfg     Config
 	Servers []*Agent
 	Node    *Agent // nil without one
+	joined  []*Agent
 }
 
 // Agent is a process of the plane.
@@ -89,7 +91,9 @@ func (p *Plane) start(ctx context.Context) error {
 	if err := p.AwaitWhole(ctx); err != nil || cfg.Node == "" {
 		return err
 	}
-	return p.startNode(ctx, rpc)
+	var err error
+	p.Node, err = p.Join(ctx, "node", cfg.Node, "")
+	return err
 }
 
 // freeAddress is one on loopback that nobody listens at now.
@@ -123,27 +127,32 @@ func serverText(i int, gossip []string, rpc string) string {
 	return fmt.Sprintf(text, serf) + "server {\n" + server + "}\n"
 }
 
-// startNode starts the node, and waits until it is ready.
-func (p *Plane) startNode(ctx context.Context, rpc []string) error {
+// Join starts a node, and waits until it is ready. client is more of its client block, and top what stands beside that.
+func (p *Plane) Join(ctx context.Context, name, client, top string) (*Agent, error) {
 	var list []string
-	for _, address := range rpc {
-		list = append(list, fmt.Sprintf("%q", address))
+	for _, s := range p.Servers {
+		list = append(list, fmt.Sprintf("%q", s.RPC))
 	}
-	block := "name = \"node\"\nserver {\n  enabled = false\n}\n" + fmt.Sprintf(
-		"client {\n  enabled = true\n  servers = [%s]\n  join_token = %q\n%s}\n", strings.Join(list, ", "), secret, p.cfg.Node)
-	var err error
-	if p.Node, err = p.agent("node", block); err != nil {
-		return err
+	block := fmt.Sprintf("name = %q\nserver {\n  enabled = false\n}\n%sclient {\n  enabled = true\n  servers = [%s]\n  join_token = %q\n%s}\n",
+		name, top, strings.Join(list, ", "), secret, client)
+	a, err := p.agent(name, block)
+	if err != nil {
+		return nil, err
 	}
-	if err := p.Node.start(ctx); err != nil {
-		return err
+	p.joined = append(p.joined, a)
+	if err := a.start(ctx); err != nil {
+		return nil, err
 	}
-	return p.await(ctx, "a ready node", func() bool {
+	return a, p.await(ctx, "a ready node", func() bool {
 		var nodes []drover.NodeListStub
 		_, err := p.Servers[0].api.Call(ctx, http.MethodGet, "/v1/nodes", nil, nil, &nodes)
-		return err == nil && len(nodes) == 1 && nodes[0].Status == drover.NodeStatusReady
+		ready := func(n drover.NodeListStub) bool { return n.Name == name && n.Status == drover.NodeStatusReady }
+		return err == nil && slices.ContainsFunc(nodes, ready)
 	})
 }
+
+// Data is the folder of what the agent keeps.
+func (a *Agent) Data() string { return filepath.Join(filepath.Dir(a.log), "data") }
 
 // agent writes the configuration of one that is not started yet.
 func (p *Plane) agent(name, text string) (*Agent, error) {
@@ -209,8 +218,8 @@ func (a *Agent) Restart(ctx context.Context) error { return a.start(ctx) }
 
 // Close ends all processes, the node first.
 func (p *Plane) Close() {
-	for _, a := range append([]*Agent{p.Node}, p.Servers...) {
-		if a == nil || a.Process == nil || a.Process.Process == nil {
+	for _, a := range slices.Concat(p.joined, p.Servers) {
+		if a.Process == nil || a.Process.Process == nil {
 			continue
 		}
 		_ = a.Process.Process.Signal(syscall.SIGTERM) // it may have ended
