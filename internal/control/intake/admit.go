@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/servicecheck"
 	"github.com/drover-project/drover/internal/tenant"
 	"github.com/drover-project/drover/internal/unheeded"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
@@ -151,19 +152,24 @@ func wellKnown() map[string]bool {
 
 // unknownDrivers reports drivers that no node has and nobody knows: a slip of the pen would wait for ever.
 func unknownDrivers(j *drover.Job, s *store.Snapshot) (errs []error) {
-	known := wellKnown()
+	known, here := wellKnown(), map[string]bool{}
+	for n := range s.Nodes("") {
+		for name, d := range n.Drivers {
+			known[name] = true
+			here[name] = here[name] || d != nil && d.Healthy
+		}
+	}
+	maps.DeleteFunc(here, func(_ string, healthy bool) bool { return !healthy })
 	each(j, func(at string, t *drover.Task) {
 		if t.Driver == "" || known[t.Driver] {
 			return
 		}
-		for n := range s.Nodes("") {
-			if n.Drivers[t.Driver] != nil {
-				known[t.Driver] = true
-				return
-			}
+		meant := ""
+		if near := validation.Nearest(t.Driver, slices.Sorted(maps.Keys(known))); near != "" {
+			meant = fmt.Sprintf("; did you mean %q?", near)
 		}
-		names := slices.Sorted(maps.Keys(known))
-		errs = append(errs, fmt.Errorf("%s.Driver: no node has the driver %q; known are %s", at, t.Driver, strings.Join(names, ", ")))
+		have := cmp.Or(strings.Join(slices.Sorted(maps.Keys(here)), ", "), "none")
+		errs = append(errs, fmt.Errorf("%s.Driver: no node has the driver %q (they have: %s)%s", at, t.Driver, have, meant))
 	})
 	return errs
 }

@@ -298,20 +298,20 @@ func TestFaultsOfTheJobAndOfTheStateAreToldTogether(t *testing.T) {
 	j.Namespace, j.NodePool, j.Priority = "nope", "nowhere", 500
 	j.Periodic = &drover.PeriodicConfig{Spec: "now and then"}
 	j.Constraints = []*drover.Constraint{{LTarget: "${attr.v}", Operand: "version", RTarget: "about 3"}}
-	j.TaskGroups[0].Tasks[0].Driver = "teleport"
+	j.TaskGroups[0].Tasks[0].Driver = "raw-exec"
 	index := b.store.Index()
 	_, err := b.RegisterJob(t.Context(), drover.RegisterRequest{Job: j})
 	for _, err := range []error{err, b.ValidateJob(t.Context(), j)} {
 		for _, want := range []string{
 			"job.Namespace", "job.NodePool", "job.Priority", "job.Periodic.Spec", "job.Constraints[0].RTarget",
-			`job.group[g].task[t].Driver: no node has the driver "teleport"`,
+			`job.group[g].task[t].Driver: no node has the driver "raw-exec" (they have: `, `; did you mean "raw_exec"?`,
 		} {
 			code(t, drover.Invalid, err, want)
 		}
 	}
 	require.Equal(t, index, b.store.Index())
-	b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Drivers: map[string]*drover.DriverInfo{"teleport": {}}}})
-	require.NotContains(t, b.ValidateJob(t.Context(), j).Error(), "teleport")
+	b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Drivers: map[string]*drover.DriverInfo{"raw-exec": {}}}})
+	require.NotContains(t, b.ValidateJob(t.Context(), j).Error(), "raw-exec")
 }
 
 func TestSourceIsKeptUpToALimit(t *testing.T) {
