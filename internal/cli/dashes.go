@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/drover-project/drover/internal/cli/term"
 )
@@ -24,7 +25,9 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 		case arg == "--":
 			return append(out, args[i:]...)
 		case len(arg) > 1 && arg[0] == '-':
-			arg, value = dashed(cmd, arg)
+			var f *pflag.Flag
+			arg, f, value = dashed(cmd, arg)
+			named = named || f != nil && f.Annotations[term.StandsForFirst] != nil
 			out = append(out, arg)
 			continue
 		}
@@ -46,19 +49,30 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 
 // dashed writes one flag with two dashes if it has a long name. value reports whether the next word is the flag's
 // value. A group of letters, such as -it, stays as it is.
-func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
+func dashed(cmd *cobra.Command, arg string) (written string, flag *pflag.Flag, value bool) {
 	name, _, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	if name == "" {
-		return arg, false // the parser says what is wrong
+		return arg, nil, false // the parser says what is wrong
 	}
 	_ = cmd.InheritedFlags() // merges the parents' flags into the command's
 	f := cmd.Flag(name)
 	if f == nil && len(name) == 1 {
 		f = cmd.Flags().ShorthandLookup(name)
-	} else if arg[1] != '-' && (f != nil || cmd.Flags().ShorthandLookup(name[:1]) == nil) {
+	} else if arg[1] != '-' && (f != nil || !letters(cmd, name)) {
 		arg = "-" + arg // also an unknown one, which is then named in the error
 	}
-	return arg, f != nil && f.NoOptDefVal == "" && !assigned
+	return arg, f, f != nil && f.NoOptDefVal == "" && !assigned
+}
+
+// letters reports whether the word is a group of the command's flags of one letter; what follows one that takes a value is that.
+func letters(cmd *cobra.Command, word string) bool {
+	for i := range len(word) {
+		f := cmd.Flags().ShorthandLookup(word[i : i+1])
+		if f == nil || f.NoOptDefVal == "" {
+			return f != nil
+		}
+	}
+	return true
 }
 
 // child returns the command of that name or alias directly below cmd; nil if there is none.

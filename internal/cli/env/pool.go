@@ -3,6 +3,7 @@ package env
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ const poolPoll = 100 * time.Millisecond
 
 // awaitPool waits until size runners are warm, at most for wait, and prints each change of the pool. The pool goes on
 // filling after an error. Errors: Canceled if the caller's context ended; Unavailable after wait; the API's.
-func awaitPool(ctx context.Context, app *term.App, c *client.Client, id string, size int, wait time.Duration) error {
+func awaitPool(ctx context.Context, out io.Writer, c *client.Client, id string, size int, wait time.Duration) error {
 	// The caller's own context tells an interruption from the end of the wait.
 	asked := ctx
 	ctx, cancel := clock.Wall{}.WithTimeout(ctx, wait)
@@ -33,7 +34,7 @@ func awaitPool(ctx context.Context, app *term.App, c *client.Client, id string, 
 		if err == nil {
 			if now := poolLine(p); now != told {
 				told = now
-				fmt.Fprintln(app.Out, "   ", now)
+				fmt.Fprintln(out, "   ", now)
 			}
 			if p.Warm >= size {
 				return nil

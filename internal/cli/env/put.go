@@ -100,7 +100,7 @@ func put(app *term.App, cmd *cobra.Command, f *putFlags, args []string) error {
 	if f.detach {
 		return nil
 	}
-	return awaitPool(ctx, app, c, put.ID, put.PoolSize, f.wait)
+	return awaitPool(ctx, app.Out, c, put.ID, put.PoolSize, f.wait)
 }
 
 // wanted returns the environment to be stored: that of the file, else the one on the server, else a new one, with the

@@ -23,6 +23,8 @@ type runFlags struct {
 	files []string
 	// For the claim only; the command itself is bounded by -limit-wall.
 	wait time.Duration
+	// Stands for the environment of this image, which is made if there is none.
+	image string
 	// Leaves the runner claimed, without an idle timeout of ours.
 	keep bool
 }
@@ -32,11 +34,17 @@ type runFlags struct {
 func RunCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
+		if f.image != "" {
+			return run(ctx, app, f, "", args)
+		}
 		return run(ctx, app, f, args[0], args[1:])
 	}
 	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, run)
 	given := c.Args
 	c.Args = func(c *cobra.Command, args []string) error {
+		if f.image != "" && len(args) > 0 {
+			return nil
+		}
 		// Nomad's users run job files so. A single word is too few for us.
 		if len(args) == 1 && (strings.HasSuffix(args[0], ".hcl") || strings.HasSuffix(args[0], ".nomad")) {
 			return drover.Errorf(drover.Invalid, "%q is no environment with a command: a job file is run with 'drover job run %[1]s'", args[0])
@@ -45,17 +53,21 @@ func RunCommand(app *term.App) *cobra.Command {
 	}
 	term.Describe(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
 (and your terminal, if there is one), exits with its code, and ends the runner. Flags of this command stand before COMMAND;
-what follows it is the command's own.
+what follows it is the command's own. With -image there is no need to make an environment before: it is made, and kept,
+if none stands for that image yet.
 
 `+term.EscapeHelp,
 		`drover run scratch uname -a
 drover run python -f main.py python3 main.py < input.txt
 drover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'
-drover run scratch -t sh`)
+drover run scratch -t sh
+drover run -image python:3.13 python3 -c 'print(1)'`)
 	// Flags behind the command's name are the command's own, without a "--" before them.
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
+	fl.StringVar(&f.image, "image", "", `run in the environment of this image ("host", an OCI reference, a path), and make it if there is none`)
+	_ = fl.SetAnnotation("image", term.StandsForFirst, []string{""}) // the flag is there
 	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
 	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
 	f.bind(fl)
@@ -78,6 +90,11 @@ func run(ctx context.Context, app *term.App, f *runFlags, environment string, ar
 	c, err := app.Native()
 	if err != nil {
 		return err
+	}
+	if f.image != "" {
+		if environment, err = ofImage(ctx, app, c, f.image, f.wait); err != nil {
+			return err
+		}
 	}
 	claim := execution.ClaimRequest{Environment: environment, Wait: f.wait}
 	if !f.keep {

@@ -5,7 +5,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/drover-project/drover"
 )
@@ -108,17 +110,40 @@ func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
 	if kind == drover.DiffEdited && (parent == drover.DiffAdded || parent == drover.DiffDeleted) {
 		kind = parent
 	}
+	before, after := readable(f.Name, f.Old), readable(f.Name, f.New)
 	switch {
 	case d.skips(kind):
 	case kind == drover.DiffAdded:
-		d.printf(depth, "+ %s: %q%s", f.Name, f.New, notes(f.Annotations))
+		d.printf(depth, "+ %s: %q%s", f.Name, after, notes(f.Annotations))
 	case kind == drover.DiffDeleted:
-		d.printf(depth, "- %s: %q%s", f.Name, f.Old, notes(f.Annotations))
+		d.printf(depth, "- %s: %q%s", f.Name, before, notes(f.Annotations))
 	case kind == drover.DiffEdited:
-		d.printf(depth, "+/- %s: %q => %q%s", f.Name, f.Old, f.New, notes(f.Annotations))
+		d.printf(depth, "+/- %s: %q => %q%s", f.Name, before, after, notes(f.Annotations))
 	default:
-		d.printf(depth, "%s: %q", f.Name, f.New)
+		d.printf(depth, "%s: %q", f.Name, after)
 	}
+}
+
+// durations are the fields that the API gives in nanoseconds.
+var durations = []string{
+	"Delay", "Grace", "HealthyDeadline", "Interval", "KillTimeout", "LostAfter", "MaxClientDisconnect", "MaxDelay", "MaxRunDuration",
+	"MinHealthyTime", "ProgressDeadline", "ShutdownDelay", "Splay", "Stagger", "StopAfterClientDisconnect", "StopOnClientAfter", "TTL", "Timeout",
+}
+
+// readable writes durations as job files do.
+func readable(field, value string) string {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n == 0 || !slices.Contains(durations, field) {
+		return value
+	}
+	text := time.Duration(n).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // notes returns the annotations in parentheses, with a blank before them; "" if there are none.

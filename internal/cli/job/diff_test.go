@@ -19,6 +19,14 @@ func TestDiffOfAnAddedJob(t *testing.T) {
 			Objects: []*drover.ObjectDiff{{
 				Type: drover.DiffDeleted, Name: "Disk",
 				Fields: []*drover.FieldDiff{{Type: drover.DiffDeleted, Name: "Size", Old: "1"}},
+			}, {
+				Type: drover.DiffEdited, Name: "Update", Fields: []*drover.FieldDiff{
+					{Type: drover.DiffEdited, Name: "Stagger", Old: "30000000000", New: "90000000000"},
+					{Type: drover.DiffAdded, Name: "ProgressDeadline", New: "600000000000"},
+					{Type: drover.DiffDeleted, Name: "Interval", Old: "3600000000000"},
+					{Type: drover.DiffAdded, Name: "Delay", New: "0"},
+					{Type: drover.DiffAdded, Name: "Count", New: "30000000000"},
+				},
 			}},
 			Tasks: []*drover.TaskDiff{{Type: drover.DiffNone, Name: "same"}, {
 				Type: drover.DiffEdited, Name: "t",
@@ -31,6 +39,13 @@ func TestDiffOfAnAddedJob(t *testing.T) {
 + Task Group: "g" (2 create)
   - Disk {
     - Size: "1"
+  }
+  +/- Update {
+    +/- Stagger: "30s" => "1m30s"
+    + ProgressDeadline: "10m"
+    - Interval: "1h"
+    + Delay: "0"
+    + Count: "30000000000"
   }
   +/- Task: "t" (forces create)
 `, b.String())

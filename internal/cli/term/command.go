@@ -19,6 +19,9 @@ const (
 	AfterFlags  = "after the first word and flags"
 )
 
+// StandsForFirst marks a flag that stands in place of the first word, so that what follows the flags is the program.
+const StandsForFirst = "stands for the first word"
+
 // Group is a command that only has others below it. Without a word it prints its help; an unknown word is an error
 // with suggestions, so that a misspelt command does not exit with 0.
 func Group(name, short string, children ...*cobra.Command) *cobra.Command {
