@@ -29,8 +29,8 @@ var layers = []layer{ // a table
 	{
 		"foundation",
 		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext logtimes minheap netguard policy quota " +
-			"registration rights claims registry rotation servicecheck signature sysmon takeover taskenv telemetry tenant tlspin unheeded version " +
-			"wake binding",
+			"registration rights claims registry rotation servicecheck signature stack sysmon takeover taskenv telemetry tenant tlspin unheeded " +
+			"version wake binding",
 		"what everybody may use",
 	},
 	{

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/stack"
 	"github.com/drover-project/drover/internal/taskenv"
 )
 
@@ -26,7 +27,10 @@ func (r *Runner) perform(e taskmachine.Effect) {
 		r.begin(func() { r.post(r.prepare(ctx, w)) })
 	case taskmachine.Launch:
 		ctx, alloc := r.startContext(), r.work.alloc
-		r.begin(func() { r.post(r.launch(ctx, alloc)) })
+		r.begin(func() {
+			stack.Grow16K()
+			r.post(r.launch(ctx, alloc))
+		})
 	case taskmachine.Await:
 		h, w := r.Handle(), r.work
 		r.begin(func() { r.await(w, h) })

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/guest/buffer"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/channel"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // Session is one agent channel on an execution: a reader of its output and a writer of its stdin.
@@ -36,6 +37,7 @@ func (t *Table) Session(c channel.Channel) *Session {
 // Start starts an execution and serves it to its end. fds are the open files of its control group, if it has one: a
 // folder to be born in, then its cgroup.procs, or those to join.
 func (s *Session) Start(x wire.Exec, fds []int) {
+	stack.Grow8K()
 	ex, receipt, err := s.table.start(x, fds, s)
 	switch {
 	case err != nil:

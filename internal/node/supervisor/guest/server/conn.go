@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/guest/channel"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // handler is what a channel's frames go to. Both methods are called by the connection's reader and must not block.
@@ -42,6 +43,7 @@ func newConn(s *Server, fd int) *conn {
 
 // run reads frames until the agent is gone.
 func (c *conn) run() {
+	stack.Grow8K()
 	c.s.arrived(c)
 	defer c.s.departed(c)
 	defer c.drop()

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/channel"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // openFiles starts file work.
@@ -19,6 +20,7 @@ func (c *conn) openFiles(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 	t := channel.NewTransfer(ch)
 	c.add(ch.ID, t)
 	go func() { // ends with the work, or when the agent closes the channel and so ends its streams
+		stack.Grow8K()
 		err := work(t, d)
 		c.Remove(ch.ID)
 		// After a failure the answer is the last frame; without one the end of the stream says that all of it came.

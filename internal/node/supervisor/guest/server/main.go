@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/stack"
 	"github.com/drover-project/drover/internal/sysmon"
 )
 
@@ -25,6 +26,7 @@ const (
 // Main is drover-init, in its namespaces: it reads its configuration, and serves until it is told to shut down. It
 // returns the process's exit code.
 func Main() int {
+	stack.Grow8K()
 	tune()
 	boot, err := readBoot()
 	if err != nil {
