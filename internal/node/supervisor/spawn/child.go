@@ -19,13 +19,18 @@ var joinSelf = [1]byte{'0'} // constant bytes: the child may not allocate
 //go:norace
 //go:nocheckptr
 func forkExec(p *plan) (pid, errno uintptr) {
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, 0, uintptr(unsafe.Pointer(&p.mask)), 8, 0, 0)
 	beforeFork()
 	pid, errno = rawVfork(p.trap, p.arg1, p.arg2)
 	if errno != 0 || pid != 0 {
 		afterFork()
 		return pid, errno
 	}
-	afterForkInChild()
+	if handlersKept {
+		resetSignals(&p.mask)
+	} else {
+		afterForkInChild()
+	}
 	runChild(p)
 	for {
 		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 253, 0, 0)

@@ -103,6 +103,7 @@ type plan struct {
 	ambient  uint64
 	capHead  [2]uint32 // struct __user_cap_header_struct: the version, and this process
 	capSets  [6]uint32 // effective, permitted and inheritable, twice: the lower capabilities and the upper
+	mask     uint64    // of blocked signals
 	step     Step      // written by the child
 	errno    syscall.Errno
 }

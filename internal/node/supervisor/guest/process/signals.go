@@ -8,10 +8,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
-// lastSignal is the last of the standard signals; real-time ones follow.
-const lastSignal = 31
+// lastSignal is the last of the real-time signals.
+const lastSignal = 64
 
 // sigaction is the kernel's struct; the same on amd64 and arm64.
 type sigaction struct {
@@ -57,6 +59,9 @@ func TakeSignals() (children *os.File, err error) {
 			action.handler = taken
 		}
 		err = errors.Join(err, setAction(n, &action, nil))
+	}
+	if err == nil {
+		spawn.KeepHandlers()
 	}
 	return os.NewFile(uintptr(fd), "children"), err
 }
