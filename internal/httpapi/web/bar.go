@@ -113,7 +113,9 @@ func bar(r *http.Request, levels *acl.Levels, mark html.Part) html.Part {
 	}
 	return html.El("header", html.Class("bar"),
 		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")),
-		html.El("nav", html.Attr("aria-label", text.Pages), html.El("ul", items...)),
+		html.El("button", html.ID("menu"), html.Attr("type", "button"), html.Attr("aria-expanded", "false"),
+			html.Attr("aria-controls", "site"), html.Text(text.Menu)),
+		html.El("nav", html.ID("site"), html.Attr("aria-label", text.Pages), html.El("ul", items...)),
 		html.El("div", html.Class("end"), find.Box(), mark, themeForm(r), session(r)),
 	)
 }

@@ -173,19 +173,19 @@ func (f *Face) submitJob(r *http.Request, p jobFile, job parsedJob) error {
 }
 
 func (f *Face) runForm(w http.ResponseWriter, r *http.Request, code int, p jobFile, plan *planned, err error) error {
-	problem, result, submit := html.Part{}, html.Part{}, html.Part{}
+	problem, result, submit, rows := html.Part{}, html.Part{}, html.Part{}, "24"
 	if err != nil {
 		problem = failed(r, err)
 	}
 	if plan != nil {
-		result = planResult(plan)
+		result, rows = planResult(plan), "12" // it is what one wants to see now
 		submit = html.Group(hidden("digest", plan.digest), hidden("index", strconv.FormatUint(plan.preview.JobModifyIndex, 10)),
 			html.If(f.may(r, plan.namespace, policy.RegisterJob), button("primary", "run", jobText.Submit)))
 	}
 	body := html.Group(html.El("h1", html.Text(jobText.RunJob)), problem,
 		html.El("form", html.Class("inputs"), html.Attr("method", "post"), html.Action(html.Path("ui", "jobs", "run")),
 			html.El("div", html.El("label", html.Attr("for", "source"), html.Text(jobText.Job), hint(jobText.JobMore)),
-				area("source", "source", "24", p.source)),
+				area("source", "source", rows, p.source)),
 			html.El("div", html.El("label", html.Attr("for", "variables"), html.Text(jobText.Variables), hint(jobText.VariablesMore)),
 				area("variables", "variables", "3", p.variables)),
 			html.El("div", html.Class("row"), html.If(f.may(r, anywhere, plansJobs...), button("", "plan", jobText.Plan)), submit)),

@@ -2,7 +2,7 @@ package web
 
 // text is every text of the page, in one place for translators.
 var text = struct {
-	Skip, Pages, More, SignIn, SignInMore, SignInOther, SignOut, Token, NoToken, NotSignedIn, Dark, Light string
+	Skip, Menu, Pages, More, SignIn, SignInMore, SignInOther, SignOut, Token, NoToken, NotSignedIn, Dark, Light string
 
 	Failed, Forbidden, NoPage, NoPageMore string
 
@@ -19,7 +19,7 @@ var text = struct {
 
 	GroupColumns, AllocationColumns, EnvironmentColumns []string
 }{
-	Skip: "Skip to content", Pages: "Pages", More: "More",
+	Skip: "Skip to content", Menu: "Menu", Pages: "Pages", More: "More",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
 	SignInMore: "The secret of a token of this cluster, or the agent's api_token. It stays in a cookie that no script can read, " +
 		"until the browser closes.",

@@ -175,3 +175,16 @@ document.addEventListener('keydown', (e) => {
   e.preventDefault();
   keys[e.key]();
 });
+
+// Where there is little room the pages are behind a button.
+const menu = document.getElementById('menu');
+const opens = (open) => {
+  menu.parentElement.classList.toggle('open', open);
+  menu.setAttribute('aria-expanded', String(open));
+};
+menu.addEventListener('click', () => opens(menu.getAttribute('aria-expanded') !== 'true'));
+menu.parentElement.addEventListener('keydown', (e) => {
+  if (e.key !== 'Escape' || menu.getAttribute('aria-expanded') !== 'true') return;
+  opens(false);
+  menu.focus();
+});
