@@ -1,12 +1,7 @@
 package e2e
 
 import (
-	"context"
-	_ "embed"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,70 +9,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
-
-//go:embed testdata/axe/axe.min.js
-var axe string
-
-// tab is a tab of a real browser.
-type tab struct {
-	t   *testing.T
-	ctx context.Context // chromedp keeps the tab in it
-}
-
-// openTab starts Chromium, until the test ends.
-func openTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	require.NoError(t, err, "the tests need a browser: make deps")
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), append(more, chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-background-networking", true), chromedp.UserDataDir(t.TempDir()))...)
-	t.Cleanup(stop)
-	ctx, closeTab := chromedp.NewContext(alloc)
-	t.Cleanup(closeTab)
-	return &tab{t, ctx}
-}
-
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, steps...))
-}
-
-// until waits until an expression of JavaScript holds, in whatever document the tab shows by then.
-func (b *tab) until(expression string) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
-		return err == nil && holds // a document that is just replaced answers nothing
-	}, 20*time.Second, 20*time.Millisecond, expression)
-}
-
-func eval[T any](b *tab, expression string) T {
-	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	require.NoError(b.t, err, expression)
-	return v
-}
-
-// accessible has axe look at the page.
-func (b *tab) accessible() {
-	b.t.Helper()
-	_ = eval[bool](b, axe+";true")
-	found := eval[[]string](b, `axe.run().then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact))
-		.map(v => v.id + ': ' + v.nodes.map(n => n.target + ' ' + n.failureSummary).join('; ')))`)
-	require.Empty(b.t, found)
-}
-
-// picture keeps what the page looks like, where DROVER_SCREENSHOTS names a folder.
-func (b *tab) picture(name string) {
-	b.t.Helper()
-	folder := os.Getenv("DROVER_SCREENSHOTS")
-	if folder == "" {
-		return
-	}
-	image, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	require.NoError(b.t, err)
-	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), image, 0o644))
-}
 
 // TestThePlaygroundInABrowser makes an environment and runs programs, as who opens the page for the first time.
 func TestThePlaygroundInABrowser(t *testing.T) {
@@ -164,36 +95,42 @@ func TestTheListsInABrowser(t *testing.T) {
 	}, 30*time.Second, 50*time.Millisecond)
 	b := openTab(t)
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/jobs"))
-	look := func(name string) {
-		b.until(`document.querySelector('main h1') !== null`)
-		require.Zero(t, eval[int](b, `document.querySelectorAll('.notice').length`), name)
-		b.accessible()
-		b.picture(name)
-		b.do(chromedp.Click(chromedp.CSS("button[name=theme]")))
-		b.until(`document.readyState === 'complete' && document.documentElement.dataset.theme === 'dark'`)
-		b.accessible()
-		b.picture(name + "-dark")
-		b.do(chromedp.Click(chromedp.CSS("button[name=theme]")))
-		b.until(`document.readyState === 'complete' && document.documentElement.dataset.theme === 'light'`)
-	}
-	look("jobs")
-	for _, step := range []struct{ click, at, name string }{
-		{`tbody a[href="/ui/jobs/seen@default"]`, "/ui/jobs/seen@default", "job"},
-		{`tbody a[href^="/ui/allocations/"]`, "/ui/allocations/", "allocation"},
-		{`dl a[href^="/ui/clients/"]`, "/ui/clients/", "node"},
-		{`nav a[href="/ui/clients"]`, "/ui/clients", "nodes"},
-		{`nav a[href="/ui/environments"]`, "/ui/environments", "environments"},
-		{`#more a[href="/ui/servers"]`, "/ui/servers", "servers"},
-		{`nav a[href="/ui/executions"]`, "/ui/executions", "executions"},
-		{`nav a[href="/ui/fleet"]`, "/ui/fleet", "fleet"},
-		{`#more a[href="/ui/events"]`, "/ui/events", "events"},
+	for _, step := range []struct{ click, at string }{
+		{`tbody a[href="/ui/jobs/seen@default"]`, "/ui/jobs/seen@default"},
+		{`tbody a[href^="/ui/allocations/"]`, "/ui/allocations/"},
+		{`dl a[href^="/ui/clients/"]`, "/ui/clients/"},
+		{`nav a[href="/ui/clients"]`, "/ui/clients"},
+		{`nav a[href="/ui/environments"]`, "/ui/environments"},
+		{`#more a[href="/ui/servers"]`, "/ui/servers"},
+		{`nav a[href="/ui/executions"]`, "/ui/executions"},
+		{`nav a[href="/ui/fleet"]`, "/ui/fleet"},
+		{`#more a[href="/ui/events"]`, "/ui/events"},
 	} {
 		if strings.HasPrefix(step.click, "#more") {
 			b.do(chromedp.Click(chromedp.CSS("#more summary")))
 		}
 		b.do(chromedp.Click(chromedp.CSS(step.click)))
 		b.until(`location.pathname.startsWith('` + step.at + `') && document.readyState === 'complete'`)
-		look(step.name)
+		b.until(`document.querySelector('main h1') !== null`)
+		require.Zero(t, eval[int](b, `document.querySelectorAll('.notice').length`), step.at)
 	}
 	b.until(`document.querySelector('#events a[href="/ui/jobs/seen@default"]') !== null`)
+
+	// On a phone the pages are behind a button, which keys open and close.
+	b.do(chromedp.EmulateViewport(360, 740))
+	const shown = `document.querySelector('nav a[href="/ui/jobs"]').checkVisibility()`
+	require.False(t, eval[bool](b, shown))
+	require.Less(t, eval[int](b, `document.querySelector('.bar').offsetHeight`), 60)
+	b.do(chromedp.Focus(chromedp.CSS("#menu")))
+	b.key("\r")
+	b.until(shown + ` && document.getElementById('menu').getAttribute('aria-expanded') === 'true'`)
+	b.accessible()
+	b.picture("menu-phone")
+	b.key("\x1b")
+	b.until(`!` + shown + ` && document.activeElement.id === 'menu'`)
+	b.key("\r")
+	b.key("\t")
+	b.until(`document.activeElement.getAttribute('href') === '/ui/'`)
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="/ui/jobs"]`)))
+	b.until(`location.pathname === '/ui/jobs' && document.readyState === 'complete'`)
 }

@@ -28,7 +28,7 @@ import (
 // siteMap has every page: a name, the pattern of its route, and a path of it, in which words in braces stand for ids of what is there.
 var siteMap = []struct{ name, route, path string }{
 	{"overview", "/ui/{$}", "/ui/"},
-	{"play", "/ui/play", "/ui/play?environment=py"},
+	{"playground", "/ui/play", "/ui/play?environment=py"},
 	{"environments", "/ui/environments", "/ui/environments"},
 	{"environment", "/ui/environments/{environment}", "/ui/environments/py"},
 	{"runners", "/ui/runners", "/ui/runners"},
