@@ -6,7 +6,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
-// TestNomadsKeys: those of Nomad's drivers exec and java 2.0: drivers/exec/driver.go and drivers/java/driver.go, taskConfigSpec.
+// TestNomadsKeys: those of Nomad's drivers exec and java 2.0: drivers/exec and drivers/java, taskConfigSpec.
 func TestNomadsKeys(t *testing.T) {
 	t.Parallel()
 	common := []drivertest.Key{

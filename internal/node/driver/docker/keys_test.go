@@ -63,7 +63,7 @@ func mountKeys(block string) []drivertest.Key {
 	}
 }
 
-// nomadsKeys are those of Nomad's docker driver 2.0: drivers/docker/config.go, taskConfigSpec, and its documentation
+// nomadsKeys are those of Nomad's docker driver 2.0: drivers/docker, taskConfigSpec, and its documentation
 // (docs/job-declare/task-driver/docker).
 var nomadsKeys = slices.Concat([]drivertest.Key{
 	{Name: "advertise_ipv6_address", With: true, Fate: drivertest.Refused},

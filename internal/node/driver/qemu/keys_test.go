@@ -6,7 +6,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
-// TestNomadsKeys: those of Nomad's qemu driver 2.0: drivers/qemu/driver.go, taskConfigSpec.
+// TestNomadsKeys: those of Nomad's qemu driver 2.0: drivers/qemu, taskConfigSpec.
 func TestNomadsKeys(t *testing.T) {
 	t.Parallel()
 	drivertest.WalkKeys(t, []drivertest.Key{
