@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/references"
@@ -33,6 +34,8 @@ const (
 	noCSI     = "Drover has no CSI: use a host volume"
 	oldNomad  = "Nomad does not heed it any more either"
 	noMbits   = "networks are not scheduled by bandwidth"
+	noDevice  = "as on Nomad, which only reports it: name the host_network of a port"
+	byHealth  = "updates are paced by health: use min_healthy_time"
 	oneResult = "the last result of a check decides"
 )
 
@@ -46,6 +49,19 @@ var (
 	}
 	unheededOfGroup = []part[drover.TaskGroup]{
 		{"Consul", true, noConsul, func(g *drover.TaskGroup) bool { return len(g.Consul) > 0 }},
+		{"Networks.Hostname", false, "tasks in containers and sandboxes have it; others, and containers in mode host, do not",
+			func(g *drover.TaskGroup) bool {
+				named := asks(g, func(n *drover.NetworkResource) bool { return n.Hostname != "" })
+				return named && slices.ContainsFunc(g.Tasks, func(t *drover.Task) bool {
+					return exposed(t) || t != nil && (t.Driver == "docker" || t.Driver == "podman") && g.Networks[0].Mode == "host"
+				})
+			}},
+		{"Networks.DNS", false, "tasks in containers and sandboxes have it; others do not", func(g *drover.TaskGroup) bool {
+			return asks(g, func(n *drover.NetworkResource) bool { return n.DNS != nil }) && slices.ContainsFunc(g.Tasks, exposed)
+		}},
+		{"Update.Stagger", false, byHealth, func(g *drover.TaskGroup) bool {
+			return g.Update != nil && g.Update.Stagger != 0 && g.Update.Stagger != defaultStagger
+		}},
 	}
 	unheededOfTask = []part[drover.Task]{
 		{"Vault", true, noVault, func(t *drover.Task) bool { return len(t.Vault) > 0 }},
@@ -67,6 +83,8 @@ var (
 		{"Resources.IOPS", false, oldNomad, func(t *drover.Task) bool { return t.Resources != nil && t.Resources.IOPS != 0 }},
 	}
 	unheededOfNetwork = []part[drover.NetworkResource]{
+		{"Device", false, noDevice, func(n *drover.NetworkResource) bool { return n.Device != "" }},
+		{"CIDR", false, noDevice, func(n *drover.NetworkResource) bool { return n.CIDR != "" }},
 		{"MBits", false, noMbits, func(n *drover.NetworkResource) bool { return n.MBits != 0 }},
 	}
 	unheededOfVolume = []part[drover.VolumeRequest]{
@@ -150,6 +168,19 @@ func keys(f func(at, name string, refused bool, why string), at string, t *drove
 			f(at+".Config", k.Name, false, k.Why)
 		}
 	}
+}
+
+// defaultStagger is what jobs have that say nothing.
+const defaultStagger = 30 * time.Second
+
+// asks reports whether the group's network says such a thing.
+func asks(g *drover.TaskGroup, says func(*drover.NetworkResource) bool) bool {
+	return len(g.Networks) > 0 && g.Networks[0] != nil && says(g.Networks[0])
+}
+
+// exposed reports whether the task is in no container or sandbox that is given a name and name servers.
+func exposed(t *drover.Task) bool {
+	return t != nil && slices.Contains([]string{"raw_exec", "qemu", "mock_driver", "fake"}, t.Driver)
 }
 
 // All lists what is not carried out of a job, for documents and tests. A path of a block that stands in several places is

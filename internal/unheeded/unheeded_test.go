@@ -122,6 +122,10 @@ func give(t *testing.T, v reflect.Value, path []string) {
 			f.SetString(only)
 			return
 		}
+		if path[0] == "DNS" {
+			f.Set(reflect.ValueOf(&drover.DNSConfig{Servers: []string{"127.0.0.1"}}))
+			return
+		}
 		give(t, f, path[1:])
 	case reflect.String:
 		v.SetString("x")

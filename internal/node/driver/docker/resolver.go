@@ -23,6 +23,9 @@ func (c *taskConfig) group(spec *driver.Spec, byPath bool) {
 		if d := n.DNS; d != nil && len(c.dns)+len(c.dnsSearch)+len(c.dnsOptions) == 0 {
 			c.dns, c.dnsSearch, c.dnsOptions = d.Servers, d.Searches, d.Options
 		}
+		if c.hostname == "" {
+			c.hostname = n.Hostname
+		}
 		if c.network == "" && n.Mode == "none" {
 			c.network = "none"
 		}

@@ -255,10 +255,13 @@ func noLinks(dir, rel string) error {
 	return unix.Close(fd)
 }
 
-// hostname is the job's, else the task's name with the start of its allocation's id.
+// hostname is the task's, else its group's, else the task's name with the start of its allocation's id.
 func hostname(spec *driver.Spec, c taskConfig) string {
 	if c.hostname != "" {
 		return c.hostname
+	}
+	if len(spec.Networks) > 0 && spec.Networks[0].Hostname != "" {
+		return spec.Networks[0].Hostname
 	}
 	if len(spec.AllocID) >= 8 {
 		return spec.TaskName + "-" + spec.AllocID[:8]

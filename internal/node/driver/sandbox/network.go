@@ -3,12 +3,15 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/taskenv"
 )
 
 // The network modes.
@@ -113,6 +116,17 @@ func (d *Driver) reserveNetwork(b *box) error {
 	}
 	b.net = &network{address: address, ports: ports}
 	return nil
+}
+
+// environment is the task's, with what its ports are called in its own network.
+func (b *box) environment() map[string]string {
+	env := supervised.Environment(b.spec, b.rootfs.Config.Env)
+	if b.net != nil {
+		for _, p := range b.net.ports {
+			maps.Copy(env, taskenv.Inside(b.net.status(), p))
+		}
+	}
+	return env
 }
 
 // connect joins the sandbox's network namespace to the bridge, and opens its ports.

@@ -126,7 +126,9 @@ func bridged(t *testing.T, b *bench) {
 	port := freePort(t)
 	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
 	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	spec.Networks = []*drover.NetworkResource{{Mode: "bridge", Hostname: "called-so"}}
 	h := b.run(t, spec)
+	require.Equal(t, "called-so "+h.Network().Address+":8080\n", drivertest.Sh(t, h, "echo $(hostname) $NOMAD_ALLOC_ADDR_http").Out)
 	address := h.Network().Address
 	require.Equal(t, "eth0", h.Network().InterfaceName)
 	var answer string

@@ -74,7 +74,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec, config taskConfig
 	if err = d.reserveNetwork(b); err != nil {
 		return nil, err
 	}
-	b.env = supervised.Environment(spec, b.rootfs.Config.Env)
+	b.env = b.environment()
 	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
 	if _, err := lookupUser(b.rootfs, user); err != nil {
 		return nil, err
 	}
-	return &supervisor.TaskSpec{Argv: argv, Env: supervised.Environment(spec, b.rootfs.Config.Env), WorkDir: b.workDir(), User: user}, nil
+	return &supervisor.TaskSpec{Argv: argv, Env: b.environment(), WorkDir: b.workDir(), User: user}, nil
 }
 
 // defaultUser is whom unprivileged executions and file requests act as: the task's, the image's unless that is root,
