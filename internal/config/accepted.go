@@ -36,10 +36,9 @@ var accepted = map[string][]string{
 		"alloc_mounts_dir", "preferred_address_family", "network_speed", "cpu_disable_dmidecode", "disk_free_mb",
 		"client_min_port", "client_max_port", "gc_parallel_destroys",
 		"gc_volumes_on_node_gc", "no_host_uuid",
-		"bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
-		"bridge_network_hairpin_mode", "bind_wildcard_default_host_network", "reservable_cores",
+		"bind_wildcard_default_host_network", "reservable_cores",
 		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
-		"disable_allocation_hook_metrics", "alloc_dir", "state_dir", "network_interface",
+		"disable_allocation_hook_metrics", "alloc_dir", "state_dir",
 	},
 	"client.reserved": {"cores"},
 	"client.artifact": {

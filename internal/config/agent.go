@@ -240,6 +240,16 @@ type Client struct {
 	CNIPath string `hcl:"cni_path,optional"`
 	// folder with the networks that groups name as cni/NAME; path; default /opt/cni/config
 	CNIConfigDir string `hcl:"cni_config_dir,optional"`
+	// interface whose first IPv4 address is the node's, for ports that name no host network; default: the first interface that is up and
+	// has one
+	NetworkInterface string `hcl:"network_interface,optional"`
+	BridgeName       string `hcl:"bridge_network_name,optional"` // device of the bridge of groups and runners; default drover0
+	// IPv4 network of the bridge, of 16 addresses at least; its first address is the machine's; CIDR; default 172.27.64.0/20
+	BridgeSubnet string `hcl:"bridge_network_subnet,optional"`
+	// refused: the bridge has IPv4 only
+	BridgeSubnet6 string `hcl:"bridge_network_subnet_ipv6,optional"`
+	// true is refused: what guests send to their own published ports does not come back to them; default false
+	BridgeHairpin *bool `hcl:"bridge_network_hairpin_mode,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
 

@@ -128,6 +128,7 @@ func (a *Agent) clientProblems(p *problems) {
 	if err := validation.ChrootPaths(c.ChrootEnv); err != nil {
 		p.check(false, "client.chroot_env", "%v", err)
 	}
+	c.bridgeProblems(p)
 	for _, n := range c.HostNetworks {
 		at := "client.host_network." + n.Name
 		p.check(n.CIDR != "" || n.Interface != "", at, "needs cidr, interface, or both")
@@ -146,6 +147,20 @@ func (a *Agent) clientProblems(p *problems) {
 	p.errs = append(p.errs, c.Machine.problems()...)
 	p.errs = append(p.errs, c.Egress.problems()...)
 }
+
+// bridgeProblems are those of the bridge of groups and runners.
+func (c *Client) bridgeProblems(p *problems) {
+	p.check(c.BridgeName == "" || len(c.BridgeName) <= 15 && bridgeName.MatchString(c.BridgeName), "client.bridge_network_name",
+		"must be the name of a device, of at most 15 letters, digits, dots, _ and -, got %q", c.BridgeName)
+	subnet, err := netip.ParsePrefix(c.BridgeSubnet)
+	p.check(c.BridgeSubnet == "" || err == nil && subnet.Addr().Is4() && subnet.Bits() >= 8 && subnet.Bits() <= 28, "client.bridge_network_subnet",
+		"must be an IPv4 network from /8 to /28 such as 172.27.64.0/20, got %q", c.BridgeSubnet)
+	p.check(c.BridgeSubnet6 == "", "client.bridge_network_subnet_ipv6", "the bridge has IPv4 only: remove it; networks of CNI have IPv6")
+	p.check(!optional.Value(c.BridgeHairpin), "client.bridge_network_hairpin_mode",
+		"is always false: guests do not reach their own published ports; remove it")
+}
+
+var bridgeName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
 
 func (a *Agent) execProblems(p *problems) {
 	x := a.Exec

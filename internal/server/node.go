@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/node/stats"
 	"github.com/drover-project/drover/internal/optional"
@@ -80,8 +81,8 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
 		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir, VolumePaths: cfg.HostVolumePaths,
 		VolumePluginDir: cmp.Or(cfg.HostVolumePluginDir, filepath.Join(a.dataDir, "host_volume_plugins")),
-		HostNetworks:    hostNetworks(cfg),
-		MaxKillTimeout:  config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
+		HostNetworks:    hostNetworks(cfg), Interface: cfg.NetworkInterface,
+		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
 		GC: agent.GCConfig{
 			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
 			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),
@@ -89,9 +90,22 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		PublishAllocMetrics: optional.Value(a.cfg.Telemetry.AllocMetrics),
 		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
 	}
+<<<<<<< HEAD
 	artifacts, err := cfg.Artifacts()
 	if err != nil {
 		return out, err
+=======
+	if cfg.NetworkInterface != "" {
+		if err := new(fingerprint.Host{Attributes: map[string]string{}}).On(cfg.NetworkInterface); err != nil {
+			return out, drover.Errorf(drover.Invalid, "client.network_interface: %w", err)
+		}
+	}
+	if cfg.Artifact != nil {
+		var err error
+		if out.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
+			return out, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
+		}
+>>>>>>> 69418228 (config, host: carry out or refuse what a client's networks say)
 	}
 	out.ArtifactAllow, out.ArtifactTimeout, out.ArtifactSize = artifacts.Allow, artifacts.Timeout, artifacts.Size
 	out.ArtifactUnpacked, out.ArtifactFiles = artifacts.Unpacked, artifacts.UnpackedMany

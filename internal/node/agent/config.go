@@ -64,6 +64,8 @@ type Config struct {
 	MaxAllocs      int // shown as NodeMaxAllocs; 0 = no bound
 	HostVolumes    map[string]*drover.HostVolumeInfo
 	HostNetworks   map[string]*drover.HostNetworkInfo
+	// Interface is that of the node's address. Default: the first with one.
+	Interface string
 	// VolumesDir is where the folders of host volumes are made that control asks for. Default: host_volumes in DataDir.
 	VolumesDir string
 	// VolumePaths are folders that may be registered as volumes, with all that lies in them. Absolute; none by default.

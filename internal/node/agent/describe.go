@@ -18,6 +18,12 @@ import (
 func (a *Agent) describe(ctx context.Context) *drover.Node {
 	host := fingerprint.Probe(a.cfg.DataDir)
 	cfg := a.cfg
+	if cfg.Interface != "" {
+		if err := host.On(cfg.Interface); err != nil { // it went since the start: nobody else's address is shown in its place
+			a.log.Warn("the node has no address", "error", err)
+			host.IP, host.Interface = "127.0.0.1", "lo"
+		}
+	}
 	n := &drover.Node{
 		ID: a.identity.ID, SecretID: a.identity.Secret, Datacenter: cfg.Datacenter, Name: cfg.Name, HTTPAddr: cfg.HTTPAddr,
 		Attributes: host.Attributes, Meta: metadata(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,

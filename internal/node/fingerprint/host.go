@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover"
 )
 
 // Host is what was found.
@@ -20,7 +22,7 @@ type Host struct {
 	CPUMHz     int64 // of all cores together
 	MemoryMB   int64
 	DiskMB     int64 // free in the data folder's file system
-	// IP is the first IPv4 address that is not loopback, and Interface the name of its device.
+	// IP is the first IPv4 address that is not loopback, or that of On, and Interface the name of its device.
 	IP        string
 	Interface string
 }
@@ -185,6 +187,24 @@ func (h *Host) network() {
 		}
 	}
 	h.set("unique.network.ip-address", h.IP)
+}
+
+// On makes the first IPv4 address of an interface the machine's, of a loopback's any. Errors: Invalid.
+func (h *Host) On(name string) error {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "there is no interface %q", name)
+	}
+	ip := firstIPv4(*i)
+	if ip == "" && i.Flags&net.FlagLoopback != 0 {
+		ip = "127.0.0.1"
+	}
+	if ip == "" || i.Flags&net.FlagUp == 0 {
+		return drover.Errorf(drover.Invalid, "interface %q is not up, or has no IPv4 address", name)
+	}
+	h.IP, h.Interface = ip, name
+	h.set("unique.network.ip-address", h.IP)
+	return nil
 }
 
 // firstIPv4 returns an interface's first IPv4 address that others can reach, "" if it has none.

@@ -27,3 +27,13 @@ func TestMeminfo(t *testing.T) {
 	require.Equal(t, int64(16), got["MemTotal"])
 	require.Equal(t, int64(3), got["MemFree"])
 }
+
+func TestTheAddressOfAnInterface(t *testing.T) {
+	t.Parallel()
+	h := Probe(t.TempDir())
+	require.NoError(t, h.On("lo"))
+	require.Equal(t, "127.0.0.1", h.IP)
+	require.Equal(t, "lo", h.Interface)
+	require.Equal(t, "127.0.0.1", h.Attributes["unique.network.ip-address"])
+	require.EqualError(t, h.On("no-such"), `there is no interface "no-such"`)
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"time"
 
@@ -51,7 +52,10 @@ type Host struct {
 func Open(cfg *config.Agent, deps Deps) (*Host, error) {
 	h := &Host{cfg: cfg, deps: deps}
 	h.groups = h.openGroups()
-	h.bridge = bridge.New(bridge.Config{Egress: egressPolicy(cfg.Client.Egress), Clock: deps.Clock, Log: h.log("bridge")})
+	subnet, _ := netip.ParsePrefix(cfg.Client.BridgeSubnet) // it was validated; without one the bridge has its default
+	h.bridge = bridge.New(bridge.Config{
+		Name: cfg.Client.BridgeName, Subnet: subnet, Egress: egressPolicy(cfg.Client.Egress), Clock: deps.Clock, Log: h.log("bridge"),
+	})
 	binary, err := supervisor.Binary(deps.DataDir)
 	if err != nil {
 		return nil, err
