@@ -9,6 +9,9 @@ player.hidden = false;
 
 const size = (n) => (n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KiB' : (n / (1 << 20)).toFixed(1) + ' MiB');
 
+// LONG is a line that browsers would take a while to lay out; what is shown of it is cut into such.
+const LONG = /[^\n]{2048}(?=[^\n])/g;
+
 // Stream is what is kept of one, and shows the end of it, or of its beginning up to a byte.
 class Stream {
   parts = []; // [offset, bytes]
@@ -43,7 +46,7 @@ class Stream {
     }
     let begin = 0;
     if (from > 0) while (begin < 4 && (bytes[begin] & 0xc0) === 0x80) begin++; // it begins within a character
-    return [plain(new TextDecoder().decode(bytes.subarray(begin), { stream: true })), from];
+    return [plain(new TextDecoder().decode(bytes.subarray(begin), { stream: true })).replace(LONG, '$&\n'), from];
   }
   draw(upto) {
     const [text, from] = this.text(Math.min(upto, this.end));

@@ -3,6 +3,7 @@
 const mark = document.getElementById('live');
 const select = '[data-live]';
 const silence = 1500; // ms without a line of the stream: the connection is lost
+const slept = 5000; // ms without a tick of a page that is seen: the computer was asleep
 const gap = 1000; // ms between two fetches at least, and twice as long as one took
 
 const topicsOf = (part) => part.dataset.live.split(' ').filter(Boolean);
@@ -11,7 +12,7 @@ const parts = () => [...document.querySelectorAll(select)];
 if (mark && parts().length) {
   let index = 0; // the next one of the stream; 0: what comes
   let stream = null; // the connection's AbortController
-  let heard = 0, tries = 0, againAt = 0;
+  let heard = 0, tries = 0, againAt = 0, ticked = Date.now();
   let polls = false; // the stream was refused
   let shown = Date.now(); // when the shown state was fetched
   let asking = null; // the fetch's AbortController
@@ -120,7 +121,12 @@ if (mark && parts().length) {
       const query = new URLSearchParams([...new Set(parts().flatMap(topicsOf))].map((t) => ['topic', t]));
       if (index) query.set('index', index);
       const response = await fetch('/ui/live?' + query, { cache: 'no-store', signal: mine.signal });
-      if (response.status === 410) index = 0;
+      if (response.status === 410 && index) { // what happened since is not known: the parts are fetched again
+        index = 0;
+        stream = null;
+        connect();
+        return;
+      }
       if (response.status === 403 || response.status === 429 || response.status === 404) polls = true;
       if (!response.ok) throw new Error(response.status);
       polls = false;
@@ -155,8 +161,14 @@ if (mark && parts().length) {
   };
 
   const tick = () => {
-    const now = Date.now();
+    const now = Date.now(), asleep = now - ticked > slept;
+    ticked = now;
     if (document.hidden) return;
+    if (asleep) {
+      leave();
+      againAt = fetchAt = tries = 0;
+      want();
+    }
     if (stream && !polls && now - heard > silence) {
       leave();
       say('lost');
