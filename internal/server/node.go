@@ -90,22 +90,14 @@ func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
 		PublishAllocMetrics: optional.Value(a.cfg.Telemetry.AllocMetrics),
 		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
 	}
-<<<<<<< HEAD
-	artifacts, err := cfg.Artifacts()
-	if err != nil {
-		return out, err
-=======
 	if cfg.NetworkInterface != "" {
 		if err := new(fingerprint.Host{Attributes: map[string]string{}}).On(cfg.NetworkInterface); err != nil {
 			return out, drover.Errorf(drover.Invalid, "client.network_interface: %w", err)
 		}
 	}
-	if cfg.Artifact != nil {
-		var err error
-		if out.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
-			return out, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
-		}
->>>>>>> 69418228 (config, host: carry out or refuse what a client's networks say)
+	artifacts, err := cfg.Artifacts()
+	if err != nil {
+		return out, err
 	}
 	out.ArtifactAllow, out.ArtifactTimeout, out.ArtifactSize = artifacts.Allow, artifacts.Timeout, artifacts.Size
 	out.ArtifactUnpacked, out.ArtifactFiles = artifacts.Unpacked, artifacts.UnpackedMany
