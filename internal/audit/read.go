@@ -74,8 +74,8 @@ func (l *line) record() cluster.AuditRecord {
 	}
 }
 
-// ReadBack finds the newest lines of a file sink that match, of those before a number, or of all if that is 0. It reads a bounded part of the
-// files, and says how far it came. Errors: those of the disk.
+// ReadBack finds the newest lines of a file sink that match, of those before a number, or of all if that is 0. It reads a bounded part of
+// the files, and says how far it came. Errors: those of the disk.
 func ReadBack(f File, q cluster.AuditQuery, before uint64) (cluster.AuditPart, error) {
 	r := &reader{query: q, before: before, left: mostRead}
 	ext := filepath.Ext(f.Path)

@@ -218,7 +218,7 @@ type looks struct {
 	asked int
 }
 
-// at checks that a page has a title and words, says what is wrong if something is, and leads somewhere, and looks at it if none was like it.
+// at checks that a page has a title and words, says what is wrong if something is, and leads somewhere. It looks at it if none was like it.
 func (l *looks) at(site, path string, status int, body string) {
 	l.b.t.Helper()
 	t, where := l.b.t, fmt.Sprintf("%s with %d", path, status)

@@ -26,9 +26,9 @@ func auditListCommand(app *term.App) *cobra.Command {
 	f := &auditListFlags{}
 	c := term.Command(app, "list", "List what the servers recorded of requests, the newest first", 0, 0,
 		func(ctx context.Context, app *term.App, _ []string) error { return auditList(ctx, app, f) })
-	term.Describe(c, `Asks each server of the region for the record that it keeps in a file (the audit block of its configuration), and lists who did
-what, when it was answered or refused. A server that does not answer, or records nothing, is named on stderr. Needs a management token.
--json has all that is recorded, with the next token.`,
+	term.Describe(c, `Asks each server of the region for the record that it keeps in a file (the audit block of its configuration), and lists
+who did what, when it was answered or refused. A server that does not answer, or records nothing, is named on stderr. Needs a management
+token. -json has all that is recorded, with the next token.`,
 		`drover operator audit list -allowed=false -since 2h
 drover operator audit list -accessor 88a4d444 -operation PUT
 drover operator audit list -object web -json`)

@@ -78,7 +78,8 @@ func silent(servers []cluster.AuditServer) html.Part {
 			lines = append(lines, html.El("p", html.El("strong", html.Name(s.Name)), html.Text(": "), html.Name(s.Problem)))
 		}
 	}
-	return html.If(len(lines) > 0, html.El("div", html.Class("notice warn"), html.El("p", html.Text(AuditText.Silent+":")), html.Group(lines...)))
+	return html.If(len(lines) > 0,
+		html.El("div", html.Class("notice warn"), html.El("p", html.Text(AuditText.Silent+":")), html.Group(lines...)))
 }
 
 // auditForm is the filters, as they are set.

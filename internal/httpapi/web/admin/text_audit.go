@@ -2,7 +2,8 @@ package admin
 
 // AuditText is the texts of the page with what servers recorded of requests.
 var AuditText = struct {
-	Audit, About, Who, Operation, Object, Allowed, Class, Since, Until, Anything, Yes, No, Nothing, NothingYet, Silent, Refused, CommandLine string
+	Audit, About, Who, Operation, Object, Allowed, Class, Since, Until, Anything, Yes, No, Nothing, NothingYet, Silent, Refused,
+	CommandLine string
 
 	Columns []string
 }{
