@@ -153,7 +153,8 @@ func (c *Client) bridgeProblems(p *problems) {
 	p.check(c.BridgeName == "" || len(c.BridgeName) <= 15 && bridgeName.MatchString(c.BridgeName), "client.bridge_network_name",
 		"must be the name of a device, of at most 15 letters, digits, dots, _ and -, got %q", c.BridgeName)
 	subnet, err := netip.ParsePrefix(c.BridgeSubnet)
-	p.check(c.BridgeSubnet == "" || err == nil && subnet.Addr().Is4() && subnet.Bits() >= 8 && subnet.Bits() <= 28, "client.bridge_network_subnet",
+	fits := err == nil && subnet.Addr().Is4() && subnet.Bits() >= 8 && subnet.Bits() <= 28
+	p.check(c.BridgeSubnet == "" || fits, "client.bridge_network_subnet",
 		"must be an IPv4 network from /8 to /28 such as 172.27.64.0/20, got %q", c.BridgeSubnet)
 	p.check(c.BridgeSubnet6 == "", "client.bridge_network_subnet_ipv6", "the bridge has IPv4 only: remove it; networks of CNI have IPv6")
 	p.check(!optional.Value(c.BridgeHairpin), "client.bridge_network_hairpin_mode",

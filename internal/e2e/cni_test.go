@@ -27,8 +27,8 @@ for to in sys.argv[1:]:
         print(to, "closed")
 `
 
-// TestACNINetwork: groups in a network of the CNI project's plugins find each other there and are found at the machine's port, and neither the
-// machine nor a link-local address is open to them. Nothing of them is left.
+// TestACNINetwork: groups in a network of the CNI project's plugins find each other there and are found at the machine's port, and neither
+// the machine nor a link-local address is open to them. Nothing of them is left.
 func TestACNINetwork(t *testing.T) {
 	t.Parallel()
 	require.DirExists(t, "/usr/lib/cni", "the tests need the package containernetworking-plugins: make deps")

@@ -134,7 +134,9 @@ func TestTasksWithoutRightsKeepTheRules(t *testing.T) {
 	alloc, g := cniGroup("sandbox")
 	ns, err := b.Join(t.Context(), alloc, g, g.Tasks[0])
 	require.NoError(t, err)
-	for _, try := range []string{"nft delete table inet drover", "ip addr add 10.0.0.9/32 dev eth0", "python3 -c 'import socket; socket.socket(17, 3)'"} {
+	for _, try := range []string{
+		"nft delete table inet drover", "ip addr add 10.0.0.9/32 dev eth0", "python3 -c 'import socket; socket.socket(17, 3)'",
+	} {
 		out, err := exec.Command("nsenter", "--net="+ns.Path, "unshare", "--user", "--map-root-user", "sh", "-c", try).CombinedOutput()
 		require.Error(t, err, try)
 		require.Contains(t, string(out), "not permitted", try)
