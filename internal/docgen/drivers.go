@@ -53,5 +53,6 @@ func drivers(text *strings.Builder) {
 			reasons.row(code(d.name), code(key), "refused", sentence(d.keys[key]))
 		}
 	}
-	fmt.Fprintf(text, "%s\nOf these keys, some are known and cannot be kept. A value that changes nothing, such as `tty = false`, is taken.\n\n%s\n", table, reasons)
+	fmt.Fprintf(text, "%s\nOf these keys, some are known and cannot be kept. A value that changes nothing, such as `tty = false`, is "+
+		"taken.\n\n%s\n", table, reasons)
 }

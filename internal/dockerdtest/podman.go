@@ -1,6 +1,7 @@
 package dockerdtest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ func HasPodman() bool {
 
 // StartPodman starts a service, with the images of tests from a docker daemon. Stop it.
 func StartPodman(docker string) (*Podman, error) {
-	dir, err := os.MkdirTemp("", "pm") // short: sockets have short names
+	dir, err := os.MkdirTemp("/tmp", "pm") // short: podman takes no run folder of more than 50 characters
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +57,16 @@ func (p *Podman) Run() error {
 	p.service = exec.Command("podman", "--root", p.Dir+"/root", "--runroot", p.Dir+"/run", "system", "service", "--time", "0", p.Endpoint)
 	p.service.Env = append(os.Environ(), "CONTAINERS_CONF="+p.config())
 	p.service.Dir = p.Dir // where conmon leaves notes
+	var said bytes.Buffer
+	p.service.Stderr = &said
 	if err := p.service.Start(); err != nil {
 		return err
 	}
 	_, err := run("sh", "-c", "for i in $(seq 300); do docker -H "+p.Endpoint+" version >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1")
-	return err
+	if err != nil {
+		return errors.Join(err, p.Halt(), errors.New(said.String()))
+	}
+	return nil
 }
 
 // Halt kills the service; containers go on.

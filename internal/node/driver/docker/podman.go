@@ -62,8 +62,9 @@ var ownLabels = []string{"podman_", "io.containers.", "io.podman."} // a constan
 func readPodman(r *options.Reader) taskConfig {
 	c := taskConfig{
 		image:   images.Request{Ref: strings.TrimPrefix(r.Str("image"), "docker://"), ForcePull: r.Flag("force_pull")},
-		command: r.Str("command"), args: r.Strs("args"), entrypoint: r.Words("entrypoint"), hasEntry: r.Has("entrypoint"), workDir: r.Str("working_dir"),
-		hostname: r.Str("hostname"), network: r.Str("network_mode"), ports: r.Strs("ports"), extraHosts: r.Strs("extra_hosts"),
+		command: r.Str("command"), args: r.Strs("args"), entrypoint: r.Words("entrypoint"), hasEntry: r.Has("entrypoint"),
+		workDir: r.Str("working_dir"), hostname: r.Str("hostname"),
+		network: r.Str("network_mode"), ports: r.Strs("ports"), extraHosts: r.Strs("extra_hosts"),
 		volumes: r.Strs("volumes"), readOnly: r.Flag("readonly_rootfs"), shmSize: size(r, "shm_size"), capAdd: r.Strs("cap_add"),
 		capDrop: r.Strs("cap_drop"), privileged: r.Flag("privileged"), sysctl: r.Dict("sysctl"),
 		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000), pids: r.Num("pids_limit", -1, maxPids),

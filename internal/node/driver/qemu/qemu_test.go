@@ -53,7 +53,8 @@ func TestProblemsOfAConfiguration(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	require.NoError(t, d.Validate(&drover.Task{Driver: Name, Config: map[string]any{
-		"image_path": "local/x", "accelerator": "kvm", "machine_type": "q35", "emulator": "x86_64", "drive_interface": "virtio", "graceful_shutdown": true, "guest_agent": true,
+		"image_path": "local/x", "accelerator": "kvm", "machine_type": "q35", "emulator": "x86_64",
+		"drive_interface": "virtio", "graceful_shutdown": true, "guest_agent": true,
 		"args": []any{"-nodefaults", "--device", "e1000"}, "port_map": map[string]any{"http": 80},
 	}}))
 }

@@ -88,7 +88,8 @@ func (d *Driver) task(ctx context.Context, spec *driver.Spec) (t sandbox.Task, e
 // command is qemu's command line. What the job passes comes last but for ports, as on Nomad.
 func command(program, image string, c *taskConfig, spec *driver.Spec, onMachine bool) ([]string, error) {
 	argv := []string{
-		program, "-machine", "type=" + c.machine + ",accel=" + c.accel, "-name", quoted(filepath.Base(image)), "-m", fmt.Sprintf("%dM", spec.MemoryMB),
+		program, "-machine", "type=" + c.machine + ",accel=" + c.accel, "-name", quoted(filepath.Base(image)),
+		"-m", fmt.Sprintf("%dM", spec.MemoryMB),
 		"-drive", "file=" + quoted(image) + ",if=" + c.drive, "-nographic",
 	}
 	if c.accel == "kvm" {
