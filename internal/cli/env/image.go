@@ -40,8 +40,8 @@ func ofImage(ctx context.Context, app *term.App, c *client.Client, image string,
 	case err == nil && old.Image == image:
 		return id, nil
 	case err == nil:
-		return "", drover.Errorf(drover.Conflict, "the environment %q is there and has the image %s: make one with 'drover env put NAME -image %s', "+
-			"and run there", id, old.Image, image)
+		return "", drover.Errorf(drover.Conflict, "the environment %q is there and has the image %s: make one "+
+			"with 'drover env put NAME -image %s', and run there", id, old.Image, image)
 	case drover.CodeOf(err) != drover.NotFound:
 		return "", err
 	}

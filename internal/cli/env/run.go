@@ -66,7 +66,8 @@ drover run -image python:3.13 python3 -c 'print(1)'`)
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
-	fl.StringVar(&f.image, "image", "", `run in the environment of this image ("host", an OCI reference, a path), and make it if there is none`)
+	fl.StringVar(&f.image, "image", "",
+		`run in the environment of this image ("host", an OCI reference, a path), and make it if there is none`)
 	_ = fl.SetAnnotation("image", term.StandsForFirst, []string{""}) // the flag is there
 	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
 	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")

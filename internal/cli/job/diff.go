@@ -127,7 +127,8 @@ func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
 // durations are the fields that the API gives in nanoseconds.
 var durations = []string{
 	"Delay", "Grace", "HealthyDeadline", "Interval", "KillTimeout", "LostAfter", "MaxClientDisconnect", "MaxDelay", "MaxRunDuration",
-	"MinHealthyTime", "ProgressDeadline", "ShutdownDelay", "Splay", "Stagger", "StopAfterClientDisconnect", "StopOnClientAfter", "TTL", "Timeout",
+	"MinHealthyTime", "ProgressDeadline", "ShutdownDelay", "Splay", "Stagger", "StopAfterClientDisconnect", "StopOnClientAfter",
+	"TTL", "Timeout",
 }
 
 // readable writes durations as job files do.

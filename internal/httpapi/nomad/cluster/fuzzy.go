@@ -54,7 +54,9 @@ func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 		return httpapi.ErrDenied
 	}
 	all := b.Context == "" || b.Context == "all"
-	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "quotas", "evals", "deployment", "host_volumes", "scaling_policy", "vars"}; {
+	switch known := []string{
+		"jobs", "nodes", "allocs", "namespaces", "node_pools", "quotas", "evals", "deployment", "host_volumes", "scaling_policy", "vars",
+	}; {
 	case all, slices.Contains(known, b.Context), slices.Contains(emptyContexts(), b.Context):
 	default:
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
