@@ -52,6 +52,7 @@ type Event struct {
 	Allowed bool
 	Needs   string        // the right that it takes
 	Reason  string        // why it was refused
+	Also    int           // how many more were refused so since the former line; see Refused
 	Status  int           // of the answer; 0 in Received
 	Took    time.Duration // until the answer began, or the stream ended
 }
@@ -103,6 +104,10 @@ func (e *Event) encode(b []byte, node string) []byte {
 	b = append(b, `},"decision":{"allowed":`...)
 	b = append(strconv.AppendBool(b, e.Allowed), ',')
 	b = optional(b, "reason", e.Reason, 2*maxText)
+	if e.Also > 0 {
+		b = append(b, `"also":`...)
+		b = append(strconv.AppendInt(b, int64(e.Also), 10), ',')
+	}
 	b = brace(member(b, "needs", e.Needs, maxText))
 	if e.Stage == Complete {
 		b = append(b, `,"response":{"status_code":`...)

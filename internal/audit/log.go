@@ -39,6 +39,7 @@ type Log struct {
 	sinks []*Sink
 	reads atomic.Uint64
 	flood flood
+	seldom
 }
 
 // Deps of a Log.
@@ -132,6 +133,11 @@ func (l *Log) Run(ctx context.Context) error {
 	for _, s := range l.sinks {
 		all.Go(func() { s.run(ctx) }) // ends with ctx
 	}
+	all.Go(func() { // ends with ctx
+		for clock.Sleep(ctx, l.clock, refusedEach) {
+			l.tellRefused()
+		}
+	})
 	all.Wait()
 	return nil
 }

@@ -257,26 +257,9 @@ func (a *Agent) counted(next http.Handler) http.Handler {
 			a.samples.Count("nomad.nomad.rpc.query", 1)
 		}
 		answer := &failing{ResponseWriter: w}
-		if next.ServeHTTP(answer, r); answer.failed {
+		if next.ServeHTTP(answer, r); answer.status >= http.StatusBadRequest {
 			a.samples.Count("nomad.nomad.rpc.request_error", 1)
 		}
+		a.recordRefused(r, answer)
 	})
 }
-
-// failing notes whether a request is answered with an error.
-type failing struct {
-	http.ResponseWriter
-	failed bool
-}
-
-// WriteHeader begins the answer.
-func (w *failing) WriteHeader(status int) {
-	w.failed = status >= http.StatusBadRequest
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Flush implements http.Flusher.
-func (w *failing) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // who cannot has sent all
-
-// Unwrap is for http.ResponseController.
-func (w *failing) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -17,8 +17,11 @@ func (a *Agent) openRevoked(c *control) {
 	c.revoked = revoked.New(revoked.Deps{
 		Find:    func(id string) *cluster.Revocation { return c.store.Snapshot().Revocation(id) },
 		Changed: func() <-chan struct{} { return c.store.Watch(tables.Revocations, "") },
-		Refused: func(net.Addr, *cluster.Revocation) { refused.WithLabelValues().Inc() },
-		Clock:   a.deps.Clock, Log: a.deps.Log.With("part", "rpc"),
+		Refused: func(from net.Addr, r *cluster.Revocation) {
+			refused.WithLabelValues().Inc()
+			a.recordRevoked(from, r)
+		},
+		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "rpc"),
 	})
 }
 

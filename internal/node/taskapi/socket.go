@@ -41,8 +41,10 @@ type Deps struct {
 	// Admit says why nobody is known by the request's token, or that it has none. Errors: Unauthorized, Forbidden; others say nothing of
 	// the token.
 	Admit func(r *http.Request) error
-	Clock clock.Clock
-	Log   *slog.Logger
+	// Refused is told of each request that is answered 403 or 429 here, and why; may be nil.
+	Refused func(t Task, r *http.Request, status int, why string)
+	Clock   clock.Clock
+	Log     *slog.Logger
 }
 
 // API opens sockets.
@@ -171,39 +173,48 @@ func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // which closes the connection
 	}
 	defer s.leave()
+	// What the log and the record of requests say of who asked. A name in Host is for browsers, which do not come here.
+	r.RemoteAddr, r.Host = "task/"+s.task.AllocID+"/"+s.task.Name, "localhost"
 	now := s.api.deps.Clock.Now()
 	if !s.requests.AllowN(now, 1) {
-		tooMany(w, fmt.Sprintf("this task sends more than %d requests a second to its socket", requestRate))
+		s.tooMany(w, r, fmt.Sprintf("this task sends more than %d requests a second to its socket", requestRate))
 		return
 	}
 	if s.wrong.TokensAt(now) < 1 {
-		tooMany(w, fmt.Sprintf("this task sends more than %d wrong tokens a second to its socket", wrongRate))
+		s.tooMany(w, r, fmt.Sprintf("this task sends more than %d wrong tokens a second to its socket", wrongRate))
 		return
 	}
-	// What the log and the record of requests say of who asked. A name in Host is for browsers, which do not come here.
-	r.RemoteAddr, r.Host = "task/"+s.task.AllocID+"/"+s.task.Name, "localhost"
 	if err := s.api.deps.Admit(r); err != nil {
-		s.refuse(w, now, err)
+		s.refuse(w, r, now, err)
 		return
 	}
 	s.api.deps.Handler.ServeHTTP(w, r)
 }
 
 // refuse answers who is not known, in Nomad's words.
-func (s *Socket) refuse(w http.ResponseWriter, now time.Time, err error) {
+func (s *Socket) refuse(w http.ResponseWriter, r *http.Request, now time.Time, err error) {
 	switch drover.CodeOf(err) {
 	case drover.Unauthorized, drover.Forbidden, drover.NotFound:
 		s.wrong.AllowN(now, 1)
+		s.told(r, http.StatusForbidden, err.Error())
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = w.Write([]byte(http.StatusText(http.StatusForbidden)))
 	case drover.RateLimited:
-		tooMany(w, err.Error())
+		s.tooMany(w, r, err.Error())
 	default:
 		http.Error(w, "the token cannot be looked at now: "+err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
-func tooMany(w http.ResponseWriter, why string) {
+// told tells of a refusal.
+func (s *Socket) told(r *http.Request, status int, why string) {
+	if s.api.deps.Refused != nil {
+		s.api.deps.Refused(s.task, r, status, why)
+	}
+}
+
+func (s *Socket) tooMany(w http.ResponseWriter, r *http.Request, why string) {
+	s.told(r, http.StatusTooManyRequests, why)
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, why, http.StatusTooManyRequests)
 }
