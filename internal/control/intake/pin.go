@@ -2,12 +2,17 @@ package intake
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/registry"
 	"github.com/drover-project/drover/internal/tenant"
 )
+
+// pinPatience bounds all that is asked about the images of one job: a registry that drips would hold the registration open for each.
+const pinPatience = time.Minute
 
 // pin gives the images of a canonical job the digests that their registries have under their names now, where its namespace says so. So the
 // job's version says which bytes run, wherever and whenever an allocation of it starts. Errors: Invalid with the field, Unavailable if a
@@ -15,6 +20,8 @@ import (
 func (in *Intake) pin(ctx context.Context, j *drover.Job) (err error) {
 	ns := in.deps.Store.Snapshot().Namespace(j.Namespace)
 	known := map[string]string{}
+	ctx, cancel := in.deps.Clock.WithTimeout(ctx, pinPatience)
+	defer cancel()
 	each(j, func(at string, t *drover.Task) {
 		ref := tenant.Unpinned(ns, t)
 		if ref == "" || err != nil || in.deps.Images == nil {
@@ -32,6 +39,9 @@ func (in *Intake) pin(ctx context.Context, j *drover.Job) (err error) {
 				code := drover.Invalid
 				if drover.CodeOf(err) == drover.Unavailable {
 					code = drover.Unavailable
+				}
+				if context.Cause(ctx) != nil && len(known) > 0 {
+					err = fmt.Errorf("all images of the job may take %s, and %d were found out in it: %w", pinPatience, len(known), err)
 				}
 				err = drover.Errorf(code, "job validation: %s.config.image (namespace %q): this server cannot find out its digest: %w; "+
 					"write the image with its digest, as in %s@sha256:…", at, j.Namespace, err, ref)

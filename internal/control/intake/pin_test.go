@@ -3,10 +3,13 @@ package intake
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/registry"
 )
 
@@ -136,4 +139,38 @@ func TestDigestsThatCannotBeLookedUp(t *testing.T) {
 	j := withImages("j", "docker.io/library/redis:8")
 	j.TaskGroups[0].Tasks[0].Config["auth"] = map[string]any{"username": "me", "password": "${PASSWORD}"}
 	code(t, drover.Invalid, registered(j), "config.auth: it cannot be interpolated")
+}
+
+// drips is a registry that takes its time for each answer.
+type drips struct{ asked int }
+
+func (d *drips) Resolve(ctx context.Context, ref string, _ registry.Account) (string, error) {
+	d.asked++
+	if !clock.Sleep(ctx, clock.Wall{}, 19*time.Second) {
+		return "", drover.Errorf(drover.Unavailable, "image %s: reaching the registry: %w", ref, context.Cause(ctx))
+	}
+	return one, nil
+}
+
+// TestARegistryThatDrips holds no registration open for longer than a minute, however many images the job has.
+func TestARegistryThatDrips(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bundleIn(t)
+		d := &drips{}
+		b.deps.Images = d
+		_, err := b.UpsertNamespace(t.Context(), &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{
+			Pin: drover.PinResolve, Registries: []string{"docker.io"},
+		}})
+		require.NoError(t, err)
+		images := make([]string, 26)
+		for i := range images {
+			images[i] = "docker.io/library/i" + string(rune('a'+i))
+		}
+		began := time.Now()
+		_, err = b.RegisterJob(t.Context(), drover.RegisterRequest{Job: withImages("j", images...)})
+		code(t, drover.Unavailable, err, "all images of the job may take 1m0s, and 3 were found out in it: image docker.io/library/id:")
+		require.Equal(t, time.Minute, time.Since(began))
+		require.Equal(t, 4, d.asked)
+	})
 }
