@@ -58,6 +58,8 @@ type Assignment struct {
 	// SignedBy are, by namespace, public keys in PEM of which one must have signed the images of its tasks. One that is not listed asks
 	// for no signatures.
 	SignedBy map[string][]string
+	// Signers says that SignedBy is all that control knows: older servers say nothing of it, and the node keeps what it was told before.
+	Signers bool
 }
 
 // Seen is what a node has seen of control's state. It obeys no older one.

@@ -41,6 +41,7 @@ func (j *jobs) encoded(job *drover.Job) ([]byte, error) {
 func (j *jobs) reply(a exchange.Assignment, apart bool) (*pullReply, error) {
 	r := &pullReply{
 		Index: a.Index, State: a.State, Age: a.Age, Allocs: a.Allocs, Meta: a.Meta, Volumes: a.Volumes, SignedBy: a.SignedBy,
+		Signers: a.Signers,
 	}
 	if !apart {
 		return r, nil
@@ -71,6 +72,7 @@ func (j *jobs) reply(a exchange.Assignment, apart bool) (*pullReply, error) {
 func (r *pullReply) assignment() (exchange.Assignment, error) {
 	a := exchange.Assignment{
 		Index: r.Index, State: r.State, Age: r.Age, Allocs: r.Allocs, Meta: r.Meta, Volumes: r.Volumes, SignedBy: r.SignedBy,
+		Signers: r.Signers,
 	}
 	decoded := make([]*drover.Job, len(r.Jobs))
 	for i, data := range r.Jobs {

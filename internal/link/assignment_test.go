@@ -21,7 +21,7 @@ func manyOf(n int) exchange.Assignment {
 			Name: "t", Driver: "mock_driver", Config: map[string]any{"run_for": "24h"}, Resources: &drover.Resources{CPU: 1, MemoryMB: 10},
 		}}})
 	}
-	a := exchange.Assignment{Index: 4, State: 5, Age: "x", Meta: map[string]*string{}}
+	a := exchange.Assignment{Index: 4, State: 5, Age: "x", Meta: map[string]*string{}, Signers: true}
 	for i := range n {
 		a.Allocs = append(a.Allocs, &drover.Allocation{
 			ID: fmt.Sprint("a", i), Job: job, JobID: "many", TaskGroup: "g0", Metrics: &drover.AllocationMetric{NodesEvaluated: 3},

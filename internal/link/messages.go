@@ -75,6 +75,7 @@ type pullReply struct {
 	JobOf   []int    // the place of each allocation's job in Jobs; -1 = it has none
 
 	SignedBy map[string][]string
+	Signers  bool
 }
 
 // signRequest asks for tokens of what runs on the node.

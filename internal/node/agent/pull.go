@@ -60,7 +60,7 @@ func (a *Agent) pull(ctx context.Context) {
 		behind = 0
 		pause.reset()
 		a.meta.Store(&assignment.Meta)
-		if err := a.signers.set(assignment.SignedBy); err != nil {
+		if err := a.signers.take(assignment); err != nil {
 			a.log.Warn("which images have to be signed is forgotten if the agent ends", "error", err)
 		}
 		if news {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/rotation"
 )
 
@@ -41,6 +42,14 @@ func (s *signers) open(cfg Config) error {
 	}
 	s.keys.Store(&kept)
 	return nil
+}
+
+// take takes what control says, if it says anything of signatures. Errors: as set.
+func (s *signers) take(a exchange.Assignment) error {
+	if !a.Signers && len(a.SignedBy) == 0 { // an older server, in a cluster whose programs are being replaced
+		return nil
+	}
+	return s.set(a.SignedBy)
 }
 
 // set takes what control says. Errors: those of the file; it holds all the same.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // TestSignersAreKept: an agent that starts while no server answers knows who signs.
@@ -20,7 +22,9 @@ func TestSignersAreKept(t *testing.T) {
 	require.NoError(t, next.open(cfg))
 	require.Equal(t, []string{"key"}, next.of("web"))
 	require.Empty(t, next.of("other"))
-	require.NoError(t, next.set(nil))
+	require.NoError(t, next.take(exchange.Assignment{}))
+	require.Equal(t, []string{"key"}, next.of("web"), "a server that knows nothing of signatures takes none back")
+	require.NoError(t, next.take(exchange.Assignment{Signers: true}))
 	require.Empty(t, next.of("web"))
 	var last signers
 	require.NoError(t, last.open(cfg))
