@@ -180,7 +180,7 @@ func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
 		return p.nodes, secure, nil
 	}
 	buffered := newPeeked(secure) // it also hides from net/http that this is TLS: it would serve none with another protocol's name
-	return p.peers[proto], buffered, p.admit(buffered, proto, named, p.certified(state, proto))
+	return p.peers[proto], buffered, p.admit(buffered, proto, named, p.certified(state, proto, ""))
 }
 
 // accepting returns the configuration with all that can be spoken on the port.
@@ -304,7 +304,7 @@ func (p *Port) greet(ctx context.Context, c net.Conn, name Protocol, address str
 	}
 	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
 	cfg.VerifyConnection = func(state tls.ConnectionState) error {
-		if err := p.certified(state, proto); err != nil || p.cfg.Revoked == nil {
+		if err := p.certified(state, proto, means.Region); err != nil || p.cfg.Revoked == nil {
 			return err
 		}
 		return p.cfg.Revoked.Shown(c, state)

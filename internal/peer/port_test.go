@@ -220,6 +220,31 @@ func TestOnlyServersSpeakAsServers(t *testing.T) {
 	}
 }
 
+// What gossip says of a region nobody has to believe: a server of another one has no certificate for it, whatever it calls itself.
+func TestTheRegionThatIsMeantIsProved(t *testing.T) {
+	t.Parallel()
+	ca, in := newAuthority(t), time.Now().Add(time.Hour)
+	d, _ := split(t, secure(ca.tls(t, in, "server.global.drover")))
+	for name, c := range map[string]struct{ cert, means, want string }{
+		"it is":             {"server.main.drover", "main", ""},
+		"it is, for Nomad":  {"server.main.nomad", "main", ""},
+		"nobody is meant":   {"server.far.drover", "", ""},
+		"it says so only":   {"server.far.drover", "main", `a server's has the name "server.main.drover"`},
+		"one of our region": {"server.global.drover", "main", `a server's has the name "server.main.drover"`},
+	} {
+		p, _ := split(t, as(Identity{Server: "x", Region: "main"}, secure(ca.tls(t, in, c.cert))))
+		echo(t, p.Listener(Forward), "calls ")
+		conn, err := d.Dial(t.Context(), Forward, p.Addr().String(), Identity{Region: c.means})
+		if c.want == "" {
+			require.NoError(t, err, name)
+			says(t, conn, "calls ")
+			continue
+		}
+		require.ErrorContains(t, err, c.want, name)
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
+	}
+}
+
 func TestWhatNobodySpeaks(t *testing.T) {
 	t.Parallel()
 	p, out := split(t, secret("a"))

@@ -29,10 +29,11 @@ func isServerName(name string) bool {
 	return len(parts) == 3 && parts[0] == "server" && parts[1] != "" && parts[1] != "*" && (parts[2] == "drover" || parts[2] == "nomad")
 }
 
-// certified refuses whoever has no server's certificate of the authority, of this region, or of any where requests are relayed.
+// certified refuses whoever has no server's certificate of the authority, of this region, or where requests are relayed of the one that is
+// meant, of any if none is: gossip says what anybody says there, also which region is the authoritative one.
 // It verifies the chain itself: the listener also
 // trusts the authority of the fleet's machines, which must not speak for servers.
-func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
+func (p *Port) certified(state tls.ConnectionState, proto Protocol, region string) error {
 	if len(state.PeerCertificates) == 0 {
 		return drover.Errorf(drover.Unauthorized, "the peer shows no certificate")
 	}
@@ -51,9 +52,14 @@ func (p *Port) certified(state tls.ConnectionState, proto Protocol) error {
 	if err != nil {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
 	}
-	names := ServerNames(p.cfg.Self().Region)
+	names, anywhere := ServerNames(p.cfg.Self().Region), false
+	if proto == Forward {
+		if anywhere = region == ""; !anywhere {
+			names = ServerNames(region)
+		}
+	}
 	if !slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
-		return slices.Contains(names, name) || proto == Forward && isServerName(name)
+		return slices.Contains(names, name) || anywhere && isServerName(name)
 	}) {
 		return drover.Errorf(drover.Unauthorized, "the peer's certificate is for %q: a server's has the name %q", leaf.DNSNames, names[0])
 	}
