@@ -17,7 +17,9 @@ type Ask struct {
 	// Token is Digest of the replication token, a management token of the authoritative region: who has it is told of access control, too.
 	// Nil: without.
 	Token []byte
-	Nonce string // makes each answer one of its own: an older one cannot be passed off for it
+	// Differences says that the asker understands Set.Differs.
+	Differences bool
+	Nonce       string // makes each answer one of its own: an older one cannot be passed off for it
 }
 
 // Answered is the answer: in clear where no token was named, else encrypted with a key that is made of it, so that only who has the token

@@ -37,6 +37,9 @@ type Set[T any] struct {
 	Same bool     // nothing changed since the index that was asked with
 	Keys []string // of all that there are
 	Have []T      // all, or those that changed since that index
+
+	Differs bool     // in place of Keys: they are those of before, without Gone and with those of Have
+	Gone    []string // see Differs
 }
 
 // kind is what is known of the objects of one kind.
@@ -128,7 +131,11 @@ func merge[T any](k kind[T], old, next Set[T]) Set[T] {
 		known[key] = v
 	}
 	out := Set[T]{Keys: next.Keys}
-	for _, key := range next.Keys {
+	if next.Differs {
+		out.Keys = missing(old.Keys, next.Gone)
+		out.Keys = append(out.Keys, missing(k.keys(next.Have), old.Keys)...)
+	}
+	for _, key := range out.Keys {
 		if v, ok := known[key]; ok {
 			out.Have = append(out.Have, v)
 		}

@@ -68,6 +68,7 @@ type Deps struct {
 // Regions is this server among those of other regions.
 type Regions struct {
 	deps Deps
+	told federation.Told
 	turn atomic.Uint64 // which server of the authoritative region is asked next
 
 	mu      sync.Mutex
@@ -116,11 +117,13 @@ func (r *Regions) answer(ctx context.Context, ask federation.Ask) (federation.An
 		return federation.Answered{}, err
 	}
 	out := federation.Answer(ctx, d.Store, d.Clock, ask, r.now(true))
+	out = r.opened(ctx, out)
+	r.told.Shrink(ask, &out)
 	token, err := r.asker(ask.Token) // it may have been revoked meanwhile
 	if err != nil {
 		return federation.Answered{}, err
 	}
-	data, err := peercall.Marshal(r.opened(ctx, out))
+	data, err := peercall.Marshal(out)
 	if err != nil {
 		return federation.Answered{}, drover.Errorf(drover.Internal, "encoding what regions share: %w", err)
 	}
@@ -195,7 +198,7 @@ func (r *Regions) pull(ctx context.Context, after uint64, epoch string) (federat
 	if len(there) == 0 {
 		return federation.Objects{}, drover.Errorf(drover.Unavailable, "no server of region %q is known", r.deps.Authority)
 	}
-	ask, token := federation.Ask{After: after, Epoch: epoch}, r.deps.Replication
+	ask, token := federation.Ask{After: after, Epoch: epoch, Differences: true}, r.deps.Replication
 	if token != "" {
 		ask.Token, ask.Nonce = federation.Digest(token), r.deps.IDs.New()
 	}
