@@ -35,7 +35,7 @@ func TestNodeAndControlApart(t *testing.T) {
 			stranger.Output()
 	})
 	require.Contains(t, stranger.Output(), "wrong join token: give it the server's")
-	require.Contains(t, s.Output(), "-join-token TOKEN")
+	require.Contains(t, s.Output(), "DROVER_JOIN_TOKEN=TOKEN ")
 	require.Contains(t, s.Output(), `level=WARN msg="a node was not admitted"`)
 
 	_, _, err := c.Jobs().Register(rawJob("svc", "service", "/bin/sh", "-c", "echo hello; sleep 1000"), nil)

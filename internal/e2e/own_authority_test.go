@@ -98,7 +98,7 @@ func TestServersDeriveOneAuthority(t *testing.T) {
 	for _, s := range r.list {
 		servers = append(servers, fmt.Sprintf("%q", rpcOn.FindStringSubmatch(s.Output())[1]))
 		require.Equal(t, pin.FindStringSubmatch(r.list[0].Output())[1], pin.FindStringSubmatch(s.Output())[1])
-		require.Contains(t, s.Output(), "-join-token TOKEN@sha256:")
+		require.Contains(t, s.Output(), "DROVER_JOIN_TOKEN=TOKEN@sha256:")
 	}
 	token := "secret@" + pin.FindStringSubmatch(r.list[0].Output())[1]
 	block := clientBlock(fmt.Sprintf("servers = [%s]\n  join_token = %q", strings.Join(servers, ", "), token))

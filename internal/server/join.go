@@ -90,7 +90,8 @@ func (a *Agent) tellNodes() {
 		}
 	}
 	a.deps.Log.Info("nodes of this user on this machine join by themselves, others with the token", "token_in", where,
-		"command", "drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+" -data-dir DIR -join-token "+give)
+		"command", "DROVER_JOIN_TOKEN="+give+" drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+
+			" -data-dir DIR") // not as a flag, which everybody on the machine can read
 }
 
 // serverAddress is what new machines dial: fleet.server, else advertise.rpc, else where this process listens.

@@ -65,7 +65,7 @@ outlive it: a restarted agent finds them again.
 
 Nodes show the server's join token. A server makes one at its first start and keeps it in data_dir/join-token; a node of
 the same user on the same machine finds it by itself, others are given it:
-  drover agent -client -servers HOST:4647 -data-dir DIR -join-token TOKEN
+  DROVER_JOIN_TOKEN=TOKEN drover agent -client -servers HOST:4647 -data-dir DIR
 With TLS between agents by files of their own (tls { rpc = true }) a certificate is enough.
 
 An agent that listens beyond loopback (-bind, bind_addr) needs api_token or access control, and TLS; or -insecure. A server
