@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -105,6 +106,20 @@ func TestTheTopologyInABrowser(t *testing.T) {
 		r => !r.textContent.includes('down')).length`))
 	b.accessible()
 	b.picture("topology-table")
+
+	// From a job's page to the nodes on which it runs: the others are faded, the address says so, and the table has them alone.
+	b.open(site, "/ui/jobs/job-00007@default")
+	b.do(chromedp.Click(chromedp.CSS(`main a[href="/ui/topology?job=job-00007%40default"]`)))
+	b.until(drawn + `.length > 0 && document.getElementById('topology-marks') !== null`)
+	b.until(`/^[1-9]\d* of 10000 nodes are found\.$/.test(document.getElementById('topology-said').textContent)`)
+	marked := eval[int](b, `document.getElementById('topology-marks').dataset.nodes.split(' ').length`)
+	require.Equal(t, marked, eval[int](b, `parseInt(document.getElementById('topology-said').textContent)`))
+	b.accessible()
+	b.picture("topology-job")
+	b.do(chromedp.Click(chromedp.CSS("#topology-table")))
+	b.until(`document.readyState === 'complete' && document.querySelectorAll('main table').length === 2`)
+	require.Contains(t, eval[string](b, `location.search`), "job=job-00007%40default")
+	require.Contains(t, eval[string](b, `document.querySelector('main').textContent`), fmt.Sprintf("of %d nodes", marked))
 
 	b.do(chromedp.Navigate(site+"/ui/topology"), chromedp.EmulateViewport(1280, 860))
 	b.do(chromedp.Click(chromedp.CSS("button[name=theme]")))

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/optional"
 )
@@ -48,8 +49,16 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
 		f.jobButtons(r, key, &job), notPlaced(evaluations), f.deploymentPanel(r, key, deployment), f.groupTable(r, key, &job, &summary),
 		f.dispatchForm(r, key, &job),
-		html.El("h2", html.Text(text.Allocations)), allocationTable(allocations))
+		html.El("h2", html.Text(text.Allocations)), f.whereLink(r, key), allocationTable(allocations))
 	return f.write(w, r, code, view{title: key.ID, body: html.Group(done(r, jobText.Actions), livePart("job", jobTopics, 0, body))})
+}
+
+// whereLink leads to the map of nodes with the marks of the job; nothing for who may not see nodes.
+func (f *Face) whereLink(r *http.Request, key drover.NamespacedID) html.Part {
+	if may := f.rights(r, key.Namespace); may != nil && !ofNodes(may) {
+		return html.Part{}
+	}
+	return html.El("p", html.El("a", html.Href(nodeview.JobPath(key.ID, key.Namespace)), html.Text(jobText.Where)))
 }
 
 // readJob reads what the API has of a job under a path, "" for the job itself.

@@ -9,7 +9,7 @@ type action struct {
 
 // jobText is every text of the pages of jobs, in one place for translators.
 var jobText = struct {
-	Overview, Versions, Evaluations, Deployments, Definition, Parts string
+	Overview, Versions, Evaluations, Deployments, Definition, Parts, Where string
 
 	Actions map[string]action
 
@@ -22,6 +22,7 @@ var jobText = struct {
 
 	EvaluationColumns, DeploymentColumns, DiffColumns, PlanColumns []string
 }{
+	Where:    "Where it runs, on the map of nodes",
 	Overview: "Overview", Versions: "Versions", Evaluations: "Evaluations", Deployments: "Deployments", Definition: "Definition",
 	Parts: "Parts of the job",
 

@@ -231,6 +231,7 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 		"/ui/allocations/a1/files", "/ui/allocations/a1/files?path=" + url.QueryEscape(hostile), "/ui/clients",
 		"/ui/jobs/a@b@ns/versions", "/ui/jobs/a@b@ns/evaluations", "/ui/jobs/a@b@ns/deployments", "/ui/jobs/a@b@ns/definition",
 		"/ui/jobs/run", "/ui/jobs/run?job=a%40b&namespace=ns", "/ui/clients/n1", "/ui/topology", "/ui/topology?node=n1",
+		"/ui/topology?job=" + url.QueryEscape(hostile) + "%40ns", "/ui/topology?view=table&job=a%40b%40ns",
 		"/ui/topology?q=" + url.QueryEscape(hostile), "/ui/environments", "/ui/login?next=" + url.QueryEscape(hostile),
 	} {
 		w := ask(t, h, "GET", path, "good", nil)

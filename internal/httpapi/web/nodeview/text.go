@@ -6,7 +6,8 @@ type Words struct{ Button, Done, Sure string }
 // Text is every text of the pages of nodes, in one place for translators.
 var Text = struct {
 	Topology, TopologyMore, Map, Group, Colour, Find, FindMore, Show, Table, Drawn, NeedsScript, Picked, PickMore, MapKeys, MapNode, MapAll,
-	MapFound, MapLost, Legend, Tools, ZoomIn, ZoomOut, ZoomFit, Nameless, NoNodes, Nothing, NextPage, FirstPage, NodePage, NodesOf string
+	MapFound, MapLost, Legend, Tools, ZoomIn, ZoomOut, ZoomFit, Nameless, NoNodes, Nothing, NextPage, FirstPage, NodePage, NodesOf,
+	Marks, NoMarks string
 
 	Groups, Colours, States map[string]string
 
@@ -27,6 +28,8 @@ var Text = struct {
 	MapNode:  "{name}: {state}, {group}, CPU {cpu} %, memory {memory} %, {allocations} allocations",
 	MapAll:   "Nodes: {nodes}. Groups: {groups}.",
 	MapFound: "{found} of {nodes} nodes are found.",
+	Marks:    "%d allocations on %d nodes, which are marked, are of the job",
+	NoMarks:  "Show all nodes alike",
 	MapLost:  "The agent does not answer: what is shown is not the newest. It is asked again.",
 	Legend:   "Legend", Tools: "Zoom", ZoomIn: "Zoom in", ZoomOut: "Zoom out", ZoomFit: "All", Nameless: "(none)",
 	NoNodes: "No node is there yet.", Nothing: "There is nothing here yet.", NextPage: "Next page", FirstPage: "First page",

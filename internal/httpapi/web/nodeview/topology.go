@@ -25,11 +25,11 @@ const (
 )
 
 // asked is what of the topology an address asks for.
-type asked struct{ group, colour, words, node string }
+type asked struct{ group, colour, words, node, job string }
 
 func askedFor(r *http.Request) asked {
 	q := r.URL.Query()
-	a := asked{group: q.Get("group"), colour: q.Get("colour"), words: q.Get("q"), node: q.Get("node")}
+	a := asked{group: q.Get("group"), colour: q.Get("colour"), words: q.Get("q"), node: q.Get("node"), job: q.Get("job")}
 	if Text.Groups[a.group] == "" {
 		a.group = "pool"
 	}
@@ -45,10 +45,58 @@ func (a asked) path(view string) html.URL {
 	if a.words != "" {
 		to = to.With("q", a.words)
 	}
+	if a.job != "" {
+		to = to.With("job", a.job)
+	}
 	if view != "" {
 		to = to.With("view", view)
 	}
 	return to
+}
+
+// JobPath is the map with the marks of a job: where it runs.
+func JobPath(id, namespace string) html.URL { return TopologyPath().With("job", id+"@"+namespace) }
+
+// runsOn are the nodes on which the job's allocations run or begin to, and which a person reads; nothing where none is asked for.
+func (p *Pages) runsOn(r *http.Request, a asked) (nodes map[string]bool, said html.Part, err error) {
+	if a.job == "" {
+		return nil, html.Part{}, nil
+	}
+	id, namespace := a.job, drover.DefaultNamespace
+	if i := strings.LastIndex(a.job, "@"); i > 0 {
+		id, namespace = a.job[:i], a.job[i+1:]
+	}
+	var allocations []drover.AllocationListStub
+	query := url.Values{"namespace": {namespace}, "stale": {"true"}}
+	if err := p.Ask(r, api("job", id, "allocations")+"?"+query.Encode(), &allocations); err != nil {
+		return nil, html.Part{}, err
+	}
+	nodes, running := map[string]bool{}, 0
+	for i := range allocations {
+		if s := allocations[i].ClientStatus; s == drover.AllocClientRunning || s == drover.AllocClientPending {
+			nodes[allocations[i].NodeID] = true
+			running++
+		}
+	}
+	all := a
+	all.job = ""
+	return nodes, html.El("p", html.Text(fmt.Sprintf(Text.Marks, running, len(nodes))), html.Text(" "),
+		parts.Link(parts.JobPath(id, namespace), id), html.Text(" · "), html.El("a", html.Href(all.path(r.URL.Query().Get("view"))),
+			html.Text(Text.NoMarks))), nil
+}
+
+// marks is that for the map, brought up to date as allocations come and go; the script fades the other nodes.
+func (p *Pages) marks(r *http.Request, a asked) html.Part {
+	if a.job == "" {
+		return html.Part{}
+	}
+	topics := []string{drover.TopicAllocation}
+	nodes, said, err := p.runsOn(r, a)
+	if err != nil {
+		return parts.Live("marks", topics, 0, p.Failed(r, err))
+	}
+	return parts.Live("marks", topics, 0, html.El("div", html.ID("topology-marks"),
+		html.Attr("data-nodes", strings.Join(sorted(nodes), " ")), said))
 }
 
 // topologyData is what the map is drawn of, for its script.
@@ -84,7 +132,7 @@ func (p *Pages) topology(w http.ResponseWriter, r *http.Request) error {
 			html.Attr("data-found", Text.MapFound), html.Attr("data-lost", Text.MapLost), html.Attr("data-none", Text.NoNodes),
 			html.Attr("data-nameless", Text.Nameless)),
 		legend(a), html.El("p", html.ID("topology-keys"), html.Class("muted"), html.Text(Text.MapKeys)))
-	body := html.Group(html.El("h1", html.Text(Text.Topology)), controls(a, ""),
+	body := html.Group(html.El("h1", html.Text(Text.Topology)), controls(a, ""), p.marks(r, a),
 		html.El("p", html.Class("muted"), html.Attr("data-scripted", "hide"), html.Text(Text.NeedsScript)), picture,
 		parts.Live("picked", []string{drover.TopicNode, drover.TopicAllocation}, 0, html.El("h2", html.Text(Text.Picked)), p.picked(r, a.node)))
 	return p.Write(w, r, http.StatusOK, Text.Topology, body, "topology.js")
@@ -108,7 +156,7 @@ func controls(a asked, view string) html.Part {
 		pick("colour", Text.Colour, a.colour, Text.Colours, "cpu", "memory", "health"),
 		html.El("div", html.El("label", html.Attr("for", "q"), html.Text(Text.Find)), html.El("input", html.ID("q"), html.Attr("name", "q"),
 			html.Attr("type", "search"), html.Attr("placeholder", Text.FindMore), html.Attr("value", a.words))),
-		html.If(view != "", hidden("view", view)),
+		html.If(view != "", hidden("view", view)), html.If(a.job != "", hidden("job", a.job)),
 		html.El("button", html.Attr("data-scripted", "hide"), html.Text(Text.Show)),
 		html.El("a", html.ID("topology-table"), html.Href(other), html.Text(words)))
 }
@@ -172,14 +220,21 @@ func (p *Pages) topologyTable(w http.ResponseWriter, r *http.Request, a asked) e
 			html.Text(fmt.Sprintf("%d %% (%d %%)", g.Memory, g.MostMemory))))
 	}
 	label := Text.Groups[a.group]
-	body := html.Group(controls(a, "table"), parts.Live("topology", []string{drover.TopicNode, drover.TopicAllocation}, 0,
-		html.El("h2", html.Text(label)), parts.Table(label, Text.GroupColumns, rows, Text.NoNodes), nodeTable(r, &t, a)))
+	marked, said, err := p.runsOn(r, a)
+	if err != nil {
+		said = p.Failed(r, err)
+	}
+	body := html.Group(controls(a, "table"), said, parts.Live("topology", []string{drover.TopicNode, drover.TopicAllocation}, 0,
+		html.El("h2", html.Text(label)), parts.Table(label, Text.GroupColumns, rows, Text.NoNodes), nodeTable(r, &t, a, marked)))
 	return p.Show(w, r, Text.Topology, body, nil)
 }
 
-// nodeTable has a page of the nodes, in the order of the topology.
-func nodeTable(r *http.Request, t *cluster.Topology, a asked) html.Part {
+// nodeTable has a page of the nodes, in the order of the topology; with marks only of those that have one.
+func nodeTable(r *http.Request, t *cluster.Topology, a asked, marked map[string]bool) html.Part {
 	found := t.Find(a.words, func(letter byte) string { return Text.States[string(letter)] })
+	if marked != nil {
+		found = slices.DeleteFunc(found, func(i int) bool { return !marked[t.IDs[i]] })
+	}
 	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // else the beginning
 	from = min(max(from, 0), len(found))
 	until := min(from+tablePage, len(found))

@@ -83,17 +83,20 @@ if (canvas) {
     top = (world[1] - height / zoom) / 2;
   };
 
-  // Which nodes have all of the words that are looked for.
+  // Which nodes have all of the words that are looked for and, where the marks of a job are asked for, run that.
+  const marks = () => document.getElementById('topology-marks')?.dataset.nodes;
+  let marked = marks();
   const find = () => {
     const wanted = form.elements.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const of = marked === undefined ? null : new Set(marked.split(' '));
     hits = null;
     found = data.ids.length;
-    if (wanted.length) {
+    if (wanted.length || of) {
       found = 0;
       hits = data.ids.map((id, i) => {
         const text = [id, data.names[i], data.pools[data.pool[i]], data.datacenters[data.datacenter[i]], data.classes[data.class[i]],
           states[data.states[i]]].join(' ').toLowerCase();
-        const is = wanted.every((w) => text.includes(w));
+        const is = wanted.every((w) => text.includes(w)) && (!of || of.has(id));
         found += is;
         return is;
       });
@@ -383,6 +386,14 @@ if (canvas) {
       zoomAt(width / 2, height / 2, what === 'in' ? 1.4 : 1 / 1.4);
     }
   });
+  new MutationObserver(() => {
+    const now = marks();
+    if (now === marked || !data) return;
+    marked = now;
+    find();
+    sum();
+    draw();
+  }).observe(document.getElementById('main'), { childList: true, subtree: true, attributeFilter: ['data-nodes'] });
   form.addEventListener('submit', (e) => e.preventDefault());
   form.addEventListener('input', (e) => {
     document.getElementById('topology-legend').dataset.colour = colour();
