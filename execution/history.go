@@ -5,11 +5,13 @@ import "time"
 // History is how pools stood, and how long claims and starts took, step by step. It is kept in memory by each server for itself, for six
 // hours at most; a server that was started anew begins again.
 type History struct {
-	From        time.Time     `json:"from"`              // where the first step begins
-	Step        time.Duration `json:"step"`              // of how pools stood
-	LatencyStep time.Duration `json:"latencyStep"`       // of latencies; a minute or more
-	Pools       []PoolHistory `json:"pools"`             // by environment
-	Missing     int           `json:"missing,omitempty"` // of those asked for: environments beyond the first 64, of which nothing is kept
+	From        time.Time     `json:"from"`        // where the first step begins
+	Step        time.Duration `json:"step"`        // of how pools stood
+	LatencyStep time.Duration `json:"latencyStep"` // of latencies; a minute or more
+	Pools       []PoolHistory `json:"pools"`       // by environment
+	// Missing are, of those asked for, environments of which nothing is kept: a server keeps 64, of each namespace as many as of any other,
+	// and of them those that were used last.
+	Missing int `json:"missing,omitempty"`
 }
 
 // PoolHistory is that of one environment. A number for each step; -1: it is not known.

@@ -19,8 +19,9 @@ const (
 	latencySlot      = time.Minute
 	historySlots     = int64(HistorySpan / HistoryStep)
 	latencySlots     = int64(HistorySpan / latencySlot)
-	mostEnvironments = 64  // those that came first; how many others there are is counted
-	mostSteps        = 720 // of an answer
+	mostEnvironments = 64                                    // see makeRoomLocked; how many others there are is counted
+	mostSteps        = 720                                   // of an answer
+	unusedFor        = int64(10 * time.Minute / HistoryStep) // then another of the same namespace that is used takes its place
 	latencyBuckets   = 40
 	firstBucket      = 100 * time.Microsecond
 	bucketFactor     = 1.5 // from a bucket to the next: the last one begins at 13 minutes
@@ -34,11 +35,13 @@ type History struct {
 
 	mu      sync.Mutex
 	pools   map[string]*poolHistory // guarded by mu: by the environment's key
+	of      map[string]int          // guarded by mu: how many of pools a namespace has
 	missing []string                // guarded by mu: keys of the environments of the last sample that are not kept
 }
 
 type poolHistory struct {
 	seen   int64 // the slot of the newest sample
+	used   int64 // that of the newest claim or start; 0: there was none
 	values [4][]int32
 	took   [2]latencyRing
 }
@@ -67,7 +70,7 @@ type latencyRing struct {
 
 // NewHistory returns an empty one.
 func NewHistory(c clock.Clock) *History {
-	return &History{clock: c, base: c.Now(), pools: map[string]*poolHistory{}}
+	return &History{clock: c, base: c.Now(), pools: map[string]*poolHistory{}, of: map[string]int{}}
 }
 
 // now is a time that only goes forward.
@@ -83,15 +86,14 @@ func (h *History) Sample(pools []execution.PoolStatus) {
 	h.missing = nil
 	for key, p := range h.pools {
 		if slot-p.seen > historySlots {
-			delete(h.pools, key)
+			h.forgetLocked(key)
 		}
 	}
 	for i := range pools {
 		st := &pools[i]
 		key := execution.Key(st.Namespace, st.Environment)
-		p := h.poolLocked(key, slot)
+		p := h.poolLocked(key, slot, false)
 		if p == nil {
-			h.missing = append(h.missing, key)
 			continue
 		}
 		for s := max(p.seen+1, slot-historySlots+1); s < slot; s++ {
@@ -99,6 +101,11 @@ func (h *History) Sample(pools []execution.PoolStatus) {
 		}
 		p.set(slot, [4]int{st.Size, st.Warm, st.Claimed, st.Waiting})
 		p.seen = slot
+	}
+	for i := range pools {
+		if key := execution.Key(pools[i].Namespace, pools[i].Environment); h.pools[key] == nil {
+			h.missing = append(h.missing, key)
+		}
 	}
 }
 
@@ -108,18 +115,63 @@ func (p *poolHistory) set(slot int64, to [4]int) {
 	}
 }
 
-// poolLocked is that of an environment; nil if there are too many.
-func (h *History) poolLocked(key string, slot int64) *poolHistory {
+// poolLocked is that of an environment, which is used just now or only looked at; nil if there are too many others.
+func (h *History) poolLocked(key string, slot int64, used bool) *poolHistory {
 	p := h.pools[key]
-	if p != nil || len(h.pools) >= mostEnvironments {
-		return p
+	if p == nil {
+		if len(h.pools) >= mostEnvironments && !h.makeRoomLocked(execution.NamespaceOf(key), slot, used) {
+			return nil
+		}
+		p = &poolHistory{seen: slot}
+		for i := range p.values {
+			p.values[i] = slices.Repeat([]int32{-1}, int(historySlots))
+		}
+		h.pools[key] = p
+		h.of[execution.NamespaceOf(key)]++
 	}
-	p = &poolHistory{seen: slot}
-	for i := range p.values {
-		p.values[i] = slices.Repeat([]int32{-1}, int(historySlots))
+	if used {
+		p.used = slot
 	}
-	h.pools[key] = p
 	return p
+}
+
+// makeRoomLocked forgets an environment for one of a namespace, if that is fair: of the namespace that has the most the one that was used
+// longest ago, if that has two more; so all namespaces have equally many, or all that they want. Within a namespace one that is used
+// takes the place of one that was not used for long.
+func (h *History) makeRoomLocked(namespace string, slot int64, used bool) bool {
+	largest := namespace
+	for name, n := range h.of {
+		if n > h.of[largest] || n == h.of[largest] && largest != namespace && name < largest {
+			largest = name
+		}
+	}
+	fair := h.of[largest] > h.of[namespace]+1
+	if !fair && (!used || h.of[namespace] == 0) {
+		return false
+	}
+	if !fair {
+		largest = namespace
+	}
+	oldest := ""
+	for key, p := range h.pools {
+		if execution.NamespaceOf(key) == largest &&
+			(oldest == "" || cmp.Or(cmp.Compare(p.used, h.pools[oldest].used), cmp.Compare(key, oldest)) < 0) {
+			oldest = key
+		}
+	}
+	if !fair && slot-h.pools[oldest].used < unusedFor {
+		return false
+	}
+	h.forgetLocked(oldest)
+	return true
+}
+
+func (h *History) forgetLocked(key string) {
+	delete(h.pools, key)
+	namespace := execution.NamespaceOf(key)
+	if h.of[namespace]--; h.of[namespace] == 0 {
+		delete(h.of, namespace)
+	}
 }
 
 // Claimed counts a claim of an environment's runner that succeeded.
@@ -136,7 +188,7 @@ func (h *History) took(environment string, what int, d time.Duration) {
 	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p := h.poolLocked(environment, slotOf(now, HistoryStep)); p != nil {
+	if p := h.poolLocked(environment, slotOf(now, HistoryStep), true); p != nil {
 		p.took[what].add(slotOf(now, latencySlot), d)
 	}
 }

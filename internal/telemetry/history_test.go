@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -83,6 +84,56 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got.Pools, mostEnvironments)
 	require.Equal(t, 1000-mostEnvironments, got.Missing)
+}
+
+// TestHistoryIsFair: a tenant with a thousand environments leaves room for one who comes later with a few, and of its own those that are
+// used take the place of those that are not.
+func TestHistoryIsFair(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHistory(clock.Wall{})
+		pools := []execution.PoolStatus{}
+		for i := range 1000 {
+			pools = append(pools, execution.PoolStatus{Environment: fmt.Sprintf("e%03d", i), Namespace: "many"})
+		}
+		h.Sample(pools)
+		for i := range 3 {
+			pools = append(pools, execution.PoolStatus{Environment: fmt.Sprint("e", i), Namespace: "few"})
+		}
+		h.Claimed("many~e005", time.Second)
+		names := func(namespace string) (list []string) {
+			got, err := h.Read(HistorySpan, 0, func(key string) bool { return execution.NamespaceOf(key) == namespace })
+			require.NoError(t, err)
+			for _, p := range got.Pools {
+				list = append(list, p.Environment)
+			}
+			return list
+		}
+		for range 3 {
+			h.Sample(pools)
+			require.Equal(t, []string{"e0", "e1", "e2"}, names("few"))
+			require.Len(t, names("many"), mostEnvironments-3)
+			require.Contains(t, names("many"), "e005", "it is used")
+		}
+		got, err := h.Read(time.Hour, 0, func(key string) bool { return execution.NamespaceOf(key) == "few" })
+		require.NoError(t, err)
+		require.Zero(t, got.Missing)
+		got, err = h.Read(time.Hour, 0, everything)
+		require.NoError(t, err)
+		require.Equal(t, 1003-mostEnvironments, got.Missing)
+		h.Started("many~e999", time.Second)
+		require.Contains(t, names("many"), "e999")
+		require.Contains(t, names("many"), "e005")
+		require.Len(t, names("many"), mostEnvironments-3)
+		for i := range 61 { // all that are kept are used from now on
+			h.Claimed("many~"+names("many")[i], time.Second)
+		}
+		h.Claimed("many~e500", time.Second)
+		require.NotContains(t, names("many"), "e500", "what was used just now gives way to nobody")
+		time.Sleep(11 * time.Minute)
+		h.Claimed("many~e500", time.Second)
+		require.Contains(t, names("many"), "e500")
+	})
 }
 
 // TestLatenciesAreThoseOfASortedList compares with the list itself: a percentile is within a quarter of the truth, and what was counted in
