@@ -2,11 +2,15 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -20,6 +24,52 @@ func (c *Client) StartExecution(ctx context.Context, runner string, r execution.
 func (c *Client) Executions(ctx context.Context, runner string) (list []execution.Execution, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"runner", runner, "executions"}, nil, nil, &list)
 	return list, err
+}
+
+// ListExecutions lists what runs, and what ended in the last 15 minutes, in all runners of the client's namespace. Errors: Invalid.
+func (c *Client) ListExecutions(ctx context.Context, q execution.ListQuery) (execution.ListPage, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"environment": q.Environment, "runner": q.Runner, "exit": q.Exit, "search": strings.Join(q.Words, " "), "sort": q.Sort,
+		"next_token": q.After, "since": momentText(q.Since), "until": momentText(q.Until),
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if len(q.Statuses) > 0 {
+		query["status"] = q.Statuses
+	}
+	if q.PerPage > 0 {
+		query.Set("per_page", strconv.Itoa(q.PerPage))
+	}
+	res, err := c.do(ctx, request{
+		method: http.MethodGet, path: []string{"executions"}, query: c.within("", q.Environment, query),
+		headers: map[string]string{"Accept": "application/json"},
+	})
+	if err != nil {
+		return execution.ListPage{}, err
+	}
+	defer res.Body.Close()
+	page := execution.ListPage{Next: res.Header.Get("X-Nomad-NextToken")}
+	if silent := res.Header.Get("Drover-Silent-Servers"); silent != "" {
+		page.Silent = strings.Split(silent, ", ")
+	}
+	if page.Total, err = strconv.Atoi(res.Header.Get("Drover-Total")); err != nil {
+		return page, drover.Errorf(drover.Internal, "decoding the answer: how many there are is %q", res.Header.Get("Drover-Total"))
+	}
+	if err := json.NewDecoder(res.Body).Decode(&page.Items); err != nil {
+		return page, broken(ctx, "reading the answer", err)
+	}
+	return page, nil
+}
+
+// momentText is a time as a query has it; "" for the zero time.
+func momentText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // Execution reads one as it is now. Errors: NotFound.

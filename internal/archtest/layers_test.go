@@ -41,7 +41,7 @@ var layers = []layer{ // a table
 	{
 		"deciders",
 		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases control/insight node/taskmachine exec/pool " +
-			"fleet/learned fleet/scaler",
+			"exec/listing fleet/learned fleet/scaler",
 		"values: no store, context, goroutine or I/O",
 	},
 	{

@@ -111,6 +111,16 @@ func (a *Agent) openExecution() (*executionService, error) {
 	return x, err
 }
 
+// SelectExecutions lists executions: of all servers, where each has some.
+func (x *executionService) SelectExecutions(
+	ctx context.Context, q execution.ListQuery, sees func(namespace string) bool,
+) (execution.ListPage, error) {
+	if x.cluster != nil {
+		return x.Lessee.SelectExecutions(ctx, q, sees)
+	}
+	return x.directory.SelectExecutions(ctx, q, sees)
+}
+
 // parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
 	parts := []lifecycle.Part{

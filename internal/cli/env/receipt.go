@@ -21,8 +21,8 @@ import (
 
 // ExecutionCommand is "drover execution".
 func ExecutionCommand(app *term.App) *cobra.Command {
-	return term.Group("execution", "Replay executions, get and verify signed receipts",
-		receiptCommand(app), replayCommand(app), verifyCommand(app))
+	return term.Group("execution", "List and replay executions, get and verify signed receipts",
+		executionListCommand(app), receiptCommand(app), replayCommand(app), verifyCommand(app))
 }
 
 // receiptCommand is "drover execution receipt".

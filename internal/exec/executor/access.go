@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/listing"
 )
 
 // Open starts the command and attaches to it from its first byte. Errors: as Start.
@@ -105,4 +106,47 @@ func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execut
 	}
 	slices.SortFunc(list, func(a, b execution.Execution) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
+}
+
+// SelectExecutions returns a page of what runs here, and of what ended here and is kept, as far as the namespaces of its runners are to be
+// seen. What the Records have of it is left out: they are the same at all servers. Errors: Invalid.
+func (s *Service) SelectExecutions(
+	_ context.Context, q execution.ListQuery, sees func(namespace string) bool,
+) (execution.ListPage, error) {
+	page, err := listing.New(q)
+	if err != nil {
+		return execution.ListPage{}, err
+	}
+	s.mu.Lock()
+	s.expireLocked()
+	all := slices.AppendSeq(make([]*Execution, 0, len(s.byID)), maps.Values(s.byID))
+	s.mu.Unlock()
+	var l execution.Listed // one for all: there may be a hundred thousand
+	for _, x := range all {
+		if !sees(execution.NamespaceOf(x.runner.ID)) {
+			continue
+		}
+		if x.list(&l); !page.Keeps(&l) {
+			continue
+		}
+		if _, recorded := s.endRecord(x.id); recorded && !l.Running {
+			continue
+		}
+		l.Spec.Argv = shortened(l.Spec.Argv)
+		page.Add(&l)
+	}
+	return page.Page(), nil
+}
+
+// list makes l the execution as lists have it.
+func (x *Execution) list(l *execution.Listed) {
+	l.Namespace, l.Environment = execution.NamespaceOf(x.runner.ID), x.runner.Environment
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l.Execution = x.infoLocked()
+	l.Spec.Env = nil
+	l.StartedAt, l.EndedAt = x.begun, x.endedAt
+	if x.receipt != nil && !x.receipt.StartedAt.IsZero() {
+		l.StartedAt = x.receipt.StartedAt
+	}
 }

@@ -61,6 +61,10 @@ func (x *Execution) RunnerID() string { return x.runner.ID }
 func (x *Execution) Info() execution.Execution {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	return x.infoLocked()
+}
+
+func (x *Execution) infoLocked() execution.Execution {
 	return execution.Execution{
 		ID: x.id, RunnerID: x.runner.ID, AllocID: x.runner.AllocID, Task: taskName, Spec: x.spec, Pid: x.pid,
 		Running: x.receipt == nil, Receipt: x.receipt,

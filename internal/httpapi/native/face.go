@@ -52,6 +52,7 @@ type Executions interface {
 type Observations interface {
 	Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error)
 	Timeline(ctx context.Context, executionID string) (execution.Timeline, error)
+	SelectExecutions(ctx context.Context, q execution.ListQuery, sees func(namespace string) bool) (execution.ListPage, error)
 }
 
 // History is how pools stood; *telemetry.History satisfies it. Errors: Invalid.

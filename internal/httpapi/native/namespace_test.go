@@ -40,7 +40,8 @@ func TestTenants(t *testing.T) {
 	t.Parallel()
 	served := facetest.Serve(t, httpapi.Config{Resolver: writers{t}}, func(s *facetest.World) httpapi.Face {
 		return native.New(native.Config{}, native.Deps{
-			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Receipts: receipts{}, Clock: clock.Wall{}, Log: s.Log,
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Observations: s.Executions, Receipts: receipts{},
+			Clock: clock.Wall{}, Log: s.Log,
 		})
 	}, nil)
 	ctx := t.Context()

@@ -145,7 +145,7 @@ func (f *Face) operations() []operation {
 		out:     map[string]any{},
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
-		f.receiptOperations(), f.timelineOperations(), f.historyOperations(), f.serverOperations(), f.auditOperations(), f.attentionOperations(),
-		f.topologyOperations(), f.rightsOperations(),
+		f.listOperations(), f.receiptOperations(), f.timelineOperations(), f.historyOperations(), f.serverOperations(), f.auditOperations(),
+		f.attentionOperations(), f.topologyOperations(), f.rightsOperations(),
 		[]operation{described})
 }

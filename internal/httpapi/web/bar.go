@@ -52,8 +52,8 @@ var (
 	navigation = []entry{
 		{herd.OverviewName, html.Path("ui", ""), "o", everyone},
 		{text.Playground, html.Path("ui", "play"), "p", ofPlayers},
-		{text.Environments, html.Path("ui", "environments"), "e", ofRunners},
-		{herd.ExecutionsName, html.Path("ui", "executions"), "x", ofRunners},
+		{herd.EnvironmentsName, html.Path("ui", "environments"), "e", ofRunners},
+		{lists.ExecutionsName, html.Path("ui", "executions"), "x", ofRunners},
 		{lists.JobsName, html.Path("ui", "jobs"), "j", ofJobs},
 		{lists.AllocationsName, html.Path("ui", "allocations"), "a", ofJobs},
 		{lists.NodesName, html.Path("ui", "clients"), "n", ofNodes},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -36,18 +37,24 @@ func aHerd(t *testing.T) fixed {
 		ExitCode: 137, Cause: execution.CauseOOM,
 		Error: hostile,
 	}}
-	pools := []execution.PoolHistory{{Environment: "py", Size: []int{-1, 3}, Warm: []int{-1, 1}, Claims: execution.LatencyHistory{
+	pools := []execution.PoolHistory{{Environment: "py", Namespace: "team", Size: []int{-1, 3}, Warm: []int{-1, 1}}}
+	pools[0].Claims = execution.LatencyHistory{
 		All:   execution.Latency{Count: 1, P50: 1234 * time.Microsecond},
 		Steps: []execution.Latency{{}, {Count: 1, P50: time.Second}},
-	}}}
+	}
+	kept := execution.History{From: time.Unix(0, 0), Step: time.Minute, LatencyStep: time.Minute, Pools: pools, Missing: 2}
 	api := fixed{}
 	for path, v := range map[string]any{
 		"/v1/environment/team~py":      execution.Environment{ID: "py", Namespace: "team", Image: hostile},
 		"/v1/environment/team~py/pool": execution.PoolStatus{Size: 3, Warm: 1, Waiting: 2, LastError: hostile},
-		"/v1/metrics/history":          execution.History{From: time.Unix(0, 0), Step: time.Minute, LatencyStep: time.Minute, Pools: pools},
+		"/v1/metrics/history":          kept,
+		"/v1/environments":             []execution.Environment{{ID: "py", Namespace: "team", Image: hostile}, {ID: "go"}},
 		"/v1/runners":                  []execution.Runner{warm, claimed},
 		"/v1/runner/team~py-a1":        claimed, "/v1/runner/team~py-a1/executions": []execution.Execution{ended, runs},
 		"/v1/execution/x1": runs, "/v1/execution/x2": ended,
+		"/v1/executions": []execution.Listed{
+			{Execution: runs, Namespace: "team", Environment: "py"}, {Execution: ended, Namespace: "team", Environment: "py"},
+		},
 	} {
 		api[path] = struct {
 			status int
@@ -71,12 +78,22 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 			`<a href="/ui/runners/team~py-a1">`, `<a href="/ui/allocations/b1234567890">`, `data-live="Environment Runner"`,
 			`aria-current="true">1h</a>`,
 		},
+		"/ui/environments": {
+			`<a href="/ui/environments/team~py">`, "1.2ms / – / – (1)", "1 to 1 warm of 3", `class="chart spark"`, "charts.js",
+			`<span class="status bad"><bdi>` + text, `data-live="Environment Runner" data-every="5"`, "Of 2 of them",
+		},
 		"/ui/runners": {`<a href="/ui/environments/team~py">`, "student=" + text, `<span class="status ok">warm</span>`},
 		"/ui/runners/team~py-a1": {
-			`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`,
+			`<a href="/ui/executions/x1">`, `<span class="status prog">runs</span>`, `<a href="/ui/executions?runner=team~py-a1">`,
 			`<a href="/ui/clients/n1234567890">`,
 		},
-		"/ui/executions": {`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`},
+		"/ui/executions": {
+			`<a href="/ui/executions/x2">`, "sh " + text, `<span class="status bad">killed: out of memory</span>`,
+			`<a href="/ui/environments/team~py">`, `<span class="status prog">runs</span>`, `data-live="Execution Runner" data-every="5"`,
+		},
+		"/ui/executions?runner=team~py-a1&exit=" + url.QueryEscape(hostile): {
+			`<input id="runner" class="brief" name="runner" value="team~py-a1">`, text, "?sort=status&amp;runner=team~py-a1&amp;exit=",
+		},
 		"/ui/executions/x1": {
 			`id="player"`, `data-socket="/ui/executions/x1/live"`, `"/ui/executions/x1/output?stream=stderr"`, `data-every="1"`,
 			"execution.js",
@@ -90,11 +107,24 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 			require.Contains(t, w.Body.String(), s, path)
 		}
 	}
-	body := ask(t, h, "GET", "/ui/executions", "good", nil).Body.String()
-	require.Less(t, strings.Index(body, "/ui/executions/x1"), strings.Index(body, "/ui/executions/x2"), "what runs comes first")
 	require.NotContains(t, ask(t, h, "GET", "/ui/executions/x2", "good", nil).Body.String(), `id="follow"`)
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/executions/x1", "", nil).Code)
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/executions", "", nil).Code)
+}
+
+// TestAListThatIsAskedForWronglyKeepsWhatWasTyped: the form is there with it, and what the API says.
+func TestAListThatIsAskedForWronglyKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	api := fixed{}
+	api["/v1/executions"] = struct {
+		status int
+		body   string
+	}{http.StatusBadRequest, `{"code":"invalid","message":"since: want a time"}`}
+	w := ask(t, of(api), "GET", "/ui/executions?since=yesterday&environment=py", "good", nil)
+	inert(t, w.Body.String())
+	for _, s := range []string{`<input id="since" class="brief" name="since" value="yesterday">`, `value="py"`, "since: want a time"} {
+		require.Contains(t, w.Body.String(), s)
+	}
 }
 
 // TestOutputIsObserved: whoever looks at an execution, or stores what it wrote, is an observer of it, with the viewer's token.

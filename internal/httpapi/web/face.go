@@ -55,7 +55,6 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/allocations/{allocation}/terminal", Handle: f.terminal},
 		{Pattern: "GET /ui/allocations/{allocation}/terminal/live", Handle: f.terminalLive, Stream: true},
 		{Pattern: "POST /ui/allocations/{allocation}/{action}", Handle: f.allocAction, MaxBody: 64 << 10},
-		{Pattern: "GET /ui/environments", Handle: f.environments},
 		{Pattern: "GET /ui/play", Handle: f.playPage},
 		{Pattern: "POST /ui/play", Handle: f.playSubmit},
 		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},

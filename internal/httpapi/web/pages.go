@@ -7,9 +7,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
-	"github.com/drover-project/drover/internal/httpapi/web/herd"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
@@ -45,22 +43,3 @@ func moment(ns int64) html.Part { return parts.Moment(ns) }
 
 // environmentsPath lists what the viewer may read, of all namespaces.
 const environmentsPath = "/v1/environments?namespace=*"
-
-func (f *Face) environments(w http.ResponseWriter, r *http.Request) error {
-	var all []execution.Environment
-	err := f.ask(r.Context(), r, http.MethodGet, environmentsPath, nil, &all)
-	rows := make([]html.Part, 0, len(all))
-	for _, e := range all[:min(len(all), perPage)] {
-		var s execution.PoolStatus
-		if err == nil {
-			err = f.ask(r.Context(), r, http.MethodGet, apiPath("environment", e.Key(), "pool"), nil, &s)
-		}
-		rows = append(rows, row(link(html.Path("ui", "environments", e.Key()), e.Key()), html.Name(e.Image), html.Text(fmt.Sprintf("%d / %d",
-			s.Warm, s.Size)), html.Int(s.Starting),
-			html.Int(s.Queued), html.Int(s.Claimed), html.Int(s.Waiting), html.Name(cmp.Or(s.LastError, "–"))))
-	}
-	body := livePart("environments", []string{drover.TopicEnvironment, drover.TopicRunner}, 5, newestOf(len(all)),
-		table(text.Environments, text.EnvironmentColumns, rows, text.NoEnvironment),
-		html.El("p", html.El("a", html.Href(html.Path("ui", "runners")), html.Text(herd.RunnersName))))
-	return f.show(w, r, text.Environments, body, err)
-}

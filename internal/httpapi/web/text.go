@@ -14,10 +14,10 @@ var text = struct {
 
 	Causes map[string]string
 
-	Job, Node, Environments, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, ID, Nothing,
+	Job, Node, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, ID, Nothing,
 	NewestOf string
 
-	GroupColumns, AllocationColumns, EnvironmentColumns []string
+	GroupColumns, AllocationColumns []string
 }{
 	Skip: "Skip to content", Menu: "Menu", Pages: "Pages", More: "More",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
@@ -52,12 +52,11 @@ var text = struct {
 		"runner_gone": "with its runner", "start_failed": "it did not start",
 	},
 
-	Job: "Job", Node: "Node", Environments: "Environments", Allocations: "Allocations", Groups: "Groups",
+	Job: "Job", Node: "Node", Allocations: "Allocations", Groups: "Groups",
 	Group: "Group",
 	Task:  "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
 	Made: "Made (UTC)", ID: "Id", Nothing: "There is nothing here yet.", NewestOf: "The newest %d of %d.",
 
-	GroupColumns:       []string{"Group", "Wanted", "Allocations", "Tasks"},
-	AllocationColumns:  []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
-	EnvironmentColumns: []string{"Environment", "Image", "Warm", "Starting", "Queued", "Claimed", "Waiting", "Last error"},
+	GroupColumns:      []string{"Group", "Wanted", "Allocations", "Tasks"},
+	AllocationColumns: []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
 }

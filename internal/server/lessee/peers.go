@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/peercall"
 	"github.com/drover-project/drover/internal/server/servers"
 )
@@ -17,6 +18,7 @@ const (
 	procWithhold = "Runners.Withhold"
 	procGiveBack = "Runners.GiveBack"
 	procHas      = "Executions.Has"
+	procList     = "Executions.List"
 )
 
 // withholding is what a leader wants withheld.
@@ -29,6 +31,12 @@ type withholding struct {
 type sought struct {
 	ID    string
 	Index uint64
+}
+
+// listed is a list of executions that another server makes, of those in the namespaces.
+type listed struct {
+	Query      execution.ListQuery
+	Namespaces []string
 }
 
 // Answer registers what other servers may ask.
@@ -44,6 +52,13 @@ func (l *Lessee) Answer(mux *peercall.Mux) {
 		return struct{}{}, nil
 	})
 	peercall.Handle(mux, procHas, func(ctx context.Context, _ string, in sought) (bool, error) { return l.AnswerHas(ctx, in.ID, in.Index) })
+	peercall.Handle(mux, procList, func(ctx context.Context, _ string, in listed) (execution.ListPage, error) {
+		namespaces := map[string]bool{}
+		for _, name := range in.Namespaces {
+			namespaces[name] = true
+		}
+		return l.part(ctx, in.Query, func(name string) bool { return namespaces[name] })
+	})
 }
 
 // Network is how the servers of a region reach each other. It is a Peers.

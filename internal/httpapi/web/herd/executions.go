@@ -12,7 +12,6 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
@@ -44,7 +43,7 @@ func (h *Pages) environment(w http.ResponseWriter, r *http.Request) error {
 			parts.Fact(execText.Memory, html.Text(fmt.Sprintf("%d / %d MiB", e.MemoryMB, e.MemoryMaxMB))),
 			parts.Fact(execText.CPU, html.Text(fmt.Sprintf("%d MHz", e.CPU))), parts.Fact(execText.Network, html.Text(yesNo(e.Network))),
 			parts.Fact(execText.IdleTimeout, html.Text(parts.Short(e.IdleTimeout)))),
-		html.El("h2", html.Text(execText.Runners)), runnerTable(runners))
+		allExecutions("environment", key), html.El("h2", html.Text(execText.Runners)), runnerTable(runners))
 	if err != nil {
 		return h.Show(w, r, key, body, err)
 	}
@@ -112,7 +111,7 @@ func (h *Pages) runner(w http.ResponseWriter, r *http.Request) error {
 			parts.Fact(execText.Allocation, parts.Link(html.Path("ui", "allocations", one.AllocID), parts.ShortID(one.AllocID))),
 			parts.Fact(execText.ClaimedAt, parts.Instant(one.ClaimedAt)), parts.Fact(execText.IdleTimeout, html.Text(parts.Short(one.IdleTimeout))),
 			parts.Fact(execText.Labels, html.Name(cmp.Or(labels(one.Labels), "–")))),
-		html.El("h2", html.Text(execText.Executions)), h.executionTable(list[:min(len(list), most)]))
+		html.El("h2", html.Text(execText.Executions)), allExecutions("runner", id), h.executionTable(list[:min(len(list), most)]))
 	if err != nil {
 		return h.Show(w, r, id, body, err)
 	}
@@ -125,29 +124,6 @@ const most = 50
 // cut says that a list is longer than what is shown of it.
 func cut(n int) html.Part {
 	return html.If(n > most, html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.NewestOf, most, n))))
-}
-
-// mostAsked is how many runners are asked for their executions.
-const mostAsked = 25
-
-// executions lists what runs, and what ended lately, in the runners that were claimed last.
-func (h *Pages) executions(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.allRunners(r)
-	all = slices.DeleteFunc(all, func(one execution.Runner) bool { return one.ClaimedAt.IsZero() })
-	var list []execution.Execution
-	for _, one := range all[:min(len(all), mostAsked)] {
-		var of []execution.Execution
-		asked := h.Ask(r, api("runner", one.ID, "executions"), &of)
-		if status := httpapi.Status(asked); asked != nil && status != http.StatusNotFound && status != http.StatusGone {
-			err = cmp.Or(err, asked) // a runner may end meanwhile
-		}
-		list = append(list, of...)
-	}
-	newestFirst(list)
-	body := parts.Live("executions", []string{drover.TopicExecution, drover.TopicRunner}, 5,
-		html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(execText.ExecutionsMore, mostAsked))),
-		h.executionTable(list[:min(len(list), most)]))
-	return h.Show(w, r, execText.Executions, body, err)
 }
 
 // newestFirst has what runs first, then what was started last.
@@ -164,6 +140,11 @@ func newestFirst(list []execution.Execution) {
 		}
 		return cmp.Or(begun(&b).Compare(begun(&a)), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// allExecutions leads to the list of those of a runner or an environment.
+func allExecutions(of, name string) html.Part {
+	return html.El("p", html.El("a", html.Href(html.Path("ui", "executions").With(of, name)), html.Text(execText.AllExecutions)))
 }
 
 func (h *Pages) executionTable(list []execution.Execution) html.Part {

@@ -50,6 +50,7 @@ type Pages struct{ Site }
 func (h *Pages) Routes() []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /ui/{$}", Handle: h.overview},
+		{Pattern: "GET /ui/environments", Handle: h.environments},
 		{Pattern: "GET /ui/environments/{environment}", Handle: h.environment},
 		{Pattern: "GET /ui/runners", Handle: h.runners},
 		{Pattern: "GET /ui/runners/{runner}", Handle: h.runner},
@@ -58,7 +59,6 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/runners/{runner}/files/raw", Handle: h.runnerFile, Stream: true},
 		{Pattern: "GET /ui/runners/{runner}/terminal", Handle: h.runnerTerminal},
 		{Pattern: "GET /ui/runners/{runner}/terminal/live", Handle: h.runnerTerminalLive, Stream: true},
-		{Pattern: "GET /ui/executions", Handle: h.executions},
 		{Pattern: "GET /ui/executions/{execution}", Handle: h.execution},
 		{Pattern: "GET /ui/executions/{execution}/live", Handle: h.executionLive, Stream: true},
 		{Pattern: "GET /ui/executions/{execution}/timeline", Handle: h.executionTimeline},
@@ -78,11 +78,11 @@ func api(parts ...string) string { return html.Path(append([]string{"v1"}, parts
 
 // Names of pages, for the bar.
 var (
-	OverviewName   = overviewText.Overview
-	RunnersName    = execText.Runners
-	ExecutionsName = execText.Executions
-	FleetName      = fleetview.Text.Fleet
-	EventsName     = eventText.Events
+	OverviewName     = overviewText.Overview
+	EnvironmentsName = execText.Environments
+	RunnersName      = execText.Runners
+	FleetName        = fleetview.Text.Fleet
+	EventsName       = eventText.Events
 )
 
 // warning is a message with a tone: "warn" or "idle".

@@ -4,13 +4,15 @@ package herd
 var execText = struct {
 	Warm, Starting, Queued, Claimed, Waiting, Image, Driver, Network, IdleTimeout, LastError, Yes, No                         string
 	Runner, Runners, NoRunners, Allocation, ClaimedAt, Labels                                                                 string
-	Executions, ExecutionsMore, NoExecutions, Runs, Exited, LimitWall, LimitMemory, Cut                                       string
+	Executions, AllExecutions, NoExecutions, Runs, Exited, LimitWall, LimitMemory, Cut                                        string
 	Follows, Lost, Refused, AllShown, Partial, Play, Pause, Missed, Before, Speed, AtOnce, Seek, Cast, CastLater, Download    string
 	Parts, Files, Terminal, Root, Upload, UploadTo, NoFiles, Size, Mode, Owner, Modified, FirstOf, Binary, CutFile, ShellMore string
 
+	Environments, NoEnvironments, Unkept, WarmBetween string
+
 	Status, Environment, Node, Command, Memory, CPU, Result, Stdout, Stderr, NewestOf string
 
-	RunnerColumns, ExecutionColumns, FileColumns []string
+	EnvironmentColumns, RunnerColumns, ExecutionColumns, FileColumns []string
 }{
 	Warm: "Warm of size", Starting: "Starting", Queued: "Without a place", Claimed: "Claimed", Waiting: "Claims that wait",
 	Image: "Image", Driver: "Driver", Network: "Network", IdleTimeout: "Idle timeout", LastError: "Why runners do not come", Yes: "yes",
@@ -19,8 +21,8 @@ var execText = struct {
 	Runner: "Runner", Runners: "Runners", Allocation: "Allocation", ClaimedAt: "Claimed (UTC)", Labels: "Labels",
 	NoRunners: "No runner is here: none yet, or none that your token may see. `drover env put ID -image IMAGE -pool-size 2` keeps some warm.",
 
-	Executions: "Executions", ExecutionsMore: "What runs, and what ended in the last 15 minutes, in the %d runners that were claimed last.",
-	NoExecutions: "No execution is here: none yet, none in runners that are still claimed, or none that your token may see.",
+	Executions: "Executions", AllExecutions: "Executions of it, running and ended, with search",
+	NoExecutions: "No execution is here: none yet, or none in the last 15 minutes.",
 	Runs:         "runs", Exited: "exit %d", LimitWall: "Time limit", LimitMemory: "Memory limit",
 	Cut: "The first %s are shown.",
 
@@ -39,6 +41,17 @@ var execText = struct {
 	Status: "Status", Environment: "Environment", Node: "Node", Command: "Command", Memory: "Memory", CPU: "CPU", Result: "Result",
 	Stdout: "stdout", Stderr: "stderr", NewestOf: "The newest %d of %d.",
 
+	Environments: "Environments",
+	NoEnvironments: "No environment is here: none yet, or none that your token may see. " +
+		"`drover env put ID -image IMAGE -pool-size 2` makes one.",
+	Unkept: "Of %d of them how they stood is not kept: a server keeps that of 64 environments, of each namespace equally many, " +
+		"and of those that were used last.",
+	WarmBetween: "%d to %d warm of %d",
+
+	EnvironmentColumns: []string{
+		"Environment", "Image", "Warm", "Starting", "Queued", "Claimed", "Waiting", "Last hour", "Claim p50 / p95 / p99", "Start p50 / p95 / p99",
+		"Last error",
+	},
 	RunnerColumns:    []string{"Runner", "Status", "Environment", "Node", "Claimed (UTC)", "Labels"},
 	FileColumns:      []string{"Name", "Size", "Mode", "Owner", "Modified (UTC)"},
 	ExecutionColumns: []string{"Execution", "Status", "Started (UTC)", "Took", "Memory", "Runner", "Command"},

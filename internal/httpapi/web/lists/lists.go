@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
@@ -25,6 +26,10 @@ type Site interface {
 	Done(r *http.Request) html.Part
 	// Plans reports whether the viewer may write jobs.
 	Plans(r *http.Request) bool
+	// Failed says what went wrong, and what to do.
+	Failed(r *http.Request, err error) html.Part
+	// Cause says why an execution ended.
+	Cause(c execution.Cause) string
 }
 
 // Pages serves them.
@@ -36,6 +41,7 @@ func (p *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/jobs", Handle: p.jobs},
 		{Pattern: "GET /ui/allocations", Handle: p.allocations},
 		{Pattern: "GET /ui/clients", Handle: p.nodes},
+		{Pattern: "GET /ui/executions", Handle: p.executions},
 	}
 }
 
@@ -44,6 +50,7 @@ var (
 	JobsName        = text.Jobs
 	AllocationsName = text.Allocations
 	NodesName       = text.Nodes
+	ExecutionsName  = text.Executions
 )
 
 // perPage is how many rows a page has.
@@ -56,7 +63,9 @@ type list struct {
 	path     string // of the API
 	columns  []column
 	statuses []string
-	first    string // what it is sorted by where nobody said
+	fields   []column // what else it is asked for, by the API's name of it
+	every    int      // seconds after which it is looked at again, whatever happens; 0: never
+	first    string   // what it is sorted by where nobody said
 	empty    string
 	topics   []string
 	more     html.Part // above it
@@ -68,14 +77,22 @@ type page[T any] struct {
 	rows  []T
 	next  string // "" for the last one
 	total string // "" where the API does not say
+	// silent are the servers that did not answer, so that what they have is not here.
+	silent string
 }
 
 // asked is what an address asks a list for.
-type asked struct{ words, status, sort, after string }
+type asked struct {
+	words, status, sort, after string
+	fields                     []string // what the list's fields have, "" for nothing
+}
 
 func askedFor(r *http.Request, l *list) asked {
 	q := r.URL.Query()
-	a := asked{q.Get("q"), q.Get("status"), q.Get("sort"), q.Get("after")}
+	a := asked{words: q.Get("q"), status: q.Get("status"), sort: q.Get("sort"), after: q.Get("after")}
+	for _, f := range l.fields {
+		a.fields = append(a.fields, strings.TrimSpace(q.Get(f.by)))
+	}
 	by := strings.TrimPrefix(a.sort, "-")
 	if by == "" || !slices.ContainsFunc(l.columns, func(c column) bool { return c.by == by }) {
 		a.sort = l.first
@@ -94,6 +111,11 @@ func (a asked) address(l *list) html.URL {
 			to = to.With(p[0], p[1])
 		}
 	}
+	for i, f := range l.fields {
+		if a.fields[i] != "" {
+			to = to.With(f.by, a.fields[i])
+		}
+	}
 	return to
 }
 
@@ -108,9 +130,14 @@ func read[T any](p *Pages, r *http.Request, l *list, a asked) (page[T], error) {
 			query.Set(name, value)
 		}
 	}
+	for i, f := range l.fields {
+		if a.fields[i] != "" {
+			query.Set(f.by, a.fields[i])
+		}
+	}
 	var got page[T]
 	header, err := p.Read(r, l.path+"?"+query.Encode(), &got.rows)
-	got.next, got.total = header.Get("X-Nomad-Nexttoken"), header.Get("Drover-Total")
+	got.next, got.total, got.silent = header.Get("X-Nomad-Nexttoken"), header.Get("Drover-Total"), header.Get("Drover-Silent-Servers")
 	return got, err
 }
 
@@ -128,8 +155,13 @@ func show[T any](p *Pages, w http.ResponseWriter, r *http.Request, l *list, a as
 	following.after = got.next
 	first := a
 	first.after = ""
-	body := html.Group(p.Done(r), l.more, a.form(l), parts.Live("list", l.topics, 0, count, parts.TableOf(l.title, head, rows, l.empty),
-		Pager(first.address(l), following.address(l), a.after != "", got.next != "")))
+	if err != nil && httpapi.Status(err) == http.StatusBadRequest { // what was typed stays
+		return p.Show(w, r, l.title, html.Group(l.more, a.form(l), p.Failed(r, err)), nil)
+	}
+	silent := html.If(got.silent != "", html.El("div", html.Class("notice warn"), html.El("strong", html.Text(text.Silent)),
+		html.El("p", html.Name(got.silent))))
+	body := html.Group(p.Done(r), l.more, a.form(l), parts.Live("list", l.topics, l.every, silent, count,
+		parts.TableOf(l.title, head, rows, l.empty), Pager(first.address(l), following.address(l), a.after != "", got.next != "")))
 	return p.Show(w, r, l.title, body, err)
 }
 
@@ -145,7 +177,7 @@ func (a asked) header(l *list, c column) html.Part {
 	if c.by == "" {
 		return html.El("th", scope, html.Text(c.words))
 	}
-	to, sorted := asked{words: a.words, status: a.status, sort: c.by}, html.Part{}
+	to, sorted := asked{words: a.words, status: a.status, sort: c.by, fields: a.fields}, html.Part{}
 	switch a.sort {
 	case c.by:
 		to.sort, sorted = "-"+c.by, html.Attr("aria-sort", "ascending")
@@ -167,13 +199,19 @@ func (a asked) form(l *list) html.Part {
 	for _, s := range l.statuses {
 		options = append(options, html.El("option", html.Attr("value", s), html.Flag("selected", s == a.status), html.Text(s)))
 	}
+	fields := make([]html.Part, 0, len(l.fields))
+	for i, f := range l.fields {
+		fields = append(fields, html.El("div", html.El("label", html.Attr("for", f.by), html.Text(f.words)),
+			html.El("input", html.ID(f.by), html.Class("brief"), html.Attr("name", f.by), html.Attr("value", a.fields[i]))))
+	}
 	return html.El("form", html.Class("row search"), html.Attr("role", "search"),
 		html.El("div", html.El("label", html.Attr("for", "q"), html.Text(text.Search)), html.El("input", html.ID("q"), html.Attr("name", "q"),
 			html.Attr("type", "search"), html.Attr("placeholder", text.SearchMore), html.Attr("value", a.words))),
 		html.El("div", html.El("label", html.Attr("for", "status"), html.Text(text.Status)), html.El("select", options...)),
+		html.Group(fields...),
 		html.If(a.sort != l.first, html.El("input", html.Attr("type", "hidden"), html.Attr("name", "sort"), html.Attr("value", a.sort))),
 		html.El("button", html.Text(text.Find)),
-		html.If(a.words+a.status != "", html.El("a", html.Href(l.at), html.Text(text.All))))
+		html.If(a.words+a.status+strings.Join(a.fields, "") != "", html.El("a", html.Href(l.at), html.Text(text.All))))
 }
 
 func (p *Pages) jobs(w http.ResponseWriter, r *http.Request) error {

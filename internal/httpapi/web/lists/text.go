@@ -3,7 +3,7 @@ package lists
 // text is every text of the lists, in one place for translators.
 var text = struct {
 	Jobs, Allocations, Nodes, RunJob, Search, SearchMore, Status, AnyStatus, Find, All, Count, FirstPage, NextPage, NoJobs, NoNodes,
-	NoAllocations, Topology string
+	NoAllocations, Topology, Executions, ExecutionsMore, NoExecutions, Runs, Exited, Silent string
 
 	Counts []string
 }{
@@ -13,6 +13,11 @@ var text = struct {
 	NoJobs:        "No job is here: none yet, none that was looked for, or none that your token may see. `drover job run FILE` runs one.",
 	NoNodes:       "No node is here: none yet, none that was looked for, or none that your token may see.",
 	NoAllocations: "No allocation is here: none yet, none that was looked for, or none that your token may see.",
+
+	Executions: "Executions", ExecutionsMore: "What runs, and what ended in the last 15 minutes, in the runners that your token may see.",
+	NoExecutions: "No execution is here: none yet, none that was looked for, or none that your token may see. " +
+		"`drover run ENVIRONMENT -- COMMAND` starts one.",
+	Runs: "runs", Exited: "exit %d", Silent: "What these servers have is not here: they did not answer",
 
 	Counts: []string{"running", "starting", "queued", "failed", "lost", "unknown", "complete"},
 }
@@ -47,5 +52,23 @@ var (
 		{"Class", "class"},
 		{"Status", "status"},
 		{"Version", "version"},
+	}
+	executionColumns = []column{
+		{"Execution", ""},
+		{"Status", "status"},
+		{"Started (UTC)", "started"},
+		{"Took", "wall"},
+		{"CPU", "cpu"},
+		{"Memory", "memory"},
+		{"Environment", "environment"},
+		{"Runner", "runner"},
+		{"Command", ""},
+	}
+	executionFields = []column{
+		{"Environment", "environment"},
+		{"Runner", "runner"},
+		{"Exit code, or nonzero", "exit"},
+		{"Still ran (5m ago, or a time)", "since"},
+		{"Started by then", "until"},
 	}
 )

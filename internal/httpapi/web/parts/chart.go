@@ -14,16 +14,27 @@ type Line struct {
 	Values []float64 `json:"values"`
 }
 
-// Chart shows lines over time, drawn by a script. Who has none, or does not see, has the numbers as a table: more is that.
-func Chart(id, caption, unit string, from time.Time, step time.Duration, lines []Line, more html.Part) html.Part {
+// chartData is what the script draws.
+func chartData(unit string, from time.Time, step time.Duration, lines []Line) html.Part {
 	data, _ := json.Marshal(map[string]any{ // numbers and texts
 		"from": from.UnixMilli(), "step": step.Milliseconds(), "unit": unit, "lines": lines,
 	})
+	return html.Attr("data-chart", string(data))
+}
+
+// Spark is a chart in a line of text, without axes; words stand for it.
+func Spark(words string, from time.Time, step time.Duration, lines []Line) html.Part {
+	return html.El("div", html.Class("chart spark"), html.Attr("role", "img"), html.Attr("aria-label", words),
+		chartData("", from, step, lines))
+}
+
+// Chart shows lines over time, drawn by a script. Who has none, or does not see, has the numbers as a table: more is that.
+func Chart(id, caption, unit string, from time.Time, step time.Duration, lines []Line, more html.Part) html.Part {
 	legend := []html.Part{html.Class("row legend")}
 	for _, l := range lines {
 		legend = append(legend, html.El("span", html.Class("line "+l.Tone), html.Text(l.Name)))
 	}
 	return html.Group(html.El("h2", html.ID(id+"-name"), html.Text(caption)), html.El("p", legend...),
 		html.El("div", html.ID(id), html.Class("chart"), html.Attr("role", "img"), html.Attr("aria-label", caption),
-			html.Attr("data-chart", string(data))), more)
+			chartData(unit, from, step, lines)), more)
 }

@@ -1,5 +1,5 @@
 // Charts of lines over time, which parts of the page hold as data. They are drawn again when the page was brought up to date.
-const pad = { left: 44, right: 8, top: 8, bottom: 20 };
+const margins = { left: 44, right: 8, top: 8, bottom: 20 };
 const dashes = { ok: [], prog: [6, 3], warn: [2, 2], bad: [8, 2, 2, 2], lost: [1, 3], idle: [3, 5] };
 
 const say = (v, unit) => {
@@ -15,16 +15,17 @@ const nice = (v) => {
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 
 const draw = (chart) => {
-  const { from, step, unit, lines } = JSON.parse(chart.dataset.chart);
+  const { from, step, unit, lines } = JSON.parse(chart.dataset.chart), spark = chart.classList.contains('spark');
+  const pad = spark ? { left: 0, right: 0, top: 2, bottom: 2 } : margins;
   let canvas = chart.querySelector('canvas'), note = chart.querySelector('output');
   if (!canvas) {
     canvas = document.createElement('canvas');
     note = document.createElement('output');
     note.className = 'muted';
     note.setAttribute('aria-hidden', 'true');
-    chart.replaceChildren(canvas, note);
+    chart.replaceChildren(canvas, ...(spark ? [] : [note]));
   }
-  const width = chart.clientWidth, height = 180, ratio = devicePixelRatio || 1;
+  const width = chart.clientWidth, height = spark ? 24 : 180, ratio = devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const c = canvas.getContext('2d'), style = getComputedStyle(chart), colour = (name) => style.getPropertyValue('--' + name);
@@ -37,7 +38,7 @@ const draw = (chart) => {
   c.strokeStyle = colour('line');
   c.fillStyle = colour('muted');
   c.textAlign = 'right';
-  for (const v of [0, top / 2, top]) {
+  for (const v of spark ? [] : [0, top / 2, top]) {
     c.beginPath();
     c.moveTo(pad.left, y(v));
     c.lineTo(width - pad.right, y(v));
@@ -45,7 +46,7 @@ const draw = (chart) => {
     c.fillText(say(v, unit), pad.left - 4, y(v) + 4);
   }
   c.textAlign = 'center';
-  for (let k = 0; k < 4; k++) c.fillText(clock(from + steps * step * (k + 0.5) / 4), x(steps * (k + 0.5) / 4), height - 5);
+  for (let k = 0; k < 4 && !spark; k++) c.fillText(clock(from + steps * step * (k + 0.5) / 4), x(steps * (k + 0.5) / 4), height - 5);
   c.lineWidth = 1.5;
   for (const l of lines) {
     c.strokeStyle = colour(l.tone);
@@ -62,7 +63,7 @@ const draw = (chart) => {
     });
     c.stroke();
   }
-  chart.onpointermove = (e) => {
+  if (!spark) chart.onpointermove = (e) => {
     const i = Math.floor((e.clientX - canvas.getBoundingClientRect().left - pad.left) / (width - pad.left - pad.right) * steps);
     if (i < 0 || i >= steps) return;
     const values = lines.filter((l) => l.values[i] >= 0).map((l) => l.name + ' ' + say(l.values[i], unit));
