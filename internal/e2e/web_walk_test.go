@@ -54,6 +54,7 @@ var siteMap = []struct{ name, route, path string }{
 	{"topology", "/ui/topology", "/ui/topology"},
 	{"fleet", "/ui/fleet", "/ui/fleet"},
 	{"machine", "/ui/fleet/machines/{machine}", "/ui/fleet/machines/none"},
+	{"timeline", "/ui/fleet/timeline", "/ui/fleet/timeline"},
 	{"simulator", "/ui/fleet/simulate", "/ui/fleet/simulate"},
 	{"events", "/ui/events", "/ui/events"},
 	{"servers", "/ui/servers", "/ui/servers"},

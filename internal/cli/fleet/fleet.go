@@ -34,7 +34,7 @@ func Command(app *term.App, local Local) *cobra.Command {
 		actCommand(app, "hold", "Keep machines, without new work"), actCommand(app, "drain", "Return machines as soon as they are idle"),
 		actCommand(app, "run", "Let machines work again"), actCommand(app, "kill", "Destroy machines now, with what runs on them"),
 		interruptCommand(app),
-		auditCommand(app), costCommand(app), simulateCommand(app, local), checkCommand(app, local))
+		auditCommand(app), timelineCommand(app), costCommand(app), simulateCommand(app, local), checkCommand(app, local))
 	term.Describe(c, `The fleet buys machines when work finds no place, and returns them when they are idle. Pools say which machines, how many
 and for how much; they are in the agent's configuration (fleet block) or set with 'drover fleet put'.`,
 		`drover fleet pools

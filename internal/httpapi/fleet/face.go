@@ -47,6 +47,7 @@ type Books interface {
 	Explain(ctx context.Context, id string) (fleet.Explanation, error)
 	Audit(ctx context.Context, pool, instance string, most int) ([]fleet.Audit, error)
 	Costs(ctx context.Context, from, by string) (fleet.CostReport, error)
+	Timeline(ctx context.Context, pool string, since time.Duration, most int) (fleet.Timeline, error)
 }
 
 // Work is what runs, for Arvados' paths.

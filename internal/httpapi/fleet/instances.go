@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
@@ -28,6 +30,24 @@ func (f *Face) listInstances(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) explain(w http.ResponseWriter, r *http.Request) error {
 	x, err := f.Fleet.Explain(r.Context(), r.PathValue("instance"))
 	return answer(w, r, x, err)
+}
+
+// timeline answers GET /v1/fleet/timeline.
+func (f *Face) timeline(w http.ResponseWriter, r *http.Request) error {
+	q, since, most := r.URL.Query(), 24*time.Hour, 100
+	var err error
+	if text := q.Get("since"); text != "" {
+		if since, err = time.ParseDuration(text); err != nil {
+			return drover.Errorf(drover.Invalid, `since: want a duration as in "6h", got %q`, text)
+		}
+	}
+	if text := q.Get("limit"); text != "" {
+		if most, err = strconv.Atoi(text); err != nil {
+			return drover.Errorf(drover.Invalid, "limit: want a number, got %q", text)
+		}
+	}
+	t, err := f.Fleet.Timeline(r.Context(), q.Get("pool"), since, most)
+	return answer(w, r, t, err)
 }
 
 // bid does an operator's bidding: hold, drain, run or kill.

@@ -61,6 +61,13 @@ func (h *herd) Audit(_ context.Context, pool, instance string, most int) ([]flee
 	return []fleet.Audit{{Pool: pool, Instance: instance, What: "create"}}, nil
 }
 
+func (h *herd) Timeline(_ context.Context, pool string, since time.Duration, most int) (fleet.Timeline, error) {
+	h.note("timeline %q %v %d", pool, since, most)
+	return fleet.Timeline{Machines: []fleet.MachineTimeline{{
+		ID: "m1", Pool: pool, State: fleet.InstanceActive, Phases: []fleet.Phase{{Name: fleet.PhaseAsked}},
+	}}}, nil
+}
+
 func (h *herd) Costs(_ context.Context, from, by string) (fleet.CostReport, error) {
 	if by == "moon" {
 		return fleet.CostReport{}, drover.Errorf(drover.Invalid, "by: must be pool, day, job or machine, got %q", by)
@@ -97,6 +104,10 @@ func TestEachRouteAsksTheFleet(t *testing.T) {
 		{"GET", "/v1/fleet/audit?pool=p&instance=i&limit=7", "", 200, `"Instance":"i"`, `audit "p" "i" 7`},
 		{"GET", "/v1/fleet/audit?limit=999999999", "", 200, "", `audit "" "" 10000`},
 		{"GET", "/v1/fleet/audit?limit=-1", "", 400, "limit", ""},
+		{"GET", "/v1/fleet/timeline", "", 200, `"Name":"asked"`, `timeline "" 24h0m0s 100`},
+		{"GET", "/v1/fleet/timeline?pool=p&since=1h&limit=7", "", 200, `"State":"active"`, `timeline "p" 1h0m0s 7`},
+		{"GET", "/v1/fleet/timeline?since=noon", "", 400, "since", ""},
+		{"GET", "/v1/fleet/timeline?limit=x", "", 400, "limit", ""},
 		{"GET", "/v1/fleet/cost?from=2026-11-01&by=job", "", 200, `"From":"2026-11-01","By":"job","Total":3`, ""},
 		{"GET", "/v1/fleet/cost?by=moon", "", 400, "by: must be", ""},
 		{"POST", "/arvados/v1/dispatch/containers/kill", "", 400, "container_uuid parameter not provided", ""},

@@ -22,6 +22,11 @@ func fleetAPI() fixed {
 			{"Kind": "drain", "Instance": "m1234567890", "Reason": "idle"}], "Deferred": 4, "Note": "<i>"}]`},
 		"/v1/fleet/instances": {http.StatusOK, `[{"ID": "gone-machine", "State": "gone"}, {"ID": "m1234567890", "State": "active", "Pool": "std",
 			"Price": 0.5, "Bought": "<b>"}]`},
+		"/v1/fleet/timeline": {http.StatusOK, `{"From": "2026-01-01T00:00:00Z", "To": "2026-01-02T00:00:00Z", "More": 3, "Machines": [
+			{"ID": "m1234567890", "State": "gone", "Pool": "<b>", "Charged": 2, "Bought": "work <i> waits", "Reason": "idle", "Phases": [
+			{"Name": "asked", "From": "2025-12-31T23:00:00Z", "To": "2026-01-01T01:00:00Z"},
+			{"Name": "draining", "From": "2026-01-01T01:00:00Z", "To": "2026-01-01T02:00:00Z", "Reason": "<u>"}]},
+			{"ID": "m2", "State": "active", "Work": 2, "Phases": [{"Name": "active", "From": "2026-01-01T01:00:00Z"}]}]}`},
 		"/v1/fleet/cost": {http.StatusOK, `{"By": "day", "Total": 5, "Lines": [{"Key": "2026-01-01", "Cost": 2},
 			{"Key": "2026-01-02", "Cost": 3, "Hours": 6}]}`},
 		"/v1/fleet/instance/m1": {http.StatusOK, `{"Instance": {"ID": "m1", "State": "draining", "NodeID": "n1"}, "Text": ["It was <b> bought."],
@@ -56,6 +61,27 @@ func TestTheFleet(t *testing.T) {
 	}
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/fleet", "", nil).Code)
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/fleet/machines/m1", "", nil).Code)
+}
+
+// TestTheTimelineOfMachines: bars begin and end with the span, and are there in words, too; a failure leaves the filters.
+func TestTheTimelineOfMachines(t *testing.T) {
+	t.Parallel()
+	api := fleetAPI()
+	body := ask(t, of(api), "GET", "/ui/fleet/timeline?pool=gpu&since=1h", "good", nil).Body.String()
+	inert(t, body)
+	for _, s := range []string{
+		`data-gantt="{&#34;pieces&#34;:[{&#34;tone&#34;:&#34;idle&#34;,&#34;from&#34;:0,&#34;to&#34;:3600000},{&#34;tone&#34;:&#34;lost&#34;,` +
+			`&#34;from&#34;:3600000,&#34;to&#34;:7200000}],&#34;span&#34;:86400000}"`,
+		"asked 2h0m0s, draining 1h0m0s (&lt;u&gt;)", "work &lt;i&gt; waits", "busy: 2", "3 more were there", "charts.js",
+		`<option value="gpu" selected="">`, `<option value="1h" selected="">`, `data-live="Instance FleetPool"`,
+	} {
+		require.Contains(t, body, s)
+	}
+	delete(api, "/v1/fleet/timeline")
+	body = ask(t, of(api), "GET", "/ui/fleet/timeline?pool=gpu", "good", nil).Body.String()
+	require.Contains(t, body, text.Forbidden)
+	require.Contains(t, body, `<option value="gpu" selected="">`)
+	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/fleet/timeline", "", nil).Code)
 }
 
 // TestTheFleetFailsBySection: what cannot be told leaves the rest of the page as it is.

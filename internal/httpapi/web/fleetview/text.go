@@ -1,5 +1,7 @@
 package fleetview
 
+import "github.com/drover-project/drover/fleet"
+
 // Text is the texts of the fleet's pages.
 var Text = struct {
 	Fleet, Pools, Machines, Machine, Waiting, Plan, History, Jobs                                                           string
@@ -9,9 +11,12 @@ var Text = struct {
 	Simulate, SimulateMore, Policy, PolicyMore, Workload, PerHour, Run, Length, Seed, Compare, Try, SavePolicy, Stopped, OverTime, Running,
 	WaitingTasks, SimulateLink, OfBudget string
 
+	Timeline, TimelineMore, NoTimeline, MoreMachines, Busy, AllPools, Span, Show string
+
+	Phases  map[fleet.PhaseName]string
 	CostsBy map[string]string
 
-	SimulatedColumns, PoolColumns, MachineColumns, WaitingColumns, PlanColumns, CostColumns, HistoryColumns []string
+	TimelineColumns, SimulatedColumns, PoolColumns, MachineColumns, WaitingColumns, PlanColumns, CostColumns, HistoryColumns []string
 }{
 	Fleet: "Fleet", Pools: "Pools", Machines: "Machines", Machine: "Machine", Waiting: "Work that waits", Plan: "What the fleet would do now",
 	History: "What happened to it", Jobs: "Work on it",
@@ -31,6 +36,16 @@ var Text = struct {
 	Length: "Length", Seed: "Seed", Compare: "compare with other rules", Try: "Simulate", SavePolicy: "Save as the policy of pool “%s”",
 	Stopped: "%s kept work waiting, by %s together", OverTime: "How it goes with this policy", Running: "Tasks that run",
 	WaitingTasks: "Tasks that wait", SimulateLink: "Simulate", OfBudget: "%s of %s, %s left",
+
+	Timeline: "Timeline of machines", TimelineMore: "What each machine did, those that were asked for last first. When a machine had work " +
+		"is not kept: “no work” is the last time without.",
+	NoTimeline:   "No machine was there in that time: none was bought, or none in this pool.",
+	MoreMachines: "%d more were there.", Busy: "busy: %d", AllPools: "all", Span: "How far back", Show: "Show",
+	Phases: map[fleet.PhaseName]string{
+		fleet.PhaseAsked: "asked", fleet.PhaseBooting: "booting", fleet.PhaseActive: "takes work", fleet.PhaseIdle: "no work",
+		fleet.PhaseDraining: "draining", fleet.PhaseReturning: "returning",
+	},
+	TimelineColumns: []string{"Machine", "Pool", "Now", "What it did", "Cost", "Why it was bought", "Why it is kept, or went"},
 
 	CostsBy: map[string]string{"day": "Cost by day", "job": "Cost by job", "namespace": "Cost by namespace"},
 

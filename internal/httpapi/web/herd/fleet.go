@@ -22,7 +22,8 @@ func (h *Pages) fleet(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Ask(r, api("fleet", "pools"), &pools); err != nil {
 		return h.Show(w, r, fleetview.Text.Fleet, html.Part{}, err)
 	}
-	body := html.Group(parts.Live("pools", fleetTopics, 5, fleetview.Pools(pools)),
+	body := html.Group(html.El("p", html.El("a", html.Href(timelinePath), html.Text(fleetview.Text.Timeline))),
+		parts.Live("pools", fleetTopics, 5, fleetview.Pools(pools)),
 		h.fleetSection(r, "waiting", fleetview.Text.Waiting, api("fleet", "waiting"), &waiting,
 			func() html.Part { return fleetview.Waiting(waiting) }),
 		h.fleetSection(r, "plan", fleetview.Text.Plan, api("fleet", "plan"), &plans, func() html.Part { return fleetview.Plans(plans) }),

@@ -65,6 +65,7 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/executions/{execution}/cast", Handle: h.executionCast, Stream: true},
 		{Pattern: "GET /ui/executions/{execution}/output", Handle: h.executionOutput, Stream: true},
 		{Pattern: "GET /ui/fleet", Handle: h.fleet},
+		{Pattern: "GET /ui/fleet/timeline", Handle: h.timeline},
 		{Pattern: "GET /ui/fleet/simulate", Handle: h.simulatePage},
 		{Pattern: "POST /ui/fleet/simulate", Handle: h.simulate, MaxBody: 256 << 10},
 		{Pattern: "GET /ui/fleet/machines/{machine}", Handle: h.machine},

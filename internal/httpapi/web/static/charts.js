@@ -70,12 +70,36 @@ const draw = (chart) => {
     note.textContent = [clock(from + i * step), ...values].join(' · ');
   };
 };
+// Bars of what machines did. Each phase has a height of its own, too: colour is not the only sign.
+const heights = { idle: 4, warn: 8, ok: 16, prog: 10, lost: 12, bad: 6 };
+const gantt = (bar) => {
+  const { span, pieces } = JSON.parse(bar.dataset.gantt);
+  let canvas = bar.querySelector('canvas');
+  if (!canvas) bar.replaceChildren(canvas = document.createElement('canvas'));
+  const width = bar.clientWidth, height = 18, ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const c = canvas.getContext('2d'), style = getComputedStyle(bar);
+  c.scale(ratio, ratio);
+  c.fillStyle = style.getPropertyValue('--line');
+  c.fillRect(0, height - 1, width, 1);
+  for (const p of pieces) {
+    const at = p.from / span * width, tall = heights[p.tone] || 2;
+    c.fillStyle = style.getPropertyValue('--' + p.tone);
+    c.fillRect(at, height - 1 - tall, Math.max(1, (p.to - p.from) / span * width), tall);
+  }
+};
 const drawn = new WeakMap();
 const all = (again) => {
   for (const chart of document.querySelectorAll('.chart')) {
     if (!again && drawn.get(chart) === chart.dataset.chart) continue;
     drawn.set(chart, chart.dataset.chart);
     draw(chart);
+  }
+  for (const bar of document.querySelectorAll('.gantt')) {
+    if (!again && drawn.get(bar) === bar.dataset.gantt) continue;
+    drawn.set(bar, bar.dataset.gantt);
+    gantt(bar);
   }
 };
 all(true);
