@@ -18,14 +18,14 @@ func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 type agent struct {
 	*program.Agent
 
-	t     *testing.T
+	t     testing.TB
 	addr  string         // host:port of the faces
 	tls   *api.TLSConfig // how they are asked; nil is clear text
 	token string         // that they are shown; "" is none
 }
 
 // start runs `drover agent args…` on a free port and waits until it serves.
-func start(t *testing.T, args ...string) *agent {
+func start(t testing.TB, args ...string) *agent {
 	t.Helper()
 	a := program.Start(t, args...)
 	return &agent{Agent: a, t: t, addr: a.Addr}
@@ -60,7 +60,7 @@ func (a *agent) native() *client.Client {
 }
 
 // config writes a configuration file, for an agent that keeps its data in dataDir unless that is empty, and returns the arguments for it.
-func config(t *testing.T, dataDir, more string) []string {
+func config(t testing.TB, dataDir, more string) []string {
 	t.Helper()
 	return program.Config(t, dataDir, more)
 }
@@ -69,7 +69,7 @@ func config(t *testing.T, dataDir, more string) []string {
 func clientBlock(more string) string { return program.ClientBlock(more) }
 
 // dev starts an agent that keeps nothing.
-func dev(t *testing.T) *agent {
+func dev(t testing.TB) *agent {
 	t.Helper()
 	return start(t, append([]string{"-dev"}, config(t, "", "")...)...)
 }

@@ -20,7 +20,7 @@ func rawJob(id, kind, command string, args ...string) *api.Job {
 	return &api.Job{ID: &id, Type: &kind, Datacenters: []string{"dc1"}, TaskGroups: []*api.TaskGroup{group}}
 }
 
-func logs(t *testing.T, c *api.Client, allocID, kind string) string {
+func logs(t testing.TB, c *api.Client, allocID, kind string) string {
 	t.Helper()
 	alloc, _, err := c.Allocations().Info(allocID, nil)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 
 // shell is an exec session in an allocation, by exactly this server.
 type shell struct {
-	t  *testing.T
+	t  testing.TB
 	ws *websocket.Conn
 }
 

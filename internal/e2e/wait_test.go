@@ -14,7 +14,7 @@ import (
 )
 
 // eventually waits for a condition that only another process can tell.
-func eventually(t *testing.T, what string, f func() (bool, string)) {
+func eventually(t testing.TB, what string, f func() (bool, string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups wait too
 	defer cancel()
@@ -36,7 +36,7 @@ func eventually(t *testing.T, what string, f func() (bool, string)) {
 }
 
 // allocation waits by blocking query until the job has an allocation in the client status.
-func allocation(t *testing.T, c *api.Client, jobID, status string) *api.AllocationListStub {
+func allocation(t testing.TB, c *api.Client, jobID, status string) *api.AllocationListStub {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -61,7 +61,7 @@ func (l *lossy) lose() {
 	l.sockets = nil
 }
 
-func (l *lossy) back(t *testing.T) {
+func (l *lossy) back(t testing.TB) {
 	t.Helper()
 	l.Server = httptest.NewUnstartedServer(l.handler)
 	l.Config.ConnState = l.follow

@@ -15,7 +15,7 @@ import (
 )
 
 // inRunner claims a runner of an environment of this machine, without a sandbox.
-func inRunner(t *testing.T, a *agent) (*client.Client, execution.Runner) {
+func inRunner(t testing.TB, a *agent) (*client.Client, execution.Runner) {
 	t.Helper()
 	c, err := client.New("http://" + a.addr)
 	require.NoError(t, err)

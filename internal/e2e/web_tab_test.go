@@ -23,7 +23,7 @@ var axe string
 
 // tab is a tab of a real browser.
 type tab struct {
-	t   *testing.T
+	t   testing.TB
 	ctx context.Context // chromedp keeps the tab in it
 }
 
@@ -36,7 +36,7 @@ var shared struct {
 }
 
 // chromium is a browser, which begins with the first tab.
-func chromium(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.Context, stop func()) {
+func chromium(t testing.TB, more ...chromedp.ExecAllocatorOption) (ctx context.Context, stop func()) {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	require.NoError(t, err, "the tests need a browser: make deps")
@@ -53,7 +53,7 @@ func chromium(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.C
 }
 
 // openTab opens a tab until the test ends, in the shared browser, or in one of its own that is started with more.
-func openTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
+func openTab(t testing.TB, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	if len(more) > 0 {
 		ctx, stop := chromium(t, more...)

@@ -126,16 +126,22 @@ log.addEventListener('scroll', () => {
 addEventListener('resize', changed);
 
 // What is said changes at most once a second, for those who have it read out.
-let state = '', heard = performance.now();
+let state = '', heard = performance.now(), quiet = false;
+const silent = () => connection !== null && performance.now() - heard > 1700; // there is a sign of life each second
 const tell = () => {
   let text = words.lines.replace('%d', total.toLocaleString('en')).replace('%s', (came / (1 << 20)).toFixed(1));
   if (state) text = state;
-  else if (connection && performance.now() - heard > 2000) text = words.silent;
+  else if (silent()) text = words.silent;
   if (past) text += ' · ' + words.past.replace('%s', new Date(past).toLocaleString());
   if (frozen) text += ' · ' + words.paused.replace('%d', since.toLocaleString('en'));
   if (said.textContent !== text) said.textContent = text;
 };
 setInterval(tell, 1000);
+setInterval(() => {
+  if (silent() === quiet) return;
+  quiet = !quiet;
+  tell();
+}, 200);
 
 // Pieces come one after the other, each with a head of 20 bytes.
 const at = { file: -1, offset: 0, resuming: false };
@@ -191,6 +197,7 @@ const begin = (time) => {
   history.replaceState(null, '', link);
   log.scrollTop = 0;
   setFollow(!time);
+  tell();
   if (connection) connection.abort('again');
   wake();
 };

@@ -1,4 +1,6 @@
 // A terminal in a task or a runner. What draws it is loaded when it is opened.
+import { openScreen } from './screen.js';
+
 const id = (name) => document.getElementById(name);
 const form = id('terminal'), said = id('said'), screen = id('screen'), words = form.dataset;
 form.hidden = false;
@@ -39,37 +41,10 @@ const wire = wires[words.wire];
 
 let opened = null; // the connection, while a program runs
 
-const load = async () => {
-  const [{ Terminal }, { FitAddon }] = await Promise.all([import('./xterm.mjs'), import('./addon-fit.mjs')]);
-  if (!id('xterm-style')) {
-    const style = document.createElement('link');
-    style.id = 'xterm-style';
-    style.rel = 'stylesheet';
-    style.href = new URL('./xterm.css', import.meta.url).href;
-    await new Promise((loaded) => {
-      style.onload = style.onerror = loaded;
-      document.head.append(style);
-    });
-  }
-  const colours = getComputedStyle(document.body);
-  const term = new Terminal({
-    fontFamily: 'ui-monospace,SFMono-Regular,Menlo,Consolas,monospace', fontSize: 13, scrollback: 10000, cursorBlink: true,
-    theme: { background: colours.backgroundColor, foreground: colours.color, cursor: colours.color, selectionBackground: '#7b848466' },
-    linkHandler: { activate() {} }, // what a program calls a link leads nowhere
-  });
-  const fit = new FitAddon();
-  term.loadAddon(fit);
-  screen.replaceChildren();
-  screen.classList.add('open');
-  term.open(screen);
-  fit.fit();
-  return { term, fit };
-};
-
 const open = async () => {
   id('open').disabled = true;
   said.textContent = words.opening;
-  const { term, fit } = await load();
+  const { term, fit } = await openScreen(screen);
   const query = new URLSearchParams(wire.query());
   const socket = new WebSocket(location.origin.replace(/^http/, 'ws') + words.from + '?' + query);
   socket.binaryType = 'arraybuffer';
