@@ -3,5 +3,5 @@
 // It can do nothing that the public API cannot. Each page asks the API, in this process and with the viewer's token, so that rights,
 // limits, relays and the audit are the API's. It holds no rules about jobs or runners.
 //
-// A request runs in the server's goroutine for it. A run of the playground has two more, which read its output and end with it.
+// A request runs in the server's goroutine for it; a live log has one more, which ends with it.
 package web

@@ -57,7 +57,9 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "POST /ui/allocations/{allocation}/{action}", Handle: f.allocAction, MaxBody: 64 << 10},
 		{Pattern: "GET /ui/play", Handle: f.playPage},
 		{Pattern: "POST /ui/play", Handle: f.playSubmit},
-		{Pattern: "POST /ui/play/run", Handle: f.playLive, Stream: true},
+		{Pattern: "POST /ui/play/claim", Handle: f.playClaim},
+		{Pattern: "GET /ui/play/live/{runner}", Handle: f.playLive, Stream: true},
+		{Pattern: "POST /ui/play/facts", Handle: f.playFacts},
 		{Pattern: "POST /ui/play/environment", Handle: f.playEnvironment},
 	}
 	routes = append(routes, (&herd.Pages{Site: site{f}}).Routes()...)

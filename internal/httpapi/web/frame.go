@@ -35,7 +35,7 @@ func protect(h http.Header) {
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	protect(w.Header())
-	if v.module == terminalModule {
+	if v.module == terminalModule || v.module == playModule {
 		w.Header().Set("Content-Security-Policy", terminalPolicy)
 	}
 	cookies.Forget(w, r)

@@ -9,11 +9,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/policy"
 )
 
 const (
+	playModule = "play.js"
 	playWall   = 30 * time.Second
 	playOutput = 1 << 20 // bytes of each stream
 	playWait   = 10 * time.Second
@@ -137,8 +139,10 @@ func (f *Face) play(w http.ResponseWriter, r *http.Request, status int, p progra
 	var environments []execution.Environment
 	err := f.ask(r.Context(), r, http.MethodGet, environmentsPath, nil, &environments)
 	head := html.Group(html.El("h1", html.Text(text.Playground)), html.El("p", html.Class("muted"), html.Text(text.PlayMore)))
-	v := view{title: text.Playground, module: "play.js"}
+	v := view{title: text.Playground, module: playModule}
 	switch {
+	case (err == nil && len(environments) == 0 || httpapi.Status(err) == http.StatusForbidden) && f.mayOnlyRun(r):
+		v.body = html.Group(head, f.playForm(r, p, nil, out)) // it may not see which there are, but name one
 	case err != nil:
 		v.body = html.Group(head, failed(r, err))
 	case len(environments) == 0:
@@ -151,7 +155,7 @@ func (f *Face) play(w http.ResponseWriter, r *http.Request, status int, p progra
 			v.body, v.module = html.Group(head, notice("warn", text.Forbidden, text.PlayForbidden), signInOther(r)), ""
 			break
 		}
-		v.body = html.Group(head, playForm(r, p, environments, out))
+		v.body = html.Group(head, f.playForm(r, p, environments, out))
 	}
 	return f.write(w, r, status, v)
 }
@@ -168,35 +172,79 @@ func (f *Face) noEnvironment(r *http.Request, out *outcome) html.Part {
 			html.El("button", html.Class("primary"), html.Text(text.MakeEnvironment)))))
 }
 
-func playForm(r *http.Request, p program, environments []execution.Environment, out *outcome) html.Part {
-	options := make([]html.Part, 0, len(environments))
+// mayOnlyRun reports whether the viewer may claim runners and execute in them, but not read which environments there are.
+func (f *Face) mayOnlyRun(r *http.Request) bool {
+	return f.may(r, anywhere, policy.ClaimRunner, policy.Execute) && !f.may(r, anywhere, policy.ReadRunner)
+}
+
+// playEnvironments chooses one of those that the viewer may see; without any, it is named.
+func playEnvironments(p program, environments []execution.Environment) html.Part {
+	id, name := html.ID("environment"), html.Attr("name", "environment")
+	if len(environments) == 0 {
+		return html.El("input", id, name, html.Class("code"), html.Attr("value", p.environment), html.Attr("required", ""),
+			html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off"))
+	}
+	options := []html.Part{id, name}
 	for _, e := range environments {
 		key := e.Key()
 		options = append(options, html.El("option", html.Attr("value", key), html.Flag("selected", key == p.environment), html.Text(key)))
 	}
-	panels := make([]html.Part, 0, len(p.files))
-	for i, s := range p.files {
-		panels = append(panels, filePanel(i, s))
+	return html.El("select", options...)
+}
+
+// playInput is the input that is given ahead, and how the program gets more, which takes the script.
+func playInput(p program) html.Part {
+	options := []html.Part{html.ID("mode"), html.Attr("name", "mode")}
+	for _, mode := range playModes {
+		options = append(options, html.El("option", html.Attr("value", mode), html.Attr("data-request", playRequest(mode)),
+			html.Text(text.PlayModes[mode])))
 	}
-	selectParts := append([]html.Part{html.ID("environment"), html.Attr("name", "environment")}, options...)
+	return html.El("div",
+		html.El("label", html.Attr("for", "stdin"), html.Text(text.Stdin), hint(text.StdinMore)),
+		area("stdin", "stdin", "3", p.stdin),
+		html.El("div", html.ID("modes"), html.Attr("hidden", ""), html.El("label", html.Attr("for", "mode"), html.Text(text.PlayMode)),
+			html.El("select", options...)))
+}
+
+// playTyping is where somebody types to a program that runs.
+func playTyping() html.Part {
+	return html.Group(html.El("div", html.ID("typing"), html.Attr("hidden", ""),
+		html.El("label", html.Attr("for", "line"), html.Text(text.TypeLine), hint(text.TypeLineMore)),
+		html.El("div", html.Class("row"),
+			html.El("input", html.ID("line"), html.Class("code grow"), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"),
+				html.Attr("autocomplete", "off")),
+			html.El("button", html.ID("send"), html.Attr("type", "button"), html.Text(text.SendLine)),
+			html.El("button", html.ID("eof"), html.Attr("type", "button"), html.Text(text.EndInput)))),
+		html.El("div", html.ID("screen"), html.Attr("hidden", ""), html.Attr("role", "region"), html.Attr("aria-label", allocText.Terminal)))
+}
+
+func (f *Face) playForm(r *http.Request, p program, environments []execution.Environment, out *outcome) html.Part {
+	panels := make([]html.Part, 0, len(p.files))
+	writes := f.may(r, anywhere, policy.WriteFiles)
+	for i, s := range p.files {
+		if writes {
+			panels = append(panels, filePanel(i, s))
+		}
+	}
+	if !writes && p.command == firstProgram().command {
+		p.command = text.FirstLine
+	}
 	inputs := html.El("div", html.Class("inputs"),
 		html.El("div", html.Class("row"),
-			html.El("div", html.El("label", html.Attr("for", "environment"), html.Text(text.Environment)), html.El("select", selectParts...)),
+			html.El("div", html.El("label", html.Attr("for", "environment"), html.Text(text.Environment)), playEnvironments(p, environments)),
 			html.El("div", html.Class("grow"),
 				html.El("label", html.Attr("for", "command"), html.Text(text.Command), hint(text.CommandMore)),
 				html.El("input", html.ID("command"), html.Class("code"), html.Attr("name", "command"), html.Attr("value", p.command),
 					html.Attr("required", ""), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off")))),
 		html.El("div", html.ID("files"), html.Group(panels...)),
-		html.El("div",
-			html.El("label", html.Attr("for", "stdin"), html.Text(text.Stdin), hint(text.StdinMore)),
-			area("stdin", "stdin", "3", p.stdin)),
+		playInput(p),
 		html.El("div", html.Class("row"),
-			button("primary", "run", text.Run), button("", "add", text.AddFile),
+			button("primary", "run", text.Run), html.If(writes, button("", "add", text.AddFile)),
 			html.El("button", html.Attr("type", "button"), html.ID("stop"), html.Attr("hidden", ""), html.Text(text.Stop)),
 			html.El("button", html.Attr("type", "button"), html.ID("share"), html.Attr("hidden", ""), html.Attr("data-done", text.Shared),
 				html.Text(text.Share)),
 			html.El("output", html.ID("said"), html.Class("muted"), html.Attr("data-remove", text.Remove),
-				html.Attr("data-starting", text.Starting))),
+				html.Attr("data-starting", text.Starting), html.Attr("data-runs", text.Runs), html.Attr("data-lost", allocText.Cut))),
 	)
 	return html.El("form", html.ID("play"), html.Class("split"), html.Attr("method", "post"), html.Action(html.Path("ui", "play")),
 		inputs, results(r, out))
@@ -243,7 +291,7 @@ func results(r *http.Request, out *outcome) html.Part {
 				html.Attr("data-empty", text.NoOutput), html.Text(content)))
 	}
 	return html.El("div", html.Class("results"), html.El("div", html.ID("problem"), html.Attr("data-title", text.Failed), problem),
-		stream("stdout", text.Stdout, out.stdout), stream("stderr", text.Stderr, out.stderr),
+		playTyping(), stream("stdout", text.Stdout, out.stdout), stream("stderr", text.Stderr, out.stderr),
 		html.El("div", html.El("h2", html.Text(text.Result)),
 			html.El("dl", append([]html.Part{html.ID("facts"), html.Attr("aria-live", "polite")}, rows...)...)))
 }

@@ -5,154 +5,114 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
-	"github.com/drover-project/drover/internal/httpapi/runes"
 )
 
-// event is one line of a live run's answer.
-type event struct {
-	Type  string `json:"type"` // "stdout", "stderr", "facts" or "error"
-	Text  string `json:"text,omitempty"`
-	Facts []fact `json:"facts,omitempty"`
+// A live run is three requests of the playground's script: a claim, the websocket of the execution in the claimed runner, and, once the
+// receipt came over that, what it says for people. The runner is thrown away when the websocket closes, which a viewer who leaves brings
+// about, too; one who leaves before it opens leaves the runner to its idle time.
+
+const (
+	typedWall      = 10 * time.Minute // of a program that somebody types to
+	terminalOutput = 64 << 20         // bytes; a terminal keeps the last lines only
+	maxFacts       = 64 << 10         // bytes of a receipt
+)
+
+// playModes are how a program gets its input: all of it ahead, as somebody types it, or from a terminal.
+var playModes = []string{"given", "typed", "terminal"}
+
+// playRequest is the first message of a live run, to which the script adds the command, the input ahead and the size of the terminal.
+func playRequest(mode string) string {
+	q := execution.Request{Spec: execution.Spec{Limits: drover.Limits{Wall: playWall, OutputBytes: playOutput}}}
+	if mode != "given" {
+		q.Stdin, q.Limits.Wall = true, typedWall
+	}
+	if mode == "terminal" {
+		q.TTY, q.Env, q.Limits.OutputBytes = true, map[string]string{"TERM": "xterm-256color"}, terminalOutput
+	}
+	b, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // it is data
+	}
+	return string(b)
 }
 
-// playLive runs the program and writes what comes of it as it comes, one line of JSON each. The runner is thrown away at the end, which a
-// viewer who leaves brings about, too.
-func (f *Face) playLive(w http.ResponseWriter, r *http.Request) error {
-	p, err := programOf(r)
-	if err != nil {
-		return err
-	}
-	changes, err := p.changes()
+// reply answers a script.
+func reply(w http.ResponseWriter, status int, body any) error {
 	protect(w.Header())
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	l := &live{face: f, viewer: r, begun: f.Clock.Now(), w: w, control: http.NewResponseController(w)}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(body)
+}
+
+// playClaim claims a runner for the program of the form and gives it the files.
+func (f *Face) playClaim(w http.ResponseWriter, r *http.Request) error {
+	var answer struct {
+		Runner string `json:"runner,omitempty"`
+		Error  string `json:"error,omitempty"`
+	}
+	p, err := programOf(r)
 	if err == nil {
-		err = l.run(r.Context(), p, changes)
+		answer.Runner, err = f.claimFor(r, p)
 	}
-	if err != nil && r.Context().Err() == nil {
-		return l.send(event{Type: "error", Text: httpapi.Message(err)})
-	}
-	return nil
-}
-
-// live is one run.
-type live struct {
-	// Constant.
-	face   *Face
-	viewer *http.Request
-	begun  time.Time
-
-	mu      sync.Mutex
-	w       http.ResponseWriter      // guarded by mu
-	control *http.ResponseController // guarded by mu
-	times   times                    // guarded by mu
-}
-
-// send writes one event.
-func (l *live) send(e event) error {
-	line, err := json.Marshal(e)
 	if err != nil {
-		return err
+		answer.Error = httpapi.Message(err)
+		return reply(w, httpapi.Status(err), answer)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.times.firstByte == 0 && (e.Type == "stdout" || e.Type == "stderr") {
-		l.times.firstByte = l.since()
-	}
-	if _, err := l.w.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	return l.control.Flush()
+	return reply(w, http.StatusOK, answer)
 }
 
-func (l *live) since() time.Duration { return l.face.Clock.Now().Sub(l.begun) }
-
-// run claims a runner, gives it the files, and starts the program.
-func (l *live) run(ctx context.Context, p program, changes []execution.FileChange) error {
-	f, r := l.face, l.viewer
+// claimFor returns the runner's id. Errors: Invalid; those of ask.
+func (f *Face) claimFor(r *http.Request, p program) (string, error) {
+	changes, err := p.changes()
+	if err != nil {
+		return "", err
+	}
 	var runner execution.Runner
 	claim := execution.ClaimRequest{
 		Environment: p.environment, Wait: playWait, IdleTimeout: 2 * playWall, Labels: map[string]string{"from": "playground"},
 	}
-	if err := f.ask(ctx, r, http.MethodPost, p.claims("/v1/runners"), claim, &runner); err != nil {
-		return err
+	if err := f.ask(r.Context(), r, http.MethodPost, p.claims("/v1/runners"), claim, &runner); err != nil {
+		return "", err
 	}
-	defer l.release(ctx, runner.ID)
-	l.mu.Lock()
-	l.times.claimed = l.since()
-	l.mu.Unlock()
 	if len(changes) > 0 {
-		if err := f.ask(ctx, r, http.MethodPost, apiPath("runner", runner.ID, "files"), changes, nil); err != nil {
-			return err
+		if err := f.ask(r.Context(), r, http.MethodPost, apiPath("runner", runner.ID, "files"), changes, nil); err != nil {
+			f.release(r, runner.ID)
+			return "", err
 		}
 	}
-	request := p.request()
-	request.Detach = playWall // its readers come after it
-	var x execution.Execution
-	if err := f.ask(ctx, r, http.MethodPost, apiPath("runner", runner.ID, "executions"), request, &x); err != nil {
-		return err
-	}
-	return l.watch(ctx, x.ID)
+	return runner.ID, nil
 }
 
-// release throws the runner away, also when the viewer has left. What cannot be thrown away ends by its idle time.
-func (l *live) release(ctx context.Context, runnerID string) {
-	ctx, cancel := l.face.Clock.WithTimeout(context.WithoutCancel(ctx), playWait)
+// release throws a runner away, also when the viewer has left. What cannot be thrown away ends by its idle time.
+func (f *Face) release(r *http.Request, runnerID string) {
+	ctx, cancel := f.Clock.WithTimeout(context.WithoutCancel(r.Context()), playWait)
 	defer cancel()
-	_ = l.face.ask(ctx, l.viewer, http.MethodDelete, apiPath("runner", runnerID), nil, nil)
+	_ = f.ask(ctx, r, http.MethodDelete, apiPath("runner", runnerID), nil, nil)
 }
 
-// watch sends the output of both streams to their ends, then the receipt.
-func (l *live) watch(ctx context.Context, id string) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var readers sync.WaitGroup
-	var problems [2]error
-	for i, name := range [...]string{"stdout", "stderr"} {
-		readers.Go(func() { // ends with the stream, or the viewer
-			if problems[i] = l.stream(ctx, id, name); problems[i] != nil {
-				stop()
-			}
-		})
-	}
-	readers.Wait()
-	for _, err := range problems {
-		if err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
-			return err
-		}
-	}
-	var x execution.Execution
-	if err := l.face.ask(ctx, l.viewer, http.MethodGet, apiPath("execution", id)+"?wait=5s", nil, &x); err != nil || x.Receipt == nil {
-		return err
-	}
-	l.mu.Lock()
-	l.times.ended = l.since()
-	facts := receiptFacts(x.Receipt, l.times)
-	l.mu.Unlock()
-	return l.send(event{Type: "facts", Facts: facts})
+// playLive is the API's websocket that starts an execution in a runner of playClaim.
+func (f *Face) playLive(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("runner")
+	defer f.release(r, id)
+	return f.socket(w, r, apiPath("runner", id, "execute"))
 }
 
-// stream sends one stream as text. What a character was cut into stays back until it is whole.
-func (l *live) stream(ctx context.Context, id, name string) error {
-	var tail []byte
-	err := l.face.follow(ctx, l.viewer, apiPath("execution", id, "output")+"?stream="+name, func(p []byte) error {
-		whole, rest := runes.Split(tail, p)
-		text := string(whole)
-		tail = append([]byte(nil), rest...)
-		if text == "" {
-			return nil
-		}
-		return l.send(event{Type: name, Text: text})
-	})
-	if err == nil && len(tail) > 0 {
-		err = l.send(event{Type: name, Text: string(tail)})
+// playFacts says what a receipt means. It asks nobody: who may execute has the receipt already.
+func (f *Face) playFacts(w http.ResponseWriter, r *http.Request) error {
+	var in struct {
+		Receipt                   execution.Receipt
+		Claimed, FirstByte, Ended float64 // milliseconds since the run was asked for; 0: none
 	}
-	return err
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxFacts)).Decode(&in); err != nil {
+		return drover.Errorf(drover.Invalid, "%s: %w", text.BadForm, err)
+	}
+	since := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+	return reply(w, http.StatusOK, receiptFacts(&in.Receipt, times{since(in.Claimed), since(in.FirstByte), since(in.Ended)}))
 }
 
 // lines are those of a form, which browsers end by CR and LF, as programs expect them.

@@ -68,6 +68,19 @@ func TestWhoMayOnlyReadIsOfferedNothing(t *testing.T) {
 	require.Contains(t, ask(t, h, "GET", "/ui/allocations/a1/terminal", "good", nil).Body.String(), text.Forbidden)
 }
 
+// TestWhoMayOnlyRunPlays: a token that may claim runners and execute in them, and nothing else, names its environment and writes no files.
+func TestWhoMayOnlyRunPlays(t *testing.T) {
+	t.Parallel()
+	h := of(&limited{capabilities: `["claim-runner", "execute"]`})
+	body := ask(t, h, "GET", "/ui/play", "good", nil).Body.String()
+	require.Contains(t, body, `<input id="environment" name="environment"`)
+	require.NotContains(t, body, "<fieldset")
+	require.NotContains(t, body, `id="add"`)
+	require.NotContains(t, body, "main.sh")
+	require.Contains(t, body, `id="modes"`)
+	inert(t, body)
+}
+
 // TestEachRightOffersItsButtons, and no other.
 func TestEachRightOffersItsButtons(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,9 @@ var text = struct {
 
 	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting string
 
-	Causes map[string]string
+	Causes, PlayModes map[string]string
+
+	PlayMode, TypeLine, TypeLineMore, SendLine, EndInput, Runs, FirstLine string
 
 	Job, Node, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, ID, Nothing,
 	NewestOf string
@@ -32,7 +34,7 @@ var text = struct {
 	Playground: "Playground", PlayMore: "Runs a program in a warm runner that is thrown away afterwards.",
 	PlayForbidden: "It takes the rights to claim runners and to execute in them (claim-runner, execute) in an environment's namespace.",
 	Environment:   "Environment", Command: "Command", CommandMore: "a line for the runner's shell",
-	Stdin: "Input (stdin)", StdinMore: "all of it, given ahead",
+	Stdin: "Input (stdin)", StdinMore: "given ahead",
 	Files: "Files", File: "File", FileName: "Name", FileText: "Content", AddFile: "Add a file", Remove: "Remove",
 	Run: "Run", Stop: "Stop", Share: "Copy a link", Shared: "The link is copied: it holds the program, nothing is stored.",
 	Stdout: "stdout", Stderr: "stderr", NoOutput: "nothing", Result: "Result",
@@ -50,6 +52,13 @@ var text = struct {
 		"exited": "by itself", "signalled": "by a signal", "timeout": "killed: out of time", "oom": "killed: out of memory",
 		"output_limit": "killed: too much output", "cpu_limit": "killed: out of CPU time", "killed": "killed on request",
 		"runner_gone": "with its runner", "start_failed": "it did not start",
+	},
+
+	PlayMode: "Then", TypeLine: "Type to the program", TypeLineMore: "a line at a time", SendLine: "Send", EndInput: "End of input (Ctrl-D)",
+	Runs:      "runs",
+	FirstLine: `read name; echo "hello $name"; id -u >&2`,
+	PlayModes: map[string]string{
+		"given": "the input ends", "typed": "I type more, line by line", "terminal": "it runs in a terminal",
 	},
 
 	Job: "Job", Node: "Node", Allocations: "Allocations", Groups: "Groups",

@@ -2,7 +2,6 @@ package web
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +34,6 @@ type api struct {
 	mu           sync.Mutex
 	calls        []string                // guarded by mu
 	environments []execution.Environment // constant
-	began        chan struct{}           // of stdout that does not end by itself; nil: it does
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyclo,funlen // a table of answers
@@ -120,20 +119,6 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 		})
 	case path == "/v1/runners":
 		reply(http.StatusCreated, execution.Runner{ID: "r/1"})
-	case path == "/v1/runner/r/1/executions":
-		reply(http.StatusCreated, execution.Execution{ID: "x1"})
-	case path == "/v1/execution/x1/output" && r.URL.Query().Get("stream") == "stdout":
-		_, _ = w.Write([]byte("gr\xc3"))
-		if a.began != nil {
-			close(a.began)
-			<-r.Context().Done()
-			return
-		}
-		_, _ = w.Write([]byte("\xbcn"))
-	case path == "/v1/execution/x1/output":
-		_, _ = w.Write([]byte(hostile))
-	case path == "/v1/execution/x1":
-		reply(http.StatusOK, execution.Execution{Receipt: &receipt})
 	default:
 		reply(http.StatusOK, map[string]string{})
 	}
@@ -347,40 +332,40 @@ func TestWithoutEnvironmentOneIsOffered(t *testing.T) {
 func TestALiveRun(t *testing.T) {
 	t.Parallel()
 	a := &api{}
-	w := ask(t, page(a), "POST", "/ui/play/run", "good", program1())
-	streams, last := map[string]string{}, event{}
-	for line := range strings.Lines(w.Body.String()) {
-		last = event{}
-		require.NoError(t, json.Unmarshal([]byte(line), &last))
-		streams[last.Type] += last.Text
-	}
-	require.Equal(t, map[string]string{"stdout": "grün", "stderr": hostile, "facts": ""}, streams)
-	require.Equal(t, fact{text.Exit, "137", "bad"}, last.Facts[0])
-	require.Contains(t, a.called(), "POST /v1/runner/r/1/files")
+	h := page(a)
+	require.JSONEq(t, `{"runner":"r/1"}`, ask(t, h, "POST", "/ui/play/claim", "good", program1()).Body.String())
+	require.True(t, strings.HasSuffix(a.called(), "POST /v1/runner/r/1/files"), a.called())
+	ask(t, h, "GET", "/ui/play/live/r%2F1", "good", nil)
+	require.Contains(t, a.called(), "GET /v1/runner/r/1/execute")
 	require.True(t, strings.HasSuffix(a.called(), "DELETE /v1/runner/r/1"), a.called())
 
-	w = ask(t, page(a), "POST", "/ui/play/run", "", program1())
-	require.JSONEq(t, `{"type":"error","text":"Permission denied <b>"}`, w.Body.String())
+	w := ask(t, h, "POST", "/ui/play/claim", "", program1())
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.JSONEq(t, `{"error":"Permission denied <b>"}`, w.Body.String())
+	form := program1()
+	form.Set("name", "")
+	w = ask(t, h, "POST", "/ui/play/claim", "good", form)
+	require.JSONEq(t, `{"error":"file 1: it has content, but no name"}`, w.Body.String())
+
+	body := ask(t, h, "GET", "/ui/play", "good", nil)
+	require.Contains(t, body.Header().Get("Content-Security-Policy"), "script-src 'self';")
 }
 
-func TestWhoLeavesEndsTheRun(t *testing.T) {
+func TestAReceiptForPeople(t *testing.T) {
 	t.Parallel()
-	a := &api{began: make(chan struct{})}
-	ctx, leave := context.WithCancel(t.Context())
-	r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost:4646/ui/play/run", strings.NewReader(program1().Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	w := httptest.NewRecorder()
-	cookies.SetToken(w, r, "good")
-	r.AddCookie(w.Result().Cookies()[0])
-	done := make(chan struct{})
-	go func() { // ends with the viewer
-		defer close(done)
-		page(a).ServeHTTP(httptest.NewRecorder(), r)
-	}()
-	<-a.began
-	leave()
-	<-done
-	require.True(t, strings.HasSuffix(a.called(), "DELETE /v1/runner/r/1"), a.called())
+	say := func(body string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		page(&api{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost:4646/ui/play/facts", strings.NewReader(body)))
+		return w
+	}
+	var facts []fact
+	w := say(`{"receipt":{"exitCode":137,"cause":"oom","wall":2000000},"claimed":1.5,"firstByte":0,"ended":20}`)
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &facts))
+	require.Equal(t, []fact{{text.Exit, "137", "bad"}, {text.Cause, text.Causes["oom"], ""}, {text.Wall, "2ms", ""}}, facts[:3])
+	require.Contains(t, facts, fact{text.Claimed, "1.5ms", ""})
+	require.Contains(t, facts, fact{text.FirstByte, parts.None, ""})
+	require.Equal(t, http.StatusBadRequest, say(`{"receipt":{"exitCode":"x"}}`).Code)
+	require.Equal(t, http.StatusBadRequest, say(strings.Repeat(" ", maxFacts)+`{}`).Code)
 }
 
 func TestLists(t *testing.T) {

@@ -1,3 +1,5 @@
+import { openScreen } from './screen.js';
+
 // The playground, live. Without this script its form works, too: it shows the end of a run.
 const form = document.getElementById('play');
 const id = (name) => document.getElementById(name);
@@ -29,6 +31,7 @@ if (form) {
     };
   };
   const addFile = (name, text) => {
+    if (!files.children.length) return null; // the token may write none
     const panel = files.children[0].cloneNode(true);
     renumber(panel);
     panel.querySelector('input').value = name;
@@ -38,10 +41,13 @@ if (form) {
     return panel;
   };
   for (const panel of files.children) removable(panel);
-  id('add').addEventListener('click', (e) => {
-    e.preventDefault();
-    addFile('', '').querySelector('input').focus();
-  });
+  if (id('add')) {
+    id('add').addEventListener('click', (e) => {
+      e.preventDefault();
+      addFile('', '').querySelector('input').focus();
+    });
+  }
+  id('modes').hidden = false;
 
   const showFacts = (facts) => {
     const rows = facts.map((f) => {
@@ -65,49 +71,154 @@ if (form) {
     box.append(title, more);
     id('problem').replaceChildren(box);
   };
-  const took = (e) => {
-    if (e.type === 'stdout' || e.type === 'stderr') id(e.type).append(e.text);
-    else if (e.type === 'facts') showFacts(e.facts);
-    else showProblem(e.text);
-  };
-  const read = async (response) => {
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = '';
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const lines = (rest + value).split('\n');
-      rest = lines.pop();
-      for (const line of lines) took(JSON.parse(line));
+
+  // claim gets a runner for the program. It throws what hinders it.
+  const claim = async (stop) => {
+    const response = await fetch('/ui/play/claim', { method: 'POST', body: new URLSearchParams(new FormData(form)), signal: stop });
+    let said;
+    try {
+      said = await response.json();
+    } catch {
+      throw new Error(response.status + ' ' + response.statusText);
     }
+    if (!said.runner) throw new Error(said.error || response.status + ' ' + response.statusText);
+    return said.runner;
   };
+
+  // Run is a program in a runner: what it writes is shown as it comes, what somebody types is sent to it.
+  class Run {
+    constructor(mode) {
+      this.mode = mode;
+      this.begun = performance.now();
+      this.stopped = new AbortController(); // of the claim
+      this.times = { claimed: 0, firstByte: 0, ended: 0 };
+      this.decoders = [null, new TextDecoder(), new TextDecoder()];
+    }
+    since() { return performance.now() - this.begun; }
+    send(message) { if (this.socket && this.socket.readyState === WebSocket.OPEN) this.socket.send(message); }
+    say(message) { this.send(JSON.stringify(message)); }
+    async open() {
+      const runner = await claim(this.stopped.signal);
+      this.times.claimed = this.since();
+      if (this.mode === 'terminal') {
+        id('screen').hidden = false;
+        const { term, fit } = await openScreen(id('screen'));
+        this.term = term;
+        term.onData((text) => this.send(new TextEncoder().encode(text)));
+        term.onBinary((text) => this.send(Uint8Array.from(text, (c) => c.charCodeAt(0))));
+        term.onResize(({ rows, cols }) => this.say({ type: 'resize', rows, cols }));
+        this.resized = new ResizeObserver(() => fit.fit());
+        this.resized.observe(id('screen'));
+      }
+      await new Promise((done) => {
+        this.socket = new WebSocket(location.origin.replace(/^http/, 'ws') + '/ui/play/live/' + encodeURIComponent(runner));
+        this.socket.binaryType = 'arraybuffer';
+        this.socket.onopen = () => this.begin();
+        this.socket.onmessage = (e) => this.took(e.data);
+        this.socket.onclose = (e) => {
+          if (!this.ended) showProblem(e.reason || said.dataset.lost);
+          done();
+        };
+      });
+      await this.ended;
+    }
+    begin() {
+      const request = JSON.parse(id('mode').selectedOptions[0].dataset.request);
+      request.command = id('command').value;
+      const input = new TextEncoder().encode(id('stdin').value);
+      if (this.term) request.size = { rows: this.term.rows, cols: this.term.cols };
+      if (this.mode === 'given') request.input = btoa(Array.from(input, (b) => String.fromCharCode(b)).join(''));
+      this.say(request);
+      if (this.mode === 'typed' && input.length) this.send(input);
+      said.textContent = said.dataset.runs;
+      if (this.mode === 'typed') {
+        id('typing').hidden = false;
+        id('line').focus();
+      }
+      if (this.term) this.term.focus();
+    }
+    took(data) {
+      if (typeof data !== 'string') {
+        const bytes = new Uint8Array(data), stream = bytes[0];
+        this.times.firstByte ||= this.since();
+        if (this.term) this.term.write(bytes.subarray(1));
+        else id(stream === 2 ? 'stderr' : 'stdout').append(this.decoders[stream].decode(bytes.subarray(1), { stream: true }));
+        return;
+      }
+      const message = JSON.parse(data);
+      if (message.type === 'receipt') {
+        this.times.ended = this.since();
+        this.ended = this.facts(message.receipt);
+        this.socket.close(1000);
+      } else if (message.type === 'error') {
+        showProblem(message.message);
+        this.ended = Promise.resolve();
+      } else if (message.type === 'refused') said.textContent = message.message;
+    }
+    async facts(receipt) {
+      const response = await fetch('/ui/play/facts', { method: 'POST', body: JSON.stringify({ receipt, ...this.times }) });
+      if (response.ok) showFacts(await response.json());
+      else showProblem(response.status + ' ' + response.statusText);
+    }
+    // stop kills the program, whose receipt says so; whatever does not die goes with its runner.
+    stop() {
+      this.stopped.abort();
+      this.say({ type: 'signal', signal: 'KILL' });
+      setTimeout(() => this.socket && this.socket.close(), 3000);
+    }
+    close() {
+      if (this.resized) this.resized.disconnect();
+      if (!this.term) return;
+      this.term.options.disableStdin = true;
+    }
+  }
   const run = async () => {
     if (running) return;
-    running = new AbortController();
+    const mine = running = new Run(id('mode').value);
     for (const name of ['stdout', 'stderr', 'facts', 'problem']) id(name).replaceChildren();
+    for (const name of ['stdout', 'stderr']) id(name).parentElement.hidden = mine.mode === 'terminal';
+    id('screen').hidden = true;
+    id('line').value = '';
     id('run').disabled = true;
     id('stop').hidden = false;
     said.textContent = said.dataset.starting;
     try {
-      const response = await fetch('/ui/play/run', {
-        method: 'POST', body: new URLSearchParams(new FormData(form)), signal: running.signal,
-      });
-      said.textContent = '';
-      if (response.headers.get('Content-Type') !== 'application/x-ndjson') throw new Error(response.status + ' ' + response.statusText);
-      await read(response);
+      await mine.open();
     } catch (error) {
       if (error.name !== 'AbortError') showProblem(error.message);
     }
+    mine.close();
     said.textContent = '';
     running = null;
     id('run').disabled = false;
-    id('stop').hidden = true;
+    id('stop').hidden = id('typing').hidden = true;
+    if (mine.mode !== 'given') id('run').focus();
   };
+  const sendLine = () => {
+    if (!running) return;
+    running.send(new TextEncoder().encode(id('line').value + '\n'));
+    id('line').value = '';
+    id('line').focus();
+  };
+  const endInput = () => running && running.say({ type: 'close-stdin' });
+  id('send').addEventListener('click', sendLine);
+  id('eof').addEventListener('click', endInput);
+  id('line').addEventListener('keydown', (e) => {
+    if (e.isComposing) return;
+    if (e.key === 'Enter' && !e.ctrlKey && !e.metaKey) {
+      e.preventDefault(); // of the form
+      sendLine();
+    } else if (e.key === 'd' && e.ctrlKey) {
+      e.preventDefault();
+      endInput();
+    }
+  });
+  addEventListener('beforeunload', (e) => running && running.mode === 'terminal' && e.preventDefault());
   form.addEventListener('submit', (e) => {
     e.preventDefault();
     run();
   });
-  id('stop').addEventListener('click', () => running && running.abort());
+  id('stop').addEventListener('click', () => running && running.stop());
   form.addEventListener('keydown', (e) => {
     if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) {
       e.preventDefault();
@@ -121,7 +232,7 @@ if (form) {
   const share = async () => {
     const data = new FormData(form);
     const program = {
-      environment: data.get('environment'), command: data.get('command'), stdin: data.get('stdin'),
+      environment: data.get('environment'), command: data.get('command'), stdin: data.get('stdin'), mode: data.get('mode'),
       files: data.getAll('name').map((name, i) => [name, data.getAll('text')[i]]),
     };
     const small = await through(new TextEncoder().encode(JSON.stringify(program)), new CompressionStream('deflate-raw'));
@@ -143,6 +254,7 @@ if (form) {
       const bytes = await through(Uint8Array.from(code, (c) => c.charCodeAt(0)), new DecompressionStream('deflate-raw'));
       const program = JSON.parse(new TextDecoder().decode(bytes));
       for (const name of ['environment', 'command', 'stdin']) id(name).value = program[name];
+      if (program.mode) id('mode').value = program.mode;
       const first = files.children[0];
       for (const [name, text] of program.files) addFile(name, text);
       if (files.children.length > 1) first.remove();
