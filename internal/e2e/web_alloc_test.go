@@ -147,14 +147,15 @@ func TestAnAllocationInABrowser(t *testing.T) {
 	b.stopsAllocation()
 }
 
-// TestALogFromATimeInABrowser goes to moments of a log that was rotated since: what was written then is shown, and what came after as far as
-// one looks. A link leads there, and Follow back to the end.
+// TestALogFromATimeInABrowser goes to moments of a log that was rotated since: what was written then is shown, and what came after as
+// far as one looks. A link leads there, and Follow back to the end.
 func TestALogFromATimeInABrowser(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
 	job := rawJob("timed", "service", "/bin/sh", "-c", `trap go=yes USR1; n=0
 		wait_for() { go=; until [ "$go" ]; do sleep 0.02; done; }
-		while :; do n=$((n+1)); echo "part $n begins"; seq -f "$n: %.0f" 1 150000; echo "part $n ends"; sleep 1.2; echo "part $n rests"; wait_for; done`)
+		while :; do n=$((n+1)); echo "part $n begins"
+			seq -f "$n: %.0f" 1 150000; echo "part $n ends"; sleep 1.2; echo "part $n rests"; wait_for; done`)
 	job.TaskGroups[0].Tasks[0].LogConfig = &api.LogConfig{MaxFiles: new(20), MaxFileSizeMB: new(1)}
 	_, _, err := a.nomad().Jobs().Register(job, nil)
 	require.NoError(t, err)
@@ -178,7 +179,8 @@ func TestALogFromATimeInABrowser(t *testing.T) {
 	b := openTab(t)
 	site := "http://" + a.addr + "/ui/allocations/" + id + "/logs"
 	shown := `document.querySelector('#log pre').textContent`
-	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(site+"?task=main&since="+url.QueryEscape(second.UTC().Format(time.RFC3339Nano))))
+	b.do(chromedp.EmulateViewport(1280, 860),
+		chromedp.Navigate(site+"?task=main&since="+url.QueryEscape(second.UTC().Format(time.RFC3339Nano))))
 	b.until(`document.querySelector('#log.live') !== null && ` + shown + `.startsWith('part 1 rests\npart 2 begins\n2: 1\n')`)
 	b.accessible()
 	b.picture("logs-from-a-time")

@@ -31,8 +31,8 @@ func below(pid int) (all []int) {
 	return all
 }
 
-// TestAPageThatWasAsleepInABrowser: a page that the browser had frozen, and one whose whole computer was asleep, are right a second after they
-// woke, though the server was restarted meanwhile: the events since are gone.
+// TestAPageThatWasAsleepInABrowser: a page that the browser had frozen, and one whose whole computer was asleep, are right a second after
+// they woke, though the server was restarted meanwhile: the events since are gone.
 func TestAPageThatWasAsleepInABrowser(t *testing.T) {
 	t.Parallel()
 	args := append([]string{"-server", "-client"}, config(t, t.TempDir(), "")...)

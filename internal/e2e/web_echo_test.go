@@ -14,8 +14,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// echoTimes has a terminal's page note when a key went down, was sent, came back, stood in the document, and was painted. It asks for no frame
-// while it waits: a browser that has one to draw holds back what comes.
+// echoTimes has a terminal's page note when a key went down, was sent, came back, stood in the document, and was painted. It asks for no
+// frame while it waits: a browser that has one to draw holds back what comes.
 const echoTimes = `{
 	window.times = [];
 	let now = null;

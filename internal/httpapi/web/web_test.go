@@ -355,7 +355,8 @@ func TestAReceiptForPeople(t *testing.T) {
 	t.Parallel()
 	say := func(body string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		page(&api{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost:4646/ui/play/facts", strings.NewReader(body)))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost:4646/ui/play/facts", strings.NewReader(body))
+		page(&api{}).ServeHTTP(w, r)
 		return w
 	}
 	var facts []fact

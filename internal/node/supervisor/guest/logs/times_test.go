@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/logtimes"
 )
 
-// TestMarksAreBounded: a task that writes a byte each second for a year, and one that writes all the time, get no more marks than their logs
-// pay for; marks go with their file.
+// TestMarksAreBounded: a task that writes a byte each second for a year, and one that writes all the time, get no more marks than their
+// logs pay for; marks go with their file.
 func TestMarksAreBounded(t *testing.T) {
 	t.Parallel()
 	dir, fd := openDir(t)
