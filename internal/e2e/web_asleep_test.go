@@ -44,7 +44,7 @@ func TestAPageThatWasAsleepInABrowser(t *testing.T) {
 		FlushInterval: -1,
 	})
 	t.Cleanup(func() { between.CloseClientConnections(); between.Close() })
-	b := openTab(t)
+	b := openTab(t, chromedp.Flag("no-first-run", true)) // in a browser of its own, which is stopped
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(between.URL+"/ui/jobs"))
 	b.until(`document.getElementById('live').dataset.state === 'live'`)
 	call := func(state cdp.SetWebLifecycleStateState, seen bool) {

@@ -104,7 +104,7 @@ func BenchmarkKeysInABrowser(b *testing.B) {
 	a := dev(b)
 	_, r := inRunner(b, a)
 	for b.Loop() {
-		window := openTab(b)
+		window := openTab(b, chromedp.Flag("no-first-run", true)) // in a browser of its own
 		window.types("http://"+a.addr+"/ui/runners/"+r.ID+"/terminal", 200)
 		b.ReportMetric(window.betweenKeys("down", "drawn"), "ms-to-document")
 		b.ReportMetric(window.betweenKeys("down", "painted"), "ms-to-paint")
@@ -126,7 +126,7 @@ func BenchmarkALogInABrowser(b *testing.B) {
 	runs, _, err := a.nomad().Allocations().Info(id, nil)
 	require.NoError(b, err)
 	for b.Loop() {
-		window := openTab(b)
+		window := openTab(b, chromedp.Flag("no-first-run", true)) // in a browser of its own
 		window.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/allocations/"+id+"/logs?task=main"))
 		shown := `document.querySelector('#log.live pre')?.textContent`
 		window.until(shown + ` === 'ready'`)
