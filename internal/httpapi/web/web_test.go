@@ -222,7 +222,8 @@ func TestNoPageHoldsCodeOrIsFramed(t *testing.T) {
 		w := ask(t, h, "GET", path, "good", nil)
 		inert(t, w.Body.String())
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "script-src 'self'; style-src 'self'")
-		require.Equal(t, strings.HasSuffix(path, "/terminal"), strings.Contains(w.Header().Get("Content-Security-Policy"), "unsafe"), path)
+		terminal := strings.HasSuffix(path, "/terminal") || path == "/ui/play"
+		require.Equal(t, terminal, strings.Contains(w.Header().Get("Content-Security-Policy"), "unsafe"), path)
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'")
 		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 	}
@@ -274,7 +275,7 @@ func TestAssets(t *testing.T) {
 		require.Equal(t, content, ask(t, h, "GET", path, "", nil).Body.Bytes())
 		require.Equal(t, "no-store", ask(t, h, "GET", "/ui/static/0/"+name, "", nil).Header().Get("Cache-Control"), "of another version")
 	}
-	require.Less(t, all, 30<<10, "compressed script and style of all pages")
+	require.Less(t, all, 36<<10, "compressed script and style of all pages")
 	require.Equal(t, http.StatusNotFound, ask(t, h, "GET", "/ui/static/0/..%2Fface.go", "", nil).Code)
 }
 
