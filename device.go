@@ -101,7 +101,7 @@ func ParseDeviceAttribute(text string) DeviceAttribute {
 	}
 	end := strings.LastIndexAny(text, "0123456789.") + 1
 	number, unit := text[:end], strings.TrimSpace(text[end:])
-	if _, known := deviceUnits[unit]; !known && unit != "" {
+	if _, known := unitOf(unit); !known && unit != "" {
 		return DeviceText(text)
 	}
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
@@ -126,7 +126,8 @@ func (a DeviceAttribute) Compare(b DeviceAttribute) (order int, ok bool) {
 	}
 	x, xok := a.number()
 	y, yok := b.number()
-	of, to := deviceUnits[a.Unit], deviceUnits[b.Unit]
+	of, _ := unitOf(a.Unit)
+	to, _ := unitOf(b.Unit)
 	if !xok || !yok || a.Unit != b.Unit && (of.base != to.base || of.base == "") {
 		return 0, false
 	}
@@ -153,18 +154,44 @@ type deviceUnit struct {
 	factor float64
 }
 
-// deviceUnits are those that Nomad's attributes have; never changed.
-var deviceUnits = func() map[string]deviceUnit {
-	out := map[string]deviceUnit{
-		"MHz": {"Hz", 1e6}, "GHz": {"Hz", 1e9}, "mW": {"W", 1e-3}, "W": {"W", 1}, "kW": {"W", 1e3}, "MW": {"W", 1e6}, "GW": {"W", 1e9},
+// unitOf returns one of the units that Nomad's attributes have. It is no table, which supervisors would make at each start.
+func unitOf(name string) (u deviceUnit, known bool) {
+	switch name {
+	case "MHz":
+		return deviceUnit{"Hz", 1e6}, true
+	case "GHz":
+		return deviceUnit{"Hz", 1e9}, true
+	case "mW":
+		return deviceUnit{"W", 1e-3}, true
+	case "W":
+		return deviceUnit{"W", 1}, true
+	case "kW":
+		return deviceUnit{"W", 1e3}, true
+	case "MW":
+		return deviceUnit{"W", 1e6}, true
+	case "GW":
+		return deviceUnit{"W", 1e9}, true
 	}
-	binary, decimal := 1.0, 1.0
-	for _, prefix := range []string{"k", "M", "G", "T", "P", "E"} {
-		binary, decimal = binary*1024, decimal*1000
-		upper := strings.ToUpper(prefix)
-		for unit, factor := range map[string]float64{upper + "iB": binary, prefix + "B": decimal, upper + "B": decimal} {
-			out[unit], out[unit+"/s"] = deviceUnit{"B", factor}, deviceUnit{"B/s", factor}
-		}
+	base, step := "B", 1000.0
+	prefix, rate := strings.CutSuffix(name, "/s")
+	if rate {
+		base = "B/s"
 	}
-	return out
-}()
+	prefix, bytes := strings.CutSuffix(prefix, "B")
+	prefix, binary := strings.CutSuffix(prefix, "i")
+	if binary {
+		step = 1024
+	}
+	if !binary && prefix == "k" {
+		prefix = "K"
+	}
+	power := strings.Index("KMGTPE", prefix)
+	if !bytes || len(prefix) != 1 || power < 0 {
+		return deviceUnit{}, false
+	}
+	u = deviceUnit{base, 1}
+	for range power + 1 {
+		u.factor *= step
+	}
+	return u, true
+}

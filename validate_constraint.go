@@ -8,11 +8,14 @@ import (
 	"github.com/drover-project/drover/internal/validation"
 )
 
-// Operands that constraints know.
-var constraintOperands = map[string]bool{
-	"=": true, "==": true, "is": true, "!=": true, "not": true, "<": true, "<=": true, ">": true, ">=": true,
-	"version": true, "semver": true, "regexp": true, "set_contains": true, "set_contains_all": true,
-	"set_contains_any": true, "is_set": true, "is_not_set": true, "distinct_hosts": true, "distinct_property": true,
+// knownOperand reports whether constraints know it.
+func knownOperand(name string) bool {
+	switch name {
+	case "=", "==", "is", "!=", "not", "<", "<=", ">", ">=", "version", "semver", "regexp", "set_contains", "set_contains_all",
+		"set_contains_any", "is_set", "is_not_set", "distinct_hosts", "distinct_property":
+		return true
+	}
+	return false
 }
 
 // validateConstraints checks operands and operands' values as far as no node is needed for it. "=" and "!=" may compare
@@ -26,7 +29,7 @@ func validateConstraints(v *report, at string, list []*Constraint) {
 		}
 		v.interpolated(where+".LTarget", c.LTarget)
 		v.interpolated(where+".RTarget", c.RTarget)
-		v.Check(constraintOperands[c.Operand], where+".Operand", "unknown operand %q", c.Operand)
+		v.Check(knownOperand(c.Operand), where+".Operand", "unknown operand %q", c.Operand)
 		switch c.Operand {
 		case "regexp":
 			if _, err := validation.CompilePattern(c.RTarget); err != nil {
@@ -62,7 +65,7 @@ func validateAffinities(v *report, at string, list []*Affinity) {
 			v.Addf(where, "must not be null")
 			continue
 		}
-		v.Check(constraintOperands[a.Operand] && !strings.HasPrefix(a.Operand, "distinct_"), where+".Operand", "unknown operand %q", a.Operand)
+		v.Check(knownOperand(a.Operand) && !strings.HasPrefix(a.Operand, "distinct_"), where+".Operand", "unknown operand %q", a.Operand)
 		v.Check(a.Weight >= -100 && a.Weight <= 100 && a.Weight != 0, where+".Weight", "must be from -100 to 100 and not 0, got %d", a.Weight)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +18,14 @@ type Files struct {
 	LogDir   *os.File // of the main task
 }
 
+// Conn is a *net.UnixConn. Supervisors link this package, and package net would do its work at each of their starts.
+type Conn interface {
+	io.Reader
+	syscall.Conn
+}
+
 // Peer is the process id of the other end, as this process's namespace sees it; 0 if it cannot be seen.
-func Peer(conn *net.UnixConn) (pid int, err error) {
+func Peer(conn Conn) (pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -34,16 +40,24 @@ func Peer(conn *net.UnixConn) (pid int, err error) {
 }
 
 // Send hands the descriptors over.
-func Send(conn *net.UnixConn, f Files) error {
+func Send(conn Conn, f Files) error {
 	rights := unix.UnixRights(int(f.Listener.Fd()), int(f.Config.Fd()), int(f.Log.Fd()), int(f.LogDir.Fd()))
-	if _, _, err := conn.WriteMsgUnix([]byte{1}, rights, nil); err != nil {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	werr := raw.Write(func(fd uintptr) bool {
+		err = unix.Sendmsg(int(fd), []byte{1}, rights, nil, unix.MSG_NOSIGNAL)
+		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+	})
+	if err = errors.Join(err, werr); err != nil {
 		return fmt.Errorf("handing descriptors over: %w", err)
 	}
 	return nil
 }
 
 // Result is nil once the supervisor was executed.
-func Result(conn *net.UnixConn) error {
+func Result(conn Conn) error {
 	const most = 4096
 	text, err := io.ReadAll(io.LimitReader(conn, most))
 	if len(text) > 0 {
