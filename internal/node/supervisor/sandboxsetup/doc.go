@@ -6,7 +6,7 @@
 // capabilities and seccomp filters belong to threads, of which it has many.
 //
 // No path of the host is looked up here, except for an agent without root. Whatever is mounted came as a descriptor that
-// the agent opened. Targets are resolved after pivot_root, where no link can lead out.
+// the agent opened. Targets are resolved in the new root, where no link can lead out.
 //
 // What a sandbox holds is decided by package sandbox. It starts no goroutines.
 package sandboxsetup

@@ -14,7 +14,8 @@ type Script struct {
 	ops   []op
 	what  []string // what an op does, for its failure
 	slots []uintptr
-	keep  []any // what arguments point to
+	keep  []any  // what arguments point to
+	text  []byte // the strings of late
 	err   error
 }
 
@@ -57,8 +58,17 @@ func (s *Script) Str(text string) Arg {
 	if strings.IndexByte(text, 0) >= 0 {
 		s.err = fmt.Errorf("%q has a zero byte in it", text)
 	}
-	return s.Bytes(append([]byte(text), 0))
+	if len(s.text)+len(text) >= cap(s.text) {
+		s.text = make([]byte, 0, max(textSize, len(text)+1))
+		s.keep = append(s.keep, s.text)
+	}
+	at := len(s.text)
+	s.text = append(append(s.text, text...), 0)
+	return Arg{value: uintptr(unsafe.Pointer(&s.text[at]))}
 }
+
+// textSize is a little more than the strings of a sandbox need.
+const textSize = 2 << 10
 
 // Err is why the script cannot be run: a string of it that the kernel would understand otherwise.
 func (s *Script) Err() error { return s.err }
