@@ -28,12 +28,32 @@ const refusedDelay = time.Second
 // What the log refused (a full disk, an election) is tried again after this.
 const retryDelay = time.Second
 
+// What the log refuses it refuses of all evaluations, each second: it is told as often as this.
+const tellRefusals = time.Minute
+
 var schedulerTypes = []string{drover.JobTypeService, drover.JobTypeBatch, drover.JobTypeSystem, drover.JobTypeSysBatch}
 
 // worker takes evaluations from the broker, one at a time, and has their plans committed.
 type worker struct {
 	*Leader
 	plans *planner.Planner
+
+	told   time.Time // when it was told last that the log refuses
+	untold int       // how often it did since
+}
+
+// tellRefusal tells once a minute that the log refuses evaluations, and how many more it did.
+func (w *worker) tellRefusal(ctx context.Context, e *drover.Evaluation, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if now := w.deps.Clock.Now(); w.told.IsZero() || now.Sub(w.told) >= tellRefusals {
+		w.deps.Logger.Warn("evaluation refused; it is tried again, and this is told once a minute", "eval", e.ID, "job", e.JobID,
+			"others", w.untold, "error", err)
+		w.told, w.untold = now, 0
+		return
+	}
+	w.untold++
 }
 
 // run works until ctx ends.
@@ -64,13 +84,14 @@ func (w *worker) conclude(ctx context.Context, e *drover.Evaluation, token strin
 		_ = w.broker.Ack(e.ID, token)
 		return
 	}
-	if ctx.Err() == nil {
-		w.deps.Logger.Warn("evaluation refused", "eval", e.ID, "job", e.JobID, "error", err)
-	}
 	switch drover.CodeOf(err) {
 	case drover.Unavailable, drover.Exhausted, drover.NotLeader: // the log's fault: a full disk, an election
+		w.tellRefusal(ctx, e, err)
 		_ = w.broker.Postpone(e.ID, token, retryDelay)
 	default:
+		if ctx.Err() == nil {
+			w.deps.Logger.Warn("evaluation refused", "eval", e.ID, "job", e.JobID, "error", err)
+		}
 		defer w.took("nomad.nomad.eval.nack", began)
 		_ = w.broker.Nack(e.ID, token)
 	}

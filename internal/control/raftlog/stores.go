@@ -63,7 +63,7 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 			return fail(err)
 		}
 	}
-	return &stores{log, &patientStable{bolt, h, c}, &tidySnapshots{SnapshotStore: snapshots, dir: folder}, bolt.Close}, nil
+	return &stores{log, &patientStable{bolt, h, c}, tidied(snapshots, folder), bolt.Close}, nil
 }
 
 // minFree is the configured space that must be free, or the default.

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,6 +34,8 @@ func (f *fullStore) Create(
 	return stuckSink{name: name}, nil
 }
 
+func (*fullStore) List() ([]*raft.SnapshotMeta, error) { return nil, nil }
+
 type stuckSink struct {
 	raft.SnapshotSink
 	name string
@@ -46,7 +49,7 @@ func (stuckSink) Cancel() error { return errors.New("no space left on device") }
 func TestTornSnapshotsAreRemoved(t *testing.T) {
 	t.Parallel()
 	f := &fullStore{dir: t.TempDir()}
-	s := &tidySnapshots{SnapshotStore: f, dir: f.dir}
+	s := tidied(f, f.dir)
 	create := func() (raft.SnapshotSink, error) { return s.Create(1, 2, 1, raft.Configuration{}, 1, nil) }
 	names := func() (all []string) {
 		entries, err := os.ReadDir(f.dir)
@@ -64,4 +67,36 @@ func TestTornSnapshotsAreRemoved(t *testing.T) {
 	require.Equal(t, []string{"1-2-3" + torn}, names())
 	require.ErrorContains(t, sink.Cancel(), "no space left")
 	require.Empty(t, names())
+}
+
+// Where there is no room for another snapshot beside two, the older one goes; where there is, it stays.
+func TestOlderSnapshotsMakeRoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
+	require.NoError(t, err)
+	s := tidied(files, filepath.Join(dir, "snapshots"))
+	left := uint64(1 << 40)
+	s.free = func() uint64 { return left }
+	_, transport := raft.NewInmemTransport("")
+	take := func(index uint64) (seen []uint64) {
+		sink, err := s.Create(1, index, 1, raft.Configuration{}, 1, transport)
+		require.NoError(t, err)
+		list, err := files.List()
+		require.NoError(t, err)
+		for _, m := range list {
+			seen = append(seen, m.Index)
+		}
+		_, err = sink.Write(make([]byte, 1000))
+		require.NoError(t, err)
+		require.NoError(t, sink.Close())
+		return seen
+	}
+	require.Empty(t, take(10))
+	require.Equal(t, []uint64{10}, take(20))
+	left = 1250
+	require.Equal(t, []uint64{20, 10}, take(30))
+	left--
+	require.Equal(t, []uint64{30}, take(40), "20 made room")
+	require.Equal(t, []uint64{40}, take(50))
 }

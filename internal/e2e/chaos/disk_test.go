@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskBytes is the size of a server's disk, which is in memory.
-const diskBytes = "size=192m"
+// diskBytes is the size of a server's disk, which is in memory. Half an hour of jobs, which are kept for hours, takes a third of it.
+const diskBytes = "size=640m"
 
 // mountDisk gives the server a disk of its own for all that it keeps.
 func (h *host) mountDisk(t *testing.T) {
