@@ -17,7 +17,7 @@ const (
 // sender is who is refused, and how.
 type sender struct {
 	from   string // an address, a network of 64 bits of IPv6, or a task; "" = those that are too many
-	path   string
+	route  string // not the path, which is the stranger's to choose
 	status int
 }
 
@@ -33,13 +33,13 @@ func (l *Log) Refused(e *Event) {
 	if l == nil {
 		return
 	}
-	e.Stage, e.Allowed = Complete, false
+	e.Stage, e.Allowed, e.RequestID = Complete, false, l.ids.New()
 	for _, text := range []*string{&e.Path, &e.Object, &e.UserAgent, &e.Reason} { // they are kept, and strangers wrote them
 		if len(*text) > maxPath {
 			*text = strings.Clone((*text)[:maxPath])
 		}
 	}
-	key := sender{network(e.Remote), e.Path, e.Status}
+	key := sender{network(e.Remote), e.Route, e.Status}
 	l.seldom.mu.Lock()
 	if l.refused == nil {
 		l.refused = map[sender]*Event{}

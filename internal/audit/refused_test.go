@@ -49,7 +49,7 @@ func TestStrangersFillNoDisk(t *testing.T) {
 			l.Refused(&Event{Class: Change, Method: "POST", Path: path, Remote: from, Status: 429, Reason: "too often"})
 		}
 		for i := range 1000 {
-			refuse(fmt.Sprintf("10.0.0.1:%d", i+1), "/enroll")
+			refuse(fmt.Sprintf("10.0.0.1:%d", i+1), fmt.Sprint("/enroll", i+1))
 			refuse(fmt.Sprintf("[2001:db8::%x]:1", i+1), "/enroll")
 		}
 		time.Sleep(refusedEach + time.Second)
@@ -69,7 +69,7 @@ func TestStrangersFillNoDisk(t *testing.T) {
 	})
 	lines := told(t, folder)
 	require.Subset(t, lines, []string{
-		"10.0.0.1:1 /enroll +0", "[2001:db8::1]:1 /enroll +0", "10.0.0.1:1000 /enroll +998", "[2001:db8::3e8]:1 /enroll +998",
+		"10.0.0.1:1 /enroll1 +0", "[2001:db8::1]:1 /enroll +0", "10.0.0.1:1000 /enroll1000 +998", "[2001:db8::3e8]:1 /enroll +998",
 		"10.0.0.1:7 /enroll +0", "10.0.0.1:8 /enroll +0",
 	})
 	require.LessOrEqual(t, len(lines), 7+mostSenders+2, "with those that were too many as one")

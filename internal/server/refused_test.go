@@ -39,7 +39,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":"unauthenticated","message":"wrong join token"}`)
 		},
 		"/often": func(w http.ResponseWriter) { http.Error(w, "too many calls", http.StatusTooManyRequests) },
-		"/fine":  func(w http.ResponseWriter) { _, _ = io.WriteString(w, "secret") },
+		"/fine":  func(w http.ResponseWriter) { _, _ = io.WriteString(w, "what it asked for") },
 		"/none":  func(w http.ResponseWriter) { http.Error(w, "absent", http.StatusNotFound) },
 	}
 	h := a.counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers[r.URL.Path](w) }))
@@ -64,7 +64,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	} {
 		require.Contains(t, string(text), want)
 	}
-	for _, not := range []string{"/fine", "secret", "/none", "7f3c"} {
+	for _, not := range []string{"/fine", "what it asked for", "/none", "7f3c"} {
 		require.NotContains(t, string(text), not)
 	}
 	none := &Agent{}
