@@ -50,8 +50,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	a.recordRevoked(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 6}, &cluster.Revocation{ID: "node:n2", Reason: "stolen"})
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/var/7f3c", nil)
-	r.Header.Set("X-Nomad-Token", "7f3c")
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/var/one-task-of-many", nil)
+	r.Header.Set("X-Nomad-Token", "one-task-of-many")
 	a.recordTask(taskapi.Task{AllocID: "a1"}, r, http.StatusForbidden, "no such token")
 	cancel()
 	<-done
@@ -64,7 +64,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	} {
 		require.Contains(t, string(text), want)
 	}
-	for _, not := range []string{"/fine", "what it asked for", "/none", "7f3c"} {
+	for _, not := range []string{"/fine", "what it asked for", "/none", "one-task-of-many"} {
 		require.NotContains(t, string(text), not)
 	}
 	none := &Agent{}
