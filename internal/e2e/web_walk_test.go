@@ -109,7 +109,7 @@ func TestEveryPageStandsInTheSiteMap(t *testing.T) {
 	known = append(known, noPages...)
 	slices.Sort(known)
 	slices.Sort(routes)
-	require.Equal(t, known, routes)
+	require.Equal(t, known, routes, "a page wants a row in siteMap, and what is none a word in noPages")
 }
 
 // TestAWalkOverEveryPage opens each page of the site map in one browser. It has no serious finding of axe in light and dark, wide and on a

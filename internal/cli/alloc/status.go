@@ -36,7 +36,10 @@ func statusCommand(app *term.App) *cobra.Command {
 	}
 	c := term.NomadCommand(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, run)
 	term.Describe(c, "Shows an allocation: its resources and ports, its tasks with what happened to them, and why it was placed where it is.",
-		"drover alloc status -search web -status failed,lost -sort -modified\ndrover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
+		`drover alloc status -search web -status failed,lost -sort -modified
+drover alloc status 3f2a
+drover alloc status -stats 3f2a
+drover alloc status -t '{{.ClientStatus}}' 3f2a`)
 	c.Flags().BoolVar(&f.stats, "stats", false, "show what the tasks use now")
 	c.Flags().BoolVar(&f.short, "short", false, "of each task only its state and what happened last")
 	f.Bind(c.Flags())
