@@ -87,7 +87,8 @@ var siteMap = []struct{ name, route, path string }{
 
 // noPages are the routes that answer with something else than a page: what scripts ask for, files, and what leads elsewhere.
 var noPages = []string{
-	"/{$}", "/ui", "/ui/live", "/ui/settings/tokens", "/ui/static/{version}/{name}", "/ui/topology/data", "/ui/events/stream",
+	"/{$}", "/ui", "/ui/live", "/ui/play/live/{runner}", "/ui/settings/tokens", "/ui/static/{version}/{name}", "/ui/topology/data",
+	"/ui/events/stream",
 	"/ui/allocations/{allocation}/logs/live", "/ui/allocations/{allocation}/logs/file", "/ui/allocations/{allocation}/files/raw",
 	"/ui/allocations/{allocation}/terminal/live", "/ui/runners/{runner}/files/raw", "/ui/runners/{runner}/terminal/live",
 	"/ui/executions/{execution}/live", "/ui/executions/{execution}/output", "/ui/executions/{execution}/cast",
