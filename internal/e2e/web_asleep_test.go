@@ -37,6 +37,7 @@ func TestAPageThatWasAsleepInABrowser(t *testing.T) {
 	t.Parallel()
 	args := append([]string{"-server", "-client"}, config(t, t.TempDir(), "")...)
 	a := start(t, args...)
+	t.Cleanup(func() { cleanAfter(t, args) })
 	var at atomic.Pointer[string]
 	at.Store(&a.addr)
 	between := httptest.NewServer(&httputil.ReverseProxy{
