@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"golang.org/x/net/bpf"
@@ -21,8 +22,8 @@ const (
 	argumentsAt = 16
 )
 
-// assembler collects what is to be done about each call. The kernel runs the program for every call there is when it takes
-// it in, so calls are looked for in a tree.
+// assembler collects what is to be done about each call. The kernel runs the program for every call there is, and translates it, each
+// time that it takes it in. So calls are looked for in a tree, and neighbours with the same answer are one leaf of it.
 type assembler struct {
 	numbers map[string]int
 	cases   map[uint32][]bpf.Instruction // by number; what they do not answer is allowed
@@ -54,27 +55,52 @@ func (a *assembler) program(arch uint32) []bpf.Instruction {
 		bpf.LoadAbsolute{Off: numberAt, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: maxCall, SkipFalse: 1},
 		bpf.RetConstant{Val: noCall},
-	}, a.tree(slices.Sorted(maps.Keys(a.cases)))...)
+	}, search(a.spans())...)
 }
 
-// tree finds the number in the accumulator among these, which are sorted.
-func (a *assembler) tree(numbers []uint32) []bpf.Instruction {
-	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
-	switch len(numbers) {
-	case 0:
-		return []bpf.Instruction{allow}
-	case 1:
-		body := a.cases[numbers[0]]
-		code := append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: numbers[0], SkipTrue: uint8(len(body))}}, body...) // small
-		return append(code, allow)
+// span is a call and those after it, up to the next span, with what is to be done about them.
+type span struct {
+	from uint32
+	body []bpf.Instruction
+}
+
+// spans are the whole range of numbers.
+func (a *assembler) spans() []span {
+	allow := []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
+	list := []span{{0, allow}}
+	add := func(s span) {
+		if last := len(list) - 1; list[last].from == s.from {
+			list = list[:last] // it had no call
+		}
+		if last := len(list) - 1; last < 0 || !slices.Equal(list[last].body, s.body) {
+			list = append(list, s)
+		}
 	}
-	half := len(numbers) / 2
-	below := a.tree(numbers[:half])
-	code := append([]bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipFalse: 1},
-		bpf.Jump{Skip: uint32(len(below))}, // some hundred
-	}, below...)
-	return append(code, a.tree(numbers[half:])...)
+	for _, n := range slices.Sorted(maps.Keys(a.cases)) {
+		body := a.cases[n]
+		if len(body) > 1 { // it has conditions
+			body = append(slices.Clip(body), allow...)
+		}
+		add(span{n, body})
+		add(span{n + 1, allow})
+	}
+	return list
+}
+
+// search finds the span of the number in the accumulator.
+func search(spans []span) []bpf.Instruction {
+	if len(spans) == 1 {
+		return spans[0].body
+	}
+	half := len(spans) / 2
+	below, from := search(spans[:half]), spans[half].from
+	var code []bpf.Instruction
+	if len(below) <= math.MaxUint8 {
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: from, SkipTrue: uint8(len(below))}) // fits
+	} else {
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: from, SkipFalse: 1}, bpf.Jump{Skip: uint32(len(below))}) // some hundred
+	}
+	return append(append(code, below...), search(spans[half:])...)
 }
 
 // deny answers the calls, as far as this architecture has them.

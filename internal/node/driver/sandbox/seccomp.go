@@ -85,7 +85,22 @@ func assemble(f filter) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
 	}
-	a := &assembler{numbers: info.SyscallNames, cases: map[uint32][]bpf.Instruction{}}
+	raw, err := bpf.Assemble(rules(info.SyscallNames, f).program(uint32(info.ID)))
+	if err != nil {
+		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
+	}
+	code := make([]byte, 0, 8*len(raw))
+	for _, r := range raw {
+		code = binary.NativeEndian.AppendUint16(code, r.Op)
+		code = append(code, r.Jt, r.Jf)
+		code = binary.NativeEndian.AppendUint32(code, r.K)
+	}
+	return code, nil
+}
+
+// rules are what is said of each call.
+func rules(numbers map[string]int, f filter) *assembler {
+	a := &assembler{numbers: numbers, cases: map[uint32][]bpf.Instruction{}}
 	if !f.clone3 {
 		a.deny(noCall, "clone3")
 	}
@@ -99,15 +114,5 @@ func assemble(f filter) ([]byte, error) {
 	a.forbid("clone", anyBit{0, namespaceFlags})
 	a.sockets(families)
 	a.unless("personality", notPermitted, personalities)
-	raw, err := bpf.Assemble(a.program(uint32(info.ID)))
-	if err != nil {
-		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
-	}
-	code := make([]byte, 0, 8*len(raw))
-	for _, r := range raw {
-		code = binary.NativeEndian.AppendUint16(code, r.Op)
-		code = append(code, r.Jt, r.Jf)
-		code = binary.NativeEndian.AppendUint32(code, r.K)
-	}
-	return code, nil
+	return a
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -23,6 +24,13 @@ func answer(t *testing.T, code []byte, archID uint32, number uint32, args ...uin
 	require.True(t, all)
 	vm, err := bpf.NewVM(program)
 	require.NoError(t, err)
+	n, err := vm.Run(callData(archID, number, args...))
+	require.NoError(t, err)
+	return uint32(n)
+}
+
+// callData is struct seccomp_data, in the interpreter's order of bytes.
+func callData(archID uint32, number uint32, args ...uint64) []byte {
 	data := make([]byte, 64)
 	binary.BigEndian.PutUint32(data[0:], number)
 	binary.BigEndian.PutUint32(data[4:], archID)
@@ -30,9 +38,7 @@ func answer(t *testing.T, code []byte, archID uint32, number uint32, args ...uin
 		binary.BigEndian.PutUint32(data[16+8*i:], uint32(a))
 		binary.BigEndian.PutUint32(data[20+8*i:], uint32(a>>32))
 	}
-	n, err := vm.Run(data)
-	require.NoError(t, err)
-	return uint32(n)
+	return data
 }
 
 func TestFilter(t *testing.T) {
@@ -98,4 +104,30 @@ func TestFilter(t *testing.T) {
 	}
 	require.Equal(t, uint32(noCall), answer(t, normal, id+1, number("read")), "another architecture")
 	require.Equal(t, uint32(noCall), answer(t, normal, id, maxCall+1), "a call of the future")
+}
+
+// TestTheTreeAnswersAsTheRules: each call gets what its own rule says alone.
+func TestTheTreeAnswersAsTheRules(t *testing.T) {
+	t.Parallel()
+	info, err := arch.GetInfo("")
+	require.NoError(t, err)
+	id := uint32(info.ID)
+	values := []uint64{0, 1, 17, 0o4755, 0o665, unix.AF_NETLINK, unix.CLONE_NEWUSER, unix.CLONE_NEWCGROUP, 0xffffffff, 1 << 40}
+	for _, f := range []filter{{}, {clone3: true}, {plainModes: true}, {clone3: true, plainModes: true}} {
+		code, err := assemble(f)
+		require.NoError(t, err)
+		require.Less(t, len(code)/8, 300)
+		a := rules(info.SyscallNames, f)
+		require.Greater(t, len(a.cases), 60)
+		for n := uint32(0); n <= maxCall; n++ {
+			alone, err := bpf.NewVM(append(slices.Clone(a.cases[n]), bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}))
+			require.NoError(t, err)
+			for i, v := range values {
+				args := []uint64{v, values[(i+3)%len(values)], values[(i+5)%len(values)], values[(i+7)%len(values)]}
+				want, err := alone.Run(callData(id, n, args...))
+				require.NoError(t, err)
+				require.Equal(t, uint32(want), answer(t, code, id, n, args...), "%d %x", n, args)
+			}
+		}
+	}
 }
