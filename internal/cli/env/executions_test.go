@@ -32,5 +32,6 @@ func TestExecutionsAreListed(t *testing.T) {
 		},
 		clitest.Case{Args: "execution list -since noon", Code: 2, Err: []string{"-since: want a time"}},
 	)
-	require.Equal(t, "environment=py&exit=nonzero&namespace=%2A&next_token=1..x&per_page=2&search=a&sort=-wall&status=running&status=oom", asked)
+	require.Equal(t, "environment=py&exit=nonzero&namespace=%2A&next_token=1..x&per_page=2&search=a&sort=-wall"+
+		"&status=running&status=oom", asked)
 }

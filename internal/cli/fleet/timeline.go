@@ -41,8 +41,9 @@ func timelineCommand(app *term.App) *cobra.Command {
 			rows)
 	}
 	c := command(app, "timeline", "Show what machines did, how long, and why", 0, 0, run)
-	term.Describe(c, `Shows of each machine how long it was asked for, booted, worked, had no work, was drained and returned, why it was bought, and why it is
-kept or went. When a machine had work is not kept; "idle" is the last time without. Times of drains and returns come from the audit log.`,
+	term.Describe(c, `Shows of each machine how long it was asked for, booted, worked, had no work, was drained and returned, why it was
+bought, and why it is kept or went. When a machine had work is not kept; "idle" is the last time without. Times of drains and returns
+come from the audit log.`,
 		"drover fleet timeline\ndrover fleet timeline -pool gpu -since 168h -json")
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&pool, "pool", "", "only of this pool")

@@ -47,13 +47,20 @@ func kept(q execution.ListQuery, x *execution.Listed) bool {
 		all := strings.ToLower(strings.Join(append(slices.Clone(x.Spec.Argv), x.ID, x.RunnerID, x.Environment), "\n"))
 		return strings.Contains(all, strings.ToLower(w))
 	}
-	ok := q.Environment == "" || q.Environment == x.Environment || q.Environment == execution.Key(x.Namespace, x.Environment)
-	ok = ok && (q.Runner == "" || q.Runner == x.RunnerID)
-	ok = ok && (len(q.Statuses) == 0 || slices.ContainsFunc(q.Statuses, status))
-	ok = ok && (q.Exit == "" || !x.Running && (q.Exit == fmt.Sprint(x.Receipt.ExitCode) || q.Exit == "nonzero" && x.Receipt.ExitCode != 0))
-	ok = ok && (q.Since.IsZero() || x.Running || !x.EndedAt.Before(q.Since))
-	ok = ok && (q.Until.IsZero() || !x.StartedAt.After(q.Until))
-	return ok && (len(q.Words) == 0 || !slices.ContainsFunc(q.Words, func(w string) bool { return !word(w) }))
+	return !slices.Contains([]bool{
+		slices.Contains([]string{"", x.Environment, execution.Key(x.Namespace, x.Environment)}, q.Environment),
+		slices.Contains([]string{"", x.RunnerID}, q.Runner),
+		len(q.Statuses) == 0 || slices.ContainsFunc(q.Statuses, status),
+		q.Exit == "" || ended(x, q.Exit),
+		q.Since.IsZero() || x.Running || !x.EndedAt.Before(q.Since),
+		q.Until.IsZero() || !x.StartedAt.After(q.Until),
+		!slices.ContainsFunc(q.Words, func(w string) bool { return !word(w) }),
+	}, false)
+}
+
+// ended reports whether an execution ended with a code, or with any but 0.
+func ended(x *execution.Listed, code string) bool {
+	return !x.Running && (code == fmt.Sprint(x.Receipt.ExitCode) || code == execution.ExitNonzero && x.Receipt.ExitCode != 0)
 }
 
 // TestPagesAreTheWholeListInOrder: however the executions are divided between servers, all pages together are what a stupid model sorts.
@@ -81,7 +88,7 @@ func TestPagesAreTheWholeListInOrder(t *testing.T) {
 		}
 		want := slices.DeleteFunc(slices.Clone(all), func(x execution.Listed) bool { return !kept(q, &x) })
 		slices.SortFunc(want, func(a, b execution.Listed) int {
-			ended := func(x *execution.Listed) time.Time {
+			end := func(x *execution.Listed) time.Time {
 				if x.Running {
 					return start.Add(time.Hour)
 				}
@@ -94,7 +101,7 @@ func TestPagesAreTheWholeListInOrder(t *testing.T) {
 				return x.Receipt.PeakMemory
 			}
 			by := map[string]int{
-				"started": a.StartedAt.Compare(b.StartedAt), "ended": ended(&a).Compare(ended(&b)), "memory": cmp.Compare(memory(&a), memory(&b)),
+				"started": a.StartedAt.Compare(b.StartedAt), "ended": end(&a).Compare(end(&b)), "memory": cmp.Compare(memory(&a), memory(&b)),
 				"status":      cmp.Compare(listing.Status(&a.Execution), listing.Status(&b.Execution)),
 				"environment": cmp.Compare(execution.Key(a.Namespace, a.Environment), execution.Key(b.Namespace, b.Environment)),
 			}[strings.TrimPrefix(q.Sort, "-")]

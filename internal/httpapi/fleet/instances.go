@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
 // listInstances answers GET /v1/fleet/instances; pool and state select. An unknown state is no error: no machine
@@ -30,6 +31,20 @@ func (f *Face) listInstances(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) explain(w http.ResponseWriter, r *http.Request) error {
 	x, err := f.Fleet.Explain(r.Context(), r.PathValue("instance"))
 	return answer(w, r, x, err)
+}
+
+// timelineOperation is the route of what machines did.
+func (f *Face) timelineOperation(pool openapi.Param) operation {
+	return operation{openapi.Operation{
+		Pattern: "GET /v1/fleet/timeline",
+		Summary: "What machines did: when each was asked for, booted, worked, was drained and went, why it was bought, and why it is as it is",
+		Query: []openapi.Param{
+			pool,
+			{Name: "since", Kind: "string", About: `how far back, as in "6h"; 1m to 720h, default 24h`},
+			{Name: "limit", Kind: "integer", About: "those that were asked for last, so many; 1 to 1000, default 100"},
+		},
+		Out: fleet.Timeline{}, Status: http.StatusOK,
+	}, f.timeline}
 }
 
 // timeline answers GET /v1/fleet/timeline.

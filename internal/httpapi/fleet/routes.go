@@ -118,17 +118,7 @@ func (f *Face) operations() []operation {
 			Pattern: "GET /v1/fleet/instance/{instance}",
 			Summary: "Explain a machine, by its id, the beginning of that, or the cloud's id", Out: fleet.Explanation{}, Status: ok,
 		}, f.explain},
-		{
-			openapi.Operation{
-				Pattern: "GET /v1/fleet/timeline",
-				Summary: "What machines did: when each was asked for, booted, worked, was drained and went, why it was bought, and why it is as it is",
-				Query: params{
-					pool, {Name: "since", Kind: "string", About: `how far back, as in "6h"; 1m to 720h, default 24h`},
-					{Name: "limit", Kind: "integer", About: "those that were asked for last, so many; 1 to 1000, default 100"},
-				}, Out: fleet.Timeline{}, Status: ok,
-			},
-			f.timeline,
-		},
+		f.timelineOperation(pool),
 		{openapi.Operation{
 			Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Summary: "Tell a machine to hold, drain, run or kill",
 			Query: params{{Name: "reason", Kind: "string", About: "instead of the body"}}, In: Reason{}, Status: empty, Loose: true,

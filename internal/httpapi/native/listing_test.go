@@ -49,7 +49,8 @@ func TestExecutionsOfAllRunnersAreListed(t *testing.T) {
 		_, err = a.WaitExecution(ctx, x.ID)
 		require.NoError(t, err)
 	}
-	runs, err := plain.StartExecution(ctx, other.ID, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sh", "-c", "sleep 1h"}, Detach: -1}})
+	long := execution.Spec{Argv: []string{"/bin/sh", "-c", "sleep 1h"}, Detach: -1}
+	runs, err := plain.StartExecution(ctx, other.ID, execution.Request{Spec: long})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, plain.Kill(ctx, runs.ID)) }()
 

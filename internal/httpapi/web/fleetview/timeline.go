@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
@@ -58,7 +57,7 @@ func bar(t *fleet.Timeline, m *fleet.MachineTimeline) html.Part {
 		if end.IsZero() || end.After(t.To) {
 			end = t.To
 		}
-		words := Text.Phases[p.Name] + " " + parts.Short(end.Sub(p.From).Round(time.Second))
+		words := Text.Phases[p.Name] + " " + parts.Short(end.Sub(p.From))
 		if p.Reason != "" {
 			words += " (" + p.Reason + ")"
 		}

@@ -74,7 +74,8 @@ func percentiles(l *execution.Latency) string {
 	return parts.Short(l.P50) + " / " + parts.Short(l.P95) + " / " + parts.Short(l.P99) + " (" + strconv.FormatInt(l.Count, 10) + ")"
 }
 
-// spark is the fill of a pool over time, small: how many were warm, and how many were wanted. In words it is the least and the most of them.
+// spark is the fill of a pool over time, small: how many were warm, and how many were wanted. In words it is the least and the most of
+// them.
 func spark(kept *execution.History, p *execution.PoolHistory) html.Part {
 	known := slices.DeleteFunc(slices.Clone(p.Warm), func(v int) bool { return v < 0 })
 	if len(known) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
-// fleetSpans are how far back the timeline of machines looks; the second is where it begins.
-var fleetSpans = []string{"1h", "24h", "168h", "720h"}
+// fleetSpans are how far back the timeline of machines looks; the third is where it begins.
+var fleetSpans = []string{"10m", "1h", "24h", "168h", "720h"}
 
 // timelinePath is the page of what machines did.
 var timelinePath = html.Path("ui", "fleet", "timeline")
@@ -21,7 +21,7 @@ var timelinePath = html.Path("ui", "fleet", "timeline")
 func (h *Pages) timeline(w http.ResponseWriter, r *http.Request) error {
 	pool, since := r.URL.Query().Get("pool"), r.URL.Query().Get("since")
 	if !slices.Contains(fleetSpans, since) {
-		since = fleetSpans[1]
+		since = fleetSpans[2]
 	}
 	var pools []fleet.PoolStatus
 	if err := h.Ask(r, api("fleet", "pools"), &pools); err != nil {
