@@ -49,13 +49,15 @@ var (
 	}
 	unheededOfGroup = []part[drover.TaskGroup]{
 		{"Consul", true, noConsul, func(g *drover.TaskGroup) bool { return len(g.Consul) > 0 }},
-		{"Networks.Hostname", false, "tasks in containers and sandboxes have it; others, and containers in mode host, do not",
+		{
+			"Networks.Hostname", false, "tasks in containers and sandboxes have it; others, and containers in mode host, do not",
 			func(g *drover.TaskGroup) bool {
 				named := asks(g, func(n *drover.NetworkResource) bool { return n.Hostname != "" })
 				return named && slices.ContainsFunc(g.Tasks, func(t *drover.Task) bool {
 					return exposed(t) || t != nil && (t.Driver == "docker" || t.Driver == "podman") && g.Networks[0].Mode == "host"
 				})
-			}},
+			},
+		},
 		{"Networks.DNS", false, "tasks in containers and sandboxes have it; others do not", func(g *drover.TaskGroup) bool {
 			return asks(g, func(n *drover.NetworkResource) bool { return n.DNS != nil }) && slices.ContainsFunc(g.Tasks, exposed)
 		}},

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"context"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"log/slog"
@@ -8,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"context"
 
 	"github.com/stretchr/testify/require"
 
