@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -70,7 +71,7 @@ func awaitEnds(t *testing.T, events *client.Events, n int) {
 func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	t.Parallel()
 	hook := startReceiver(t)
-	r := startServers(t, 3, "exec {\n  webhook_allow = [\"127.0.0.0/8\"]\n}\n")
+	r := startServers(t, 3, "exec {\n  webhook_allow = [\"127.0.0.0/8\"]\n}\naudit {\n  enabled = true\n}\n")
 	leads := r.agreed(3, r.list...)
 	m := rpcOn.FindStringSubmatch(r.list[leads].Output())
 	require.NotNil(t, m)
@@ -140,8 +141,40 @@ func TestTheNextLeaderKnowsWhatHappened(t *testing.T) {
 	require.Equal(t, hooked.ID, told[0].ID)
 	require.Equal(t, 4, told[0].Receipt.ExitCode)
 	require.Equal(t, 1, ids, "one delivery, by two servers")
+	recordedBySeveral(t, other, follower)
 
 	endAll(t, other)
+}
+
+// recordedBySeveral asks for what three servers recorded, of which one is dead: it is named, and what the others have comes in one order,
+// in pages.
+func recordedBySeveral(t *testing.T, a, asks *agent) {
+	t.Helper()
+	page, err := asks.native().Audit(t.Context(), cluster.AuditQuery{PerPage: 2}) // which is recorded, too
+	require.NoError(t, err)
+	require.Len(t, page.Servers, 3)
+	silent := 0
+	for _, s := range page.Servers {
+		if s.Problem != "" {
+			silent++
+		}
+	}
+	require.Equal(t, 1, silent, page.Servers)
+	eventually(t, "records of both", func() (bool, string) { // the end of a request is written after it is answered
+		by, last, q := map[string]bool{}, time.Now(), cluster.AuditQuery{PerPage: 2}
+		for {
+			page, err := a.native().Audit(t.Context(), q)
+			require.NoError(t, err)
+			for _, r := range page.Records {
+				require.False(t, r.Time.After(last))
+				last = r.Time
+				by[r.Server] = true
+			}
+			if q.NextToken = page.NextToken; q.NextToken == "" {
+				return len(by) == 2, fmt.Sprint(by)
+			}
+		}
+	})
 }
 
 // endAll ends all jobs, and waits until nothing of them runs.

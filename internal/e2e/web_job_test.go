@@ -26,7 +26,7 @@ func (b *tab) plans(source string) {
 	b.do(chromedp.SetValue(chromedp.CSS("#source"), source), chromedp.Click(chromedp.CSS("button[name=plan]")))
 }
 
-// TestAJobWithoutTheCommandLine: the example of a service is planned, run, scaled, updated with a canary and promoted, its logs are read
+// TestAJobWithoutTheCommandLine: the example of a service is planned, run, updated with a canary, promoted and scaled, its logs are read
 // and its terminal is used, in a browser alone. What is wrong with a job file is told beside what was typed.
 func TestAJobWithoutTheCommandLine(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,8 @@ func TestAJobWithoutTheCommandLine(t *testing.T) {
 	b.accessible()
 	b.plans(example)
 	b.until(`document.querySelector('#planned tbody') !== null`)
-	require.Equal(t, "web2", eval[string](b, `[...document.querySelector('#planned tbody tr').cells].slice(0, 2).map(c => c.textContent).join('')`))
+	require.Equal(t, "web2", eval[string](b, `[...document.querySelector('#planned tbody tr').cells].slice(0, 2).map(
+		c => c.textContent).join('')`))
 	b.accessible()
 	b.picture("run-planned")
 	b.press("button[name=run]")
@@ -56,10 +57,6 @@ func TestAJobWithoutTheCommandLine(t *testing.T) {
 			r => r.textContent.includes('running') && r.querySelector('a[href^="/ui/allocations/"]') !== null).length === ` + strconv.Itoa(n))
 	}
 	running(2)
-	b.do(chromedp.SetValue(chromedp.CSS("#count0"), "3"))
-	b.press(`form[action$="/scale"] button`)
-	running(3)
-	b.until(`document.querySelector('.notice.ok') !== null`)
 	newest := func(status string, healthy int) {
 		t.Helper()
 		eventually(t, "a deployment", func() (bool, string) {
@@ -70,18 +67,18 @@ func TestAJobWithoutTheCommandLine(t *testing.T) {
 			return d.Status == status && d.TaskGroups["web"].HealthyAllocs >= healthy, fmt.Sprintf("%s %+v", d.Status, d.TaskGroups["web"])
 		})
 	}
-	newest("successful", 0)
-
+	newest("successful", 2)
 	b.press(`.tabs a[href$="/definition"]`)
 	b.press(`main a[href^="/ui/jobs/run?"]`)
 	b.until(`location.pathname === '/ui/jobs/run' && document.getElementById('source') !== null && document.readyState === 'complete'`)
 	source := eval[string](b, `document.getElementById('source').value`)
 	require.Contains(t, source, `# A service`, "it is what was typed, with its comments")
-	source = strings.Replace(strings.Replace(source, `= "hello"`, `= "good morning"`, 1), "max_parallel     = 1", "max_parallel = 1\n    canary = 1", 1)
-	b.plans(strings.Replace(source, "count = 2", "count = 3", 1))
+	source = strings.Replace(source, `= "hello"`, `= "good morning"`, 1)
+	source = strings.Replace(source, "max_parallel     = 1", "max_parallel = 1\n    canary = 1", 1)
+	b.plans(source)
 	b.until(`document.querySelector('#planned tbody') !== null && document.querySelector('#planned').textContent.includes('good morning')`)
 	b.press("button[name=run]")
-	running(4) // the canary beside the others
+	running(3) // the canary beside the others
 	b.until(`document.querySelector('form[action$="/promote"] button') !== null`)
 	b.until(`/running/.test(document.querySelector('main').textContent) && [...document.querySelectorAll('main table')].some(
 		t => t.textContent.includes('Canaries') || t.textContent.includes('canar'))`)
@@ -89,36 +86,49 @@ func TestAJobWithoutTheCommandLine(t *testing.T) {
 	b.accessible()
 	newest("running", 1)
 	b.press(`form[action$="/promote"] button`)
-	b.until(`document.querySelector('.notice.ok') !== null && document.querySelector('.notice.ok').textContent === 'The deployment is promoted.'`)
-	newest("successful", 3)
+	b.until(`document.querySelector('.notice.ok') !== null &&
+		document.querySelector('.notice.ok').textContent === 'The deployment is promoted.'`)
+	newest("successful", 2)
+	running(2)
+	_ = eval[bool](b, `{ const count = document.getElementById('count0'); // at once: the part may be replaced
+		count.value = '3'; count.form.requestSubmit(); } true`)
 	running(3)
 	b.picture("job")
 
-	alloc := allocation(t, a.nomad(), "web", "running")
-	b.press(`main a[href^="/ui/allocations/` + alloc.ID + `"]`)
-	b.until(`location.pathname === '/ui/allocations/` + alloc.ID + `'`)
+	b.looksInto(a, site, allocation(t, a.nomad(), "web", "running").ID)
+}
+
+// looksInto types into the terminal of an allocation of the example, and reads what its server logs.
+func (b *tab) looksInto(a *agent, site, id string) {
+	b.t.Helper()
+	b.press(`main a[href^="/ui/allocations/` + id + `"]`)
+	b.until(`location.pathname === '/ui/allocations/` + id + `'`)
 	b.press(`.tabs a[href$="/terminal"]`)
-	b.until(`document.getElementById('terminal') !== null && !document.getElementById('terminal').hidden && document.readyState === 'complete'`)
+	b.until(`document.getElementById('terminal') !== null && !document.getElementById('terminal').hidden &&
+		document.readyState === 'complete'`)
 	b.do(chromedp.Click(chromedp.CSS("#open")))
 	b.until(`document.querySelector('#screen textarea') !== null && document.querySelector('#screen textarea') === document.activeElement`)
-	require.True(t, eval[bool](b, `document.execCommand('insertText', false, 'cat local/index.html')`))
+	require.True(b.t, eval[bool](b, `document.execCommand('insertText', false, 'cat local/index.html')`))
 	b.do(chromedp.KeyEvent("\r"))
 	b.until(`document.querySelector('.xterm-rows').textContent.replaceAll('\u00a0', ' ').includes('good morning from')`)
 	b.picture("job-terminal")
-	require.True(t, eval[bool](b, `document.execCommand('insertText', false, 'exit')`))
+	require.True(b.t, eval[bool](b, `document.execCommand('insertText', false, 'exit')`))
 	b.do(chromedp.KeyEvent("\r"))
 	b.until(`document.getElementById('said').textContent.includes('It ended with code 0.')`)
 
-	info, _, err := a.nomad().Allocations().Info(alloc.ID, nil)
-	require.NoError(t, err)
+	info, _, err := a.nomad().Allocations().Info(id, nil)
+	require.NoError(b.t, err)
 	port := info.AllocatedResources.Shared.Ports[0]
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port.Value)+"/", http.NoBody)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	b.do(chromedp.Navigate(site + "/ui/allocations/" + alloc.ID + "/logs?type=stderr"))
-	b.until(`document.querySelector('#log pre') !== null && document.querySelector('#log pre').textContent.includes('GET / HTTP/1.1')`)
+	for _, path := range []string{"/", "/index.html", "/nothing", "/"} {
+		r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port.Value)+path, http.NoBody)
+		require.NoError(b.t, err)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(b.t, err)
+		require.NoError(b.t, answer.Body.Close())
+	}
+	b.do(chromedp.Navigate(site + "/ui/allocations/" + id + "/logs?type=stderr"))
+	b.until(`document.querySelector('#log pre') !== null && document.querySelector('#log pre').textContent.includes('GET /nothing HTTP/1.1')`)
+	b.picture("job-logs")
 }
 
 // TestTheLastWordsOfATask: from a job that fails, two clicks lead to why and to what its task wrote last.
