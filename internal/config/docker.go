@@ -48,6 +48,15 @@ func (p PluginConfig) ImageGC() (on bool, delay string) {
 	return p.GC.Image == nil || *p.GC.Image, p.GC.ImageDelay
 }
 
+// socketProblem is that of socket_path.
+func (p *Plugin) socketProblem() error {
+	at, isPath := strings.CutPrefix(p.Config.Socket(), "unix://")
+	if p.Config.SocketPath == "" || isPath && filepath.IsAbs(at) {
+		return nil
+	}
+	return fmt.Errorf("plugin.%s.config.socket_path: must be a path, or unix:// and a path, got %q", p.Name, p.Config.SocketPath)
+}
+
 // identityProblems are those of keys about users, namespaces and what reaches outside. They restrict something, so who
 // does not read them refuses them.
 func (p *Plugin) identityProblems() (errs []error) {
@@ -71,8 +80,8 @@ func (p *Plugin) identityProblems() (errs []error) {
 			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: the driver %s has no such key", p.Name, key.name, p.Name))
 		}
 	}
-	if at, isPath := strings.CutPrefix(c.Socket(), "unix://"); c.SocketPath != "" && (!isPath || !filepath.IsAbs(at)) {
-		errs = append(errs, fmt.Errorf("plugin.%s.config.socket_path: must be a path, or unix:// and a path, got %q", p.Name, c.SocketPath))
+	if err := p.socketProblem(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, path := range c.ImagePaths {
 		if !filepath.IsAbs(path) {

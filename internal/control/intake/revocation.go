@@ -25,8 +25,8 @@ func (in *Intake) RevokeCertificate(ctx context.Context, q cluster.RevokeRequest
 		own = in.deps.OwnCertificate()
 	}
 	if own != nil && slices.Contains(cluster.RevokedBy(own), r.ID) {
-		return nil, drover.Outcome{}, drover.Errorf(drover.Conflict, "%s is the certificate of the server that leads, and without it nobody could "+
-			"take that back: give it another one first, or have another server lead that has another one", r.ID)
+		return nil, drover.Outcome{}, drover.Errorf(drover.Conflict, "%s is the certificate of the server that leads, and without it nobody "+
+			"could take that back: give it another one first, or have another server lead that has another one", r.ID)
 	}
 	index, result, err := in.deps.Log.Propose(ctx, &command.RevokeCertificate{Revocation: r})
 	if err != nil {

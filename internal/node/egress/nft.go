@@ -72,8 +72,6 @@ func (f nft) arriving(t *text, r rules) {
 	t.line("	}")
 }
 
-const opening = "goto opening"
-
 // outward answers the packets that leave, and opening counts the connections that they begin.
 func (f nft) outward(t *text, r rules) {
 	if r.rate && f.Policy.ConnectionRate > 0 {
