@@ -27,6 +27,7 @@ import (
 const module = "github.com/drover-project/drover"
 
 var carriers = []string{
+	".", // but for what it checks and fills in: see judges
 	"./internal/control/scheduler/...", "./internal/control/fsm", "./internal/control/intake", "./internal/control/trigger",
 	"./internal/control/leader", "./internal/control/planner", "./internal/control/assignment", "./internal/control/identity",
 	"./internal/control/volumes", "./internal/control/quotas", "./internal/control/insight", "./internal/lifecycle", "./internal/node/...",
@@ -37,6 +38,9 @@ var carriers = []string{
 // heededOtherwise are fields that work although no carrier reads them by name, and how.
 var heededOtherwise = map[string]string{
 	"RestartPolicy.RenderTemplates": "each start of a task renders its templates",
+	"TaskGroup.MaxClientDisconnect": "Canonicalize makes Disconnect.LostAfter of it",
+	"LogConfig.Enabled":             "Canonicalize makes Disabled of it",
+	"VolumeRequest.Name":            "it is the key under which the request stands",
 }
 
 // listed is what go list says of a package.
@@ -132,14 +136,46 @@ func note(t *testing.T, files *token.FileSet, imports types.Importer, p listed, 
 	_, err := (&types.Config{Importer: imports}).Check(p.ImportPath, files, parsed, info)
 	require.NoError(t, err, p.ImportPath)
 	set := written(parsed)
+	if p.ImportPath == module {
+		judges(parsed, set)
+	}
 	for at, s := range info.Selections {
-		of := s.Recv()
+		named, ok := owner(s).(*types.Named)
+		if ok && s.Kind() == types.FieldVal && !set[at] && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == module {
+			read[named.Obj().Name()+"."+at.Sel.Name] = true
+		}
+	}
+}
+
+// owner is the struct that has a selected field, which may be embedded in that which is named.
+func owner(s *types.Selection) types.Type {
+	of := s.Recv()
+	for _, i := range append(s.Index()[:len(s.Index())-1:len(s.Index())-1], -1) {
 		if pointer, ok := of.(*types.Pointer); ok {
 			of = pointer.Elem()
 		}
-		named, ok := of.(*types.Named)
-		if ok && s.Kind() == types.FieldVal && !set[at] && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == module {
-			read[named.Obj().Name()+"."+at.Sel.Name] = true
+		if block, ok := of.Underlying().(*types.Struct); ok && i >= 0 {
+			of = block.Field(i).Type()
+		}
+	}
+	return of
+}
+
+// judges adds the selectors in functions that only check a job or fill it in.
+func judges(files []*ast.File, set map[ast.Expr]bool) {
+	for _, f := range files {
+		for _, d := range f.Decls {
+			function, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(strings.ToLower(function.Name.Name), "valid") &&
+				!strings.HasPrefix(strings.ToLower(function.Name.Name), "canonical") {
+				continue
+			}
+			ast.Inspect(function, func(n ast.Node) bool {
+				if at, ok := n.(*ast.SelectorExpr); ok {
+					set[at] = true
+				}
+				return true
+			})
 		}
 	}
 }

@@ -34,6 +34,7 @@ const (
 	noCSI     = "Drover has no CSI: use a host volume"
 	oldNomad  = "Nomad does not heed it any more either"
 	noMbits   = "networks are not scheduled by bandwidth"
+	noClaims  = "namespaces have no claims of their own"
 	noDevice  = "as on Nomad, which only reports it: name the host_network of a port"
 	byHealth  = "updates are paced by health: use min_healthy_time"
 	oneResult = "the last result of a check decides"
@@ -46,6 +47,10 @@ var (
 		{"Multiregion", true, "register the job in each region", func(j *drover.Job) bool { return j.Multiregion != nil }},
 		{"ConsulNamespace", false, noConsul, func(j *drover.Job) bool { return j.ConsulNamespace != "" }},
 		{"VaultNamespace", false, noVault, func(j *drover.Job) bool { return j.VaultNamespace != "" }},
+		{"UI", false, "it is kept with the job, and the page does not show it", func(j *drover.Job) bool { return j.UI != nil }},
+		{"Update.Stagger", false, byHealth, func(j *drover.Job) bool {
+			return j.Update != nil && j.Update.Stagger != 0 && j.Update.Stagger != defaultStagger
+		}},
 	}
 	unheededOfGroup = []part[drover.TaskGroup]{
 		{"Consul", true, noConsul, func(g *drover.TaskGroup) bool { return len(g.Consul) > 0 }},
@@ -71,8 +76,9 @@ var (
 		{"CSIPluginConfig", true, "Drover has no CSI", func(t *drover.Task) bool { return len(t.CSIPluginConfig) > 0 }},
 		{"Secrets", true, "secret providers are not asked: use templates or env", func(t *drover.Task) bool { return len(t.Secrets) > 0 }},
 		{"Schedule", true, "tasks are not paused by a schedule: use a periodic job", func(t *drover.Task) bool { return len(t.Schedule) > 0 }},
-		{"Identities.ExtraClaims", false, "namespaces have no claims of their own", func(t *drover.Task) bool {
-			return slices.ContainsFunc(t.AllIdentities(), func(w *drover.WorkloadIdentity) bool { return len(w.ExtraClaims) > 0 })
+		{"Identity.ExtraClaims", false, noClaims, func(t *drover.Task) bool { return t.Identity != nil && len(t.Identity.ExtraClaims) > 0 }},
+		{"Identities.ExtraClaims", false, noClaims, func(t *drover.Task) bool {
+			return slices.ContainsFunc(t.Identities, func(w *drover.WorkloadIdentity) bool { return w != nil && len(w.ExtraClaims) > 0 })
 		}},
 		{"Kind", false, noMesh, func(t *drover.Task) bool { return t.Kind != "" }},
 		{"ScalingPolicies", false, "a task's resources are not scaled", func(t *drover.Task) bool { return len(t.ScalingPolicies) > 0 }},
