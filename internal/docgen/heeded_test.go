@@ -100,6 +100,7 @@ func fieldsRead(t *testing.T) map[string]bool {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, carriers...)
 	c := exec.CommandContext(t.Context(), "go", args...)
 	c.Dir, c.Stderr = root, os.Stderr
+	c.Env = append(os.Environ(), "CGO_ENABLED=0") // as the program is built, for the tests that run it
 	out, err := c.Output()
 	require.NoError(t, err)
 	exports := map[string]string{}
