@@ -80,6 +80,20 @@ func TestConfigurations(t *testing.T) {
 			"docker", `{"security_opt": ["seccomp=unconfined"], "runtime": "runsc"}`,
 			`"seccomp=unconfined" in SecurityOpts and Runtime == "runsc"`, true,
 		},
+		{"podman", `{"image": "docker://ghcr.io/a/b:1"}`, registry, false},
+		{"podman", `{"image": "docker://evil.io/x"}`, `Registry == "evil.io"`, true},
+		{"podman", `{"devices": ["/srv/a:/dev/b:rwm"]}`, paths, false},
+		{"podman", `{"devices": ["/srv/a", "/dev/kmsg:/dev/b"]}`, paths, true},
+		{"podman", `{"devices": ["${meta.x}"]}`, paths, true},
+		{"podman", `{"devices": [7]}`, paths, true},
+		{
+			"podman", `{"apparmor_profile": "unconfined", "selinux_opts": ["disable"], "userns": "host"}`,
+			`"apparmor=unconfined" in SecurityOpts and "label=disable" in SecurityOpts and "user" in HostNamespaces`, true,
+		},
+		{"qemu", `{"image_path": "/etc/disk.img"}`, paths, true},
+		{"qemu", `{"image_path": "/local/../etc/disk.img"}`, paths, true},
+		{"qemu", `{"image_path": "/local/disk.img"}`, `HostPaths is empty`, true},
+		{"qemu", `{"image_path": "local/disk.img"}`, `HostPaths is empty`, true},
 		{"docker", `{"cap_add": [7]}`, `"sys_admin" in CapAdd`, true},
 	} {
 		got := judged(t, drover.AdmissionRule{When: c.when}, jobOf(t, c.driver, c.config), nil)
