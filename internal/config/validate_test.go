@@ -27,10 +27,7 @@ func TestWhatIsRefused(t *testing.T) {
 	images := func(dir string) *Agent {
 		return &Agent{Plugins: []*Plugin{{Name: "sandbox", Config: &PluginConfig{ImageDir: dir}}}}
 	}
-	for name, c := range map[string]struct {
-		over *Agent
-		want string // "": it is taken
-	}{
+	refuses(t, map[string]refusal{
 		"a port too high":         {&Agent{Ports: &Ports{HTTP: 65536}}, "ports.http: must be from 0 to 65535"},
 		"a negative port":         {&Agent{Ports: &Ports{RPC: -1}}, "ports.rpc: "},
 		"the highest port":        {&Agent{Ports: &Ports{HTTP: 65535}}, ""},
@@ -82,6 +79,14 @@ func TestWhatIsRefused(t *testing.T) {
 		"a volume without path": {node(Client{HostVolumes: []*HostVolume{{Name: "v"}}}), "client.host_volume.v.path: must be set"},
 		"a bridge's name":       {node(Client{BridgeName: "a/b"}), "client.bridge_network_name: must be the name of a device"},
 		"a long name":           {node(Client{BridgeName: "0123456789abcdef"}), "client.bridge_network_name: "},
+	})
+}
+
+// So do those of a node.
+func TestWhatIsRefusedOfANode(t *testing.T) {
+	t.Parallel()
+	node := func(c Client) *Agent { c.Enabled = new(true); return &Agent{Client: &c} }
+	refuses(t, map[string]refusal{
 		"a small subnet":        {node(Client{BridgeSubnet: "10.0.0.0/29"}), "client.bridge_network_subnet: must be an IPv4 network"},
 		"a bridge of one's own": {node(Client{BridgeName: "br-1", BridgeSubnet: "10.0.0.0/28", BridgeHairpin: new(false)}), ""},
 		"IPv6 on the bridge":    {node(Client{BridgeSubnet6: "fd00::/64"}), "client.bridge_network_subnet_ipv6: the bridge has IPv4 only"},
@@ -93,7 +98,18 @@ func TestWhatIsRefused(t *testing.T) {
 		"tokens without index":  {node(Client{Machine: &Machine{Tokens: []string{"a"}}}), "client.machine.metadata: must be set"},
 		"notices from nowhere":  {node(Client{Machine: &Machine{Notices: "here"}}), `client.machine.notices: "here" is no URL`},
 		"a machine's duration":  {node(Client{Machine: &Machine{DeadAfter: "1 day"}}), "client.machine.dead_after: "},
-	} {
+	})
+}
+
+// refusal is a change of a valid configuration, and what is said to it.
+type refusal struct {
+	over *Agent
+	want string // "": it is taken
+}
+
+func refuses(t *testing.T, cases map[string]refusal) {
+	t.Helper()
+	for name, c := range cases {
 		err := Merge(valid(), c.over).Validate()
 		if c.want == "" {
 			require.NoError(t, err, name)

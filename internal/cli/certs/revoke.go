@@ -49,7 +49,7 @@ drover tls cert reinstate node:3f2c6a0e-4b0f-4c8e-9a56-0d8d1b7c2f10`)
 	f.StringVar(&v.serial, "serial", "", "a serial number: decimal, or hexadecimal as 0x… or aa:bb:…")
 	f.StringVar(&v.fingerprint, "fingerprint", "", "the SHA-256 of a certificate, in hexadecimal")
 	f.BoolVar(&v.single, "single", false, "of FILE, refuse this one certificate, though it is a node's")
-	f.StringVar(&v.until, "until", "", 
+	f.StringVar(&v.until, "until", "",
 		"when to forget it, as 2027-01-31 or in RFC 3339 (default: when FILE ends, 400 days of a node, else never)")
 	f.StringVar(&v.reason, "reason", "", "why, for those who read the list")
 	return c
