@@ -163,7 +163,7 @@ func questions(t *testing.T) []question {
 
 func questionsOfAllocations(t *testing.T) []question {
 	show := func(v any, err error) (string, error) { return fmt.Sprintf("%+v", v), err }
-	log := exchange.LogRequest{AllocID: "a", Task: "t", Type: "stderr", Origin: "end", Offset: 7, Follow: true, Path: "p"}
+	log := exchange.LogRequest{AllocID: "a", Task: "t", Type: "stderr", Origin: "end", Offset: 7, Follow: true, Path: "p", File: "f", Since: 9}
 	return []question{
 		{"Starta t {e [x y] ", "", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			s, err := w.StartExecution(ctx, "a", "t", execution.Spec{ID: "e", Argv: []string{"x", "y"}})
@@ -197,7 +197,7 @@ func questionsOfAllocations(t *testing.T) []question {
 		{"SnapshotFoldera", "tar", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			return text(w.SnapshotFolder(ctx, "a"))
 		}},
-		{"Logs{a t stderr end 7 true p}", "line", func(ctx context.Context, w exchange.Workloads) (string, error) {
+		{"Logs{a t stderr end 7 true p f 9}", "line", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			l, err := w.Logs(ctx, log)
 			if err != nil {
 				return "", err
