@@ -6,9 +6,8 @@ SRC        := $(shell find . '(' -name '*.go' -o -name '*.s' ')' -not -name '*_t
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
-# Lint vets. The longest tests begin first: they wait more than they compute, so the others are built and run beside them.
+# Lint vets.
 TESTFLAGS  ?= -race -shuffle=on -timeout 30m -vet=off
-LONGEST    := ./internal/e2e ./internal/e2e/chaos ./internal/sim ./internal/e2e/traces
 
 .PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps module docs
 
@@ -19,7 +18,7 @@ run: build ## build, start a dev agent, run a program in a warm runner, stay up
 	./bin/drover agent -dev -demo
 
 test: deps init ## all tests, as CI runs them
-	$(GO) test $(TESTFLAGS) $(LONGEST) ./...
+	$(GO) test $(TESTFLAGS) ./...
 
 short: init ## tests of one area: make short PKG=./internal/exec/...
 	$(GO) test $(TESTFLAGS) $(PKG)

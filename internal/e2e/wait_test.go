@@ -18,9 +18,7 @@ func eventually(t testing.TB, what string, f func() (bool, string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups wait too
 	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	last := ""
+	begun, last := time.Now(), ""
 	for {
 		ok, seen := f()
 		if ok {
@@ -28,7 +26,7 @@ func eventually(t testing.TB, what string, f func() (bool, string)) {
 		}
 		last = seen
 		select {
-		case <-ticker.C:
+		case <-time.After(min(max(10*time.Millisecond, time.Since(begun)/20), 250*time.Millisecond)): // the machine has other work to do
 		case <-ctx.Done():
 			t.Fatalf("waited in vain for %s; last: %s", what, last)
 		}

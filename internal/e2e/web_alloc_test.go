@@ -120,8 +120,9 @@ func TestAnAllocationInABrowser(t *testing.T) {
 	// Only the lines that are asked for; a paused view stands.
 	b.do(chromedp.SendKeys(chromedp.CSS("#filter"), "99999"))
 	b.until(`document.querySelectorAll('#log mark').length > 1 && ` + shown + `.split('\n').every(l => !l || l.includes('99999'))`)
-	b.do(chromedp.Focus(chromedp.CSS("#filter")), chromedp.KeyEvent(strings.Repeat("\b", 5)+"tick"),
-		chromedp.Click(chromedp.CSS("#pause")))
+	b.do(chromedp.Focus(chromedp.CSS("#filter")), chromedp.KeyEvent(strings.Repeat("\b", 5)+"tick"))
+	b.until(`document.querySelectorAll('#log mark').length > 1 && ` + shown + `.split('\n').every(l => !l || l.includes('tick'))`)
+	b.do(chromedp.Click(chromedp.CSS("#pause")))
 	b.until(`/new lines: [1-9]/.test(document.getElementById('log-said').textContent)`)
 	stands := eval[string](b, shown)
 	b.until(`/new lines: [0-9]*[3-9]$/.test(document.getElementById('log-said').textContent)`)

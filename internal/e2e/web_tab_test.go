@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -87,10 +87,10 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // until waits until an expression of JavaScript holds, in whatever document the tab shows by then.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool {
+	eventually(b.t, expression, func() (bool, string) {
 		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
-		return err == nil && holds // a document that is just replaced answers nothing
-	}, 20*time.Second, 20*time.Millisecond, expression)
+		return err == nil && holds, fmt.Sprint(err) // a document that is just replaced answers nothing
+	})
 }
 
 func eval[T any](b *tab, expression string) T {

@@ -160,6 +160,7 @@ type Piped struct {
 
 	mu   sync.Mutex // one opens a pipe at a time
 	open *http2.ClientConn
+	raw  net.Conn // that of open
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -171,11 +172,13 @@ func (p *Piped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return conn.RoundTrip(r)
 }
 
-// Close breaks the pipe.
+// Close breaks the pipe. The connection goes first: over one that lives, what is under way would be cancelled, which a node takes for the
+// word that receipts are stored.
 func (p *Piped) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open != nil {
+		_ = p.raw.Close()
 		_ = p.open.Close()
 	}
 }
@@ -208,6 +211,7 @@ func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
 		_ = c.Close()
 		return nil, drover.Errorf(drover.Unavailable, "link: opening a pipe: %w", err)
 	}
+	p.raw = c
 	return p.open, nil
 }
 
