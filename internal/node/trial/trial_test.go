@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -25,11 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
-func TestMain(m *testing.M) {
-	drivertest.SweepGroupParents()
-	// It is the process's.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/drover-project/drover/internal/node/supervisor/spawn.(*bare).run"))
-}
+func TestMain(m *testing.M) { drivertest.Main(m) }
 
 func TestSandboxHoldsThemAll(t *testing.T) {
 	t.Parallel()

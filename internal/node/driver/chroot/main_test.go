@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -19,11 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
-func TestMain(m *testing.M) {
-	drivertest.SweepGroupParents()
-	// It is the process's.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/drover-project/drover/internal/node/supervisor/spawn.(*bare).run"))
-}
+func TestMain(m *testing.M) { drivertest.Main(m) }
 
 // bench is a driver on folders of its own, with a sandbox driver behind it that has nothing to itself.
 type bench struct {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -20,10 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
-func TestMain(m *testing.M) {
-	drivertest.SweepGroupParents()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { drivertest.Main(m) }
 
 // fakeQemu prints what it was called with, and ends when its monitor is told so.
 const fakeQemu = `#!/usr/bin/python3

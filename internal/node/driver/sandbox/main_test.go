@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -21,11 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
-func TestMain(m *testing.M) {
-	drivertest.SweepGroupParents()
-	// It is the process's.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/drover-project/drover/internal/node/supervisor/spawn.(*bare).run"))
-}
+func TestMain(m *testing.M) { drivertest.Main(m) }
 
 // bench is a driver on folders of its own.
 type bench struct {
