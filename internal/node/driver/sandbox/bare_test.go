@@ -38,7 +38,7 @@ func TestBothBeginningsMakeTheSameSandbox(t *testing.T) {
 		}
 		h := b.warm(t, nil)
 		r := drivertest.Root(t, h, "cut -d' ' -f4-6 /proc/self/mountinfo | sort; cat /proc/1/status | grep NSpid; "+
-			"ls /proc | grep -c '^[0-9]'; stat -c %u /proc/1 /proc/sys/user; (echo 1 > /proc/sys/user/max_user_namespaces) 2>&1")
+			"set -- /proc/[0-9]*; echo $#; stat -c %u /proc/1 /proc/sys/user; (echo 1 > /proc/sys/user/max_user_namespaces) 2>&1")
 		mounts = append(mounts, r.Out)
 		require.Empty(t, r.Err)
 		require.Contains(t, r.Out, " /proc ")
