@@ -16,12 +16,6 @@ type Podman struct {
 	service  *exec.Cmd
 }
 
-// HasPodman reports whether there is one to start.
-func HasPodman() bool {
-	_, err := exec.LookPath("podman")
-	return err == nil && os.Geteuid() == 0
-}
-
 // StartPodman starts a service, with the images of tests from a docker daemon. Stop it.
 func StartPodman(docker string) (*Podman, error) {
 	dir, err := os.MkdirTemp("/tmp", "pm") // short: podman takes no run folder of more than 50 characters

@@ -73,30 +73,12 @@ func (d *Driver) GivesDevices() string { return d.cfg.Sandbox.GivesDevices() }
 
 // Fingerprint says whether sandboxes can be had here with root's rights, as Nomad's driver needs them, and with a network.
 func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
-	info := d.cfg.Sandbox.Fingerprint(ctx)
-	inherited := info.Attributes
-	info.Attributes = map[string]string{}
+	info, unfit := d.cfg.Sandbox.FingerprintAs(ctx, d.name, d.cfg.AllowHostNetwork)
 	if !info.Healthy {
 		return info
 	}
-	unfit := func(why string) drover.DriverInfo {
-		return drover.DriverInfo{UpdateTime: info.UpdateTime, Attributes: map[string]string{}, HealthDescription: "not usable here: " + why}
-	}
-	if inherited["driver.sandbox.rootless"] == "true" {
-		return unfit("tasks run as users of their own, for which the agent must be root; the driver sandbox does without")
-	}
-	if why := inherited["driver.sandbox.network.bridge.missing"]; why != "" && !d.cfg.AllowHostNetwork {
-		return unfit("tasks have a network, which " + sandbox.HostLeave(d.name) + ", and mode bridge cannot be had: " + why)
-	}
 	if _, err := d.cfg.Images.PrepareTrees(d.cfg.Trees); err != nil { // also so that no start has to wait
 		return unfit(err.Error())
-	}
-	prefix := "driver." + d.name
-	info.Attributes[prefix] = "1"
-	for _, key := range []string{".weaker", ".cgroups", ".network.bridge", ".network.bridge.missing", ".network.host"} {
-		if v, ok := inherited["driver.sandbox"+key]; ok {
-			info.Attributes[prefix+key] = v
-		}
 	}
 	if d.name == Java {
 		found, err := d.findJava(ctx)

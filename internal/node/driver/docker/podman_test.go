@@ -82,9 +82,6 @@ func TestAPodmanThatHangs(t *testing.T) {
 // podman starts one with the images of tests, which shares nothing with the machine's.
 func podman(t *testing.T) *dockerdtest.Podman {
 	t.Helper()
-	if !dockerdtest.HasPodman() {
-		t.Skip("there is no podman")
-	}
 	p, err := dockerdtest.StartPodman(endpoint)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Stop()) })

@@ -3,7 +3,6 @@ package qemu
 import (
 	"bytes"
 	"context"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,20 +141,9 @@ const kvm = "/dev/kvm"
 
 // Fingerprint says whether there is a qemu, which, and whether the machine has an accelerator.
 func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
-	info := d.cfg.Sandbox.Fingerprint(ctx)
-	inherited := info.Attributes
-	info.Attributes = map[string]string{}
+	info, unfit := d.cfg.Sandbox.FingerprintAs(ctx, Name, d.cfg.AllowHostNetwork)
 	if !info.Healthy {
 		return info
-	}
-	unfit := func(why string) drover.DriverInfo {
-		return drover.DriverInfo{UpdateTime: info.UpdateTime, Attributes: map[string]string{}, HealthDescription: "not usable here: " + why}
-	}
-	if inherited["driver.sandbox.rootless"] == "true" {
-		return unfit("the agent is not root")
-	}
-	if why := inherited["driver.sandbox.network.bridge.missing"]; why != "" && !d.cfg.AllowHostNetwork {
-		return unfit("machines have a network, which " + sandbox.HostLeave(Name) + ", and mode bridge cannot be had: " + why)
 	}
 	p, err := d.find(ctx)
 	if err == nil {
@@ -164,7 +152,7 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	if err != nil {
 		return unfit(err.Error())
 	}
-	maps.Copy(info.Attributes, map[string]string{"driver.qemu": "1", "driver.qemu.version": p.version})
+	info.Attributes["driver.qemu.version"] = p.version
 	if _, err := os.Stat(kvm); err == nil {
 		info.Attributes["driver.qemu.kvm"] = "1"
 	}

@@ -127,3 +127,35 @@ func yes(v bool) string {
 	}
 	return "false"
 }
+
+// FingerprintAs is the beginning of the fingerprint of another driver, which runs its tasks in sandboxes with root's rights and with a
+// network: it is healthy and has the attributes that tell of sandboxes, under its name, or says what is missing. unfit makes one that
+// says why it cannot be used here.
+func (d *Driver) FingerprintAs(
+	ctx context.Context, name string, hostNetwork bool,
+) (info drover.DriverInfo, unfit func(why string) drover.DriverInfo) {
+	info = d.Fingerprint(ctx)
+	inherited := info.Attributes
+	info.Attributes = map[string]string{}
+	unfit = func(why string) drover.DriverInfo {
+		return drover.DriverInfo{UpdateTime: info.UpdateTime, Attributes: map[string]string{}, HealthDescription: "not usable here: " + why}
+	}
+	why := inherited["driver.sandbox.network.bridge.missing"]
+	switch {
+	case !info.Healthy:
+	case inherited["driver.sandbox.rootless"] == "true":
+		info = unfit("tasks run as users of their own, for which the agent must be root; the driver sandbox does without")
+	case why != "" && !hostNetwork:
+		info = unfit("tasks have a network, which " + HostLeave(name) + ", and mode bridge cannot be had: " + why)
+	default:
+		prefix := "driver." + name
+		info.Attributes[prefix] = "1"
+		info.Attributes[prefix+".network.host"] = "true" // by leave, or on the bridge
+		for _, key := range []string{".weaker", ".cgroups", ".network.bridge", ".network.bridge.missing"} {
+			if v, ok := inherited["driver.sandbox"+key]; ok {
+				info.Attributes[prefix+key] = v
+			}
+		}
+	}
+	return info, unfit
+}
