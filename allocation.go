@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/drover-project/drover/network"
 )
 
 // Desired statuses of an allocation: control writes them.
@@ -48,7 +50,7 @@ type Allocation struct {
 	PreviousAllocation    string
 	NextAllocation        string
 	RescheduleTracker     *RescheduleTracker
-	NetworkStatus         *AllocNetworkStatus
+	NetworkStatus         *network.Status
 	PreemptedAllocations  []string
 	PreemptedByAllocation string
 	CreateIndex           uint64
@@ -226,14 +228,6 @@ func (s *AllocDeploymentStatus) IsHealthy() bool { return s.Judged() && *s.Healt
 
 // IsUnhealthy reports whether the allocation was found unhealthy.
 func (s *AllocDeploymentStatus) IsUnhealthy() bool { return s.Judged() && !*s.Healthy }
-
-// AllocNetworkStatus is the address in the allocation's own network.
-type AllocNetworkStatus struct {
-	InterfaceName string
-	Address       string
-	AddressIPv6   string
-	DNS           *DNSConfig
-}
 
 // RescheduleTracker is the chain of replacements.
 type RescheduleTracker struct {

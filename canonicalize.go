@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // Canonicalize fills in every default, so that no later reader needs to know one. It is idempotent and changes j in
@@ -23,9 +26,9 @@ func (j *Job) Canonicalize() {
 	if len(j.Meta) == 0 {
 		j.Meta = nil
 	}
-	canonicalizeAffinities(j.Affinities)
-	canonicalizeSpreads(j.Spreads)
-	canonicalizeConstraints(j.Constraints)
+	constraint.CanonicalizeAffinities(j.Affinities)
+	constraint.CanonicalizeSpreads(j.Spreads)
+	constraint.Canonicalize(j.Constraints)
 	if j.Update != nil {
 		j.Update.canonicalize()
 	}
@@ -60,9 +63,9 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	if len(g.Meta) == 0 {
 		g.Meta = nil
 	}
-	canonicalizeAffinities(g.Affinities)
-	canonicalizeSpreads(g.Spreads)
-	canonicalizeConstraints(g.Constraints)
+	constraint.CanonicalizeAffinities(g.Affinities)
+	constraint.CanonicalizeSpreads(g.Spreads)
+	constraint.Canonicalize(g.Constraints)
 	if g.EphemeralDisk == nil {
 		g.EphemeralDisk = &EphemeralDisk{}
 	}
@@ -74,7 +77,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	g.canonicalizeReschedule(j)
 	g.canonicalizeUpdate(j)
 	g.canonicalizeDisconnect()
-	canonicalizeServices(j, g.Name, "", g.Services)
+	service.Canonicalize(j.Name, g.Name, "", g.Services)
 	if j.Type == JobTypeService || g.Migrate != nil {
 		g.Migrate = mergeMigrate(g.Migrate, j.Migrate)
 	}
@@ -83,7 +86,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 		optional.DefaultPointer(&s.Min, int64(*g.Count))
 		optional.Default(&s.Type, "horizontal")
 	}
-	canonicalizeNetworks(g.Networks)
+	network.Canonicalize(g.Networks)
 	for _, t := range g.Tasks {
 		if t != nil {
 			t.canonicalize(j, g)
@@ -234,15 +237,15 @@ func (t *Task) canonicalize(j *Job, g *TaskGroup) {
 		optional.Default(&t.Resources.CPU, 100)
 	}
 	optional.Default(&t.Resources.MemoryMB, 300)
-	canonicalizeNetworks(t.Resources.Networks)
+	network.Canonicalize(t.Resources.Networks)
 	for _, d := range t.Resources.Devices {
 		if d != nil {
 			optional.Default(&d.Count, 1)
 		}
 	}
-	canonicalizeAffinities(t.Affinities)
-	canonicalizeConstraints(t.Constraints)
-	canonicalizeServices(j, g.Name, t.Name, t.Services)
+	constraint.CanonicalizeAffinities(t.Affinities)
+	constraint.Canonicalize(t.Constraints)
+	service.Canonicalize(j.Name, g.Name, t.Name, t.Services)
 	restart := *g.RestartPolicy
 	if own := t.RestartPolicy; own != nil {
 		optional.Override(&restart.Attempts, own.Attempts)
@@ -277,41 +280,6 @@ func (t *Task) canonicalize(j *Job, g *TaskGroup) {
 	for _, m := range t.VolumeMounts {
 		if m != nil {
 			optional.Default(&m.PropagationMode, "private")
-		}
-	}
-}
-
-func canonicalizeNetworks(list []*NetworkResource) {
-	for _, n := range list {
-		if n != nil {
-			optional.Default(&n.Mode, "host")
-		}
-	}
-}
-
-// canonicalizeAffinities fills in the weight, of -100 to 100, and the operand.
-func canonicalizeAffinities(list []*Affinity) {
-	for _, a := range list {
-		if a != nil {
-			optional.Default(&a.Weight, 50)
-			optional.Default(&a.Operand, "=")
-		}
-	}
-}
-
-func canonicalizeConstraints(list []*Constraint) {
-	for _, c := range list {
-		if c != nil {
-			optional.Default(&c.Operand, "=")
-		}
-	}
-}
-
-// canonicalizeSpreads fills in the weight, which counts relative to that of the other spreads.
-func canonicalizeSpreads(list []*Spread) {
-	for _, s := range list {
-		if s != nil {
-			optional.Default(&s.Weight, 50)
 		}
 	}
 }

@@ -3,15 +3,19 @@ package drover
 import (
 	"fmt"
 	"time"
+
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // TaskGroup is the unit of placement: its tasks share a node, an allocation folder and a network.
 type TaskGroup struct {
 	Name             string
 	Count            *int // default 1; for a pool group the scheduler takes Pool.Size instead
-	Constraints      []*Constraint
-	Affinities       []*Affinity
-	Spreads          []*Spread
+	Constraints      []*constraint.Constraint
+	Affinities       []*constraint.Affinity
+	Spreads          []*constraint.Spread
 	Tasks            []*Task
 	Volumes          map[string]*VolumeRequest
 	RestartPolicy    *RestartPolicy
@@ -20,9 +24,9 @@ type TaskGroup struct {
 	EphemeralDisk    *EphemeralDisk
 	Update           *UpdateStrategy
 	Migrate          *MigrateStrategy
-	Networks         []*NetworkResource
+	Networks         []*network.Resource
 	Meta             map[string]string
-	Services         []*Service
+	Services         []*service.Service
 	ShutdownDelay    *time.Duration
 	MaxRunDuration   *time.Duration
 	Scaling          *ScalingPolicy

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/workload"
 )
 
 // TestIdentities: what is wrong with an identity is refused when the job is registered, and named; the rest is where Nomad has it.
 func TestIdentities(t *testing.T) {
 	t.Parallel()
-	for want, w := range map[string]drover.WorkloadIdentity{
+	for want, w := range map[string]workload.Identity{
 		"":                                           {Name: "aws", Audience: []string{"sts"}, File: true, TTL: time.Hour, ChangeMode: "restart"},
 		"Name: must have 1 to 128 letters":           {Name: "a/b"},
 		`Name: must be set and not be "default"`:     {},
@@ -27,8 +28,8 @@ func TestIdentities(t *testing.T) {
 		"Audience: an audience must not be empty":    {Name: "x", Audience: []string{""}},
 	} {
 		job := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{
-			Name: "t", Driver: "raw_exec", Identity: &drover.WorkloadIdentity{File: true},
-			Identities: []*drover.WorkloadIdentity{{Name: "twice"}, &w},
+			Name: "t", Driver: "raw_exec", Identity: &workload.Identity{File: true},
+			Identities: []*workload.Identity{{Name: "twice"}, &w},
 		}}}}}
 		job.Canonicalize()
 		err := job.Validate()
@@ -38,8 +39,8 @@ func TestIdentities(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 	}
-	named, own := &drover.WorkloadIdentity{Name: "my-aws"}, &drover.WorkloadIdentity{}
+	named, own := &workload.Identity{Name: "my-aws"}, &workload.Identity{}
 	require.Equal(t, []string{"NOMAD_TOKEN", "secrets/nomad_token"}, []string{own.Variable(), own.Path()})
 	require.Equal(t, []string{"NOMAD_TOKEN_my_aws", "secrets/nomad_my-aws.jwt"}, []string{named.Variable(), named.Path()})
-	require.Equal(t, "local/x", (&drover.WorkloadIdentity{Filepath: "local/x"}).Path())
+	require.Equal(t, "local/x", (&workload.Identity{Filepath: "local/x"}).Path())
 }

@@ -1,6 +1,10 @@
 package drover
 
-import "time"
+import (
+	"time"
+
+	"github.com/drover-project/drover/constraint"
+)
 
 // Job types.
 const (
@@ -26,7 +30,8 @@ const (
 	DefaultNodePool    = "default"
 	AllNodePool        = "all"
 	DefaultPriority    = 50
-	MaxPriority        = 100
+	DefaultMaxPriority = 100       // highest priority of a job unless a server's job_max_priority says otherwise
+	MaxPriority        = 32_766    // highest priority of a job at any server
 	MaxGroupCount      = 1_000_000 // allocations a job may have at any server
 	DefaultMaxCount    = 50_000    // allocations a job may have unless a server's job_max_count says otherwise
 	TrackedJobVersions = 6
@@ -43,9 +48,9 @@ type Job struct {
 	AllAtOnce        bool
 	Datacenters      []string // globs; default ["*"]
 	NodePool         string
-	Constraints      []*Constraint
-	Affinities       []*Affinity
-	Spreads          []*Spread
+	Constraints      []*constraint.Constraint
+	Affinities       []*constraint.Affinity
+	Spreads          []*constraint.Spread
 	TaskGroups       []*TaskGroup
 	Update           *UpdateStrategy
 	Multiregion      *Multiregion
@@ -129,35 +134,6 @@ type ParameterizedJobConfig struct {
 	Payload      string // "optional" (default), "required", "forbidden"
 	MetaRequired []string
 	MetaOptional []string
-}
-
-// Constraint limits which nodes may be used. Operands: =, !=, <, <=, >, >=, regexp, version, semver,
-// set_contains(_all), set_contains_any, is_set, is_not_set, distinct_hosts, distinct_property.
-type Constraint struct {
-	LTarget string
-	RTarget string
-	Operand string
-}
-
-// Affinity prefers nodes; a negative weight avoids them.
-type Affinity struct {
-	LTarget string
-	RTarget string
-	Operand string
-	Weight  int8 // -100..100, default 50
-}
-
-// Spread distributes allocations over the values of an attribute.
-type Spread struct {
-	Attribute    string
-	Weight       int8 // 1..100, default 50
-	SpreadTarget []*SpreadTarget
-}
-
-// SpreadTarget is the share of one value.
-type SpreadTarget struct {
-	Value   string
-	Percent uint8
 }
 
 // UpdateStrategy says how a changed service job is rolled out.

@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/deepcopy"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 func sample() *Job {
@@ -80,11 +82,11 @@ func TestValidateReportsEverythingWithPaths(t *testing.T) {
 	t.Parallel()
 	j := sample()
 	j.Type = "cron"
-	j.Priority = 1000
+	j.Priority = 40_000
 	j.TaskGroups[0].Count = new(-1)
 	j.TaskGroups[0].Tasks[0].Driver = ""
 	j.TaskGroups[0].Tasks[0].Artifacts = []*TaskArtifact{{GetterSource: "file:///x", RelativeDest: "../../etc"}}
-	j.TaskGroups[0].Constraints = []*Constraint{{LTarget: "${attr.x}", Operand: "regexp", RTarget: "("}}
+	j.TaskGroups[0].Constraints = []*constraint.Constraint{{LTarget: "${attr.x}", Operand: "regexp", RTarget: "("}}
 	j.Canonicalize()
 	err := j.Validate()
 	require.Equal(t, Invalid, CodeOf(err))
@@ -96,6 +98,6 @@ func TestValidateReportsEverythingWithPaths(t *testing.T) {
 func TestStaysInside(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{"local/x": true, "/abs": true, "..": false, "local/../../x": false, "a/../b": true, "": true} {
-		require.Equal(t, want, staysInside(path), path)
+		require.Equal(t, want, validation.StaysInside(path), path)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"github.com/drover-project/drover/network"
 )
 
 // Node statuses.
@@ -127,7 +129,7 @@ type NodeResources struct {
 	Cpu            NodeCpuResources
 	Memory         NodeMemoryResources
 	Disk           NodeDiskResources
-	Networks       []*NetworkResource
+	Networks       []*network.Resource
 	NodeNetworks   []*NodeNetworkResource `json:",omitempty"`
 	Devices        []*NodeDeviceResource
 	MinDynamicPort int
@@ -208,14 +210,6 @@ type DriverInfo struct {
 	Healthy           bool
 	HealthDescription string
 	UpdateTime        time.Time
-}
-
-// HostVolumeInfo is a folder that the node offers.
-type HostVolumeInfo struct {
-	Path     string
-	ReadOnly bool
-	ID       string            // of a HostVolume; "" = it is in the node's configuration
-	Report   *HostVolumeReport `json:"-"` // likewise nil
 }
 
 // HostNetworkInfo is a named host network.

@@ -1,6 +1,10 @@
 package drover
 
-import "time"
+import (
+	"time"
+
+	"github.com/drover-project/drover/jobdiff"
+)
 
 // The requests, outcomes and previews of the use cases that change the state: faces fill them, control/intake carries
 // them out.
@@ -44,11 +48,18 @@ type DeregisterRequest struct {
 type Preview struct {
 	JobModifyIndex     uint64
 	CreatedEvals       []*Evaluation
-	Diff               *JobDiff // nil unless it was asked for
+	Diff               *jobdiff.Job // nil unless it was asked for
 	Annotations        *PlanAnnotations
 	FailedTGAllocs     map[string]*AllocationMetric
 	NextPeriodicLaunch time.Time
 	Warnings           string
+	Placements         []PlannedPlacement `json:",omitempty"` // by group and node's name
+}
+
+// PlannedPlacement is how many allocations of a group a node would get.
+type PlannedPlacement struct {
+	Group, NodeID, NodeName string
+	Count                   int
 }
 
 // ScaleRequest sets the count of a group; nil Count only records the event.

@@ -1,5 +1,10 @@
 package drover
 
+import (
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
+)
+
 // Resources is what a task asks for.
 type Resources struct {
 	CPU         int // MHz; default 100 unless Cores is set
@@ -8,7 +13,7 @@ type Resources struct {
 	MemoryMaxMB int // 0 = MemoryMB; -1 = no limit
 	DiskMB      int // legacy, ignored
 	IOPS        int // legacy, ignored
-	Networks    []*NetworkResource
+	Networks    []*network.Resource
 	Devices     []*RequestedDevice
 	NUMA        *NUMAResource
 	SecretsMB   int
@@ -24,48 +29,9 @@ type NUMAResource struct {
 type RequestedDevice struct {
 	Name        string
 	Count       uint64
-	Constraints []*Constraint
-	Affinities  []*Affinity
+	Constraints []*constraint.Constraint
+	Affinities  []*constraint.Affinity
 }
-
-// NetworkResource is a group's network request and, allocated, its answer.
-type NetworkResource struct {
-	Mode          string // host (default), bridge, none, cni/NAME
-	Device        string
-	CIDR          string
-	IP            string
-	Hostname      string
-	MBits         int
-	DNS           *DNSConfig
-	ReservedPorts []Port
-	DynamicPorts  []Port
-	CNI           *CNIConfig `json:",omitempty"`
-}
-
-// CNIConfig is what the plugins of a network of mode cni/NAME are told beside its configuration.
-type CNIConfig struct{ Args map[string]string }
-
-// DNSConfig is written to resolv.conf.
-type DNSConfig struct {
-	Servers  []string
-	Searches []string
-	Options  []string
-}
-
-// Port is a named port; Value is the host's, To the task's (0 = same, -1 = same as Value).
-type Port struct {
-	Label           string
-	Value           int
-	To              int
-	HostNetwork     string
-	IgnoreCollision bool `json:",omitempty"`
-}
-
-// Dynamic port range.
-const (
-	MinDynamicPort = 20000
-	MaxDynamicPort = 32000
-)
 
 // AllocatedResources is what an allocation holds on its node.
 type AllocatedResources struct {
@@ -78,7 +44,7 @@ type AllocatedResources struct {
 type AllocatedTaskResources struct {
 	Cpu      AllocatedCpuResources
 	Memory   AllocatedMemoryResources
-	Networks []*NetworkResource
+	Networks []*network.Resource
 	Devices  []*AllocatedDeviceResource
 }
 
@@ -105,17 +71,8 @@ type AllocatedDeviceResource struct {
 // AllocatedSharedResources is shared by the allocation's tasks.
 type AllocatedSharedResources struct {
 	DiskMB   int64
-	Networks []*NetworkResource
-	Ports    []PortMapping
-}
-
-// PortMapping is a port as allocated.
-type PortMapping struct {
-	Label           string
-	Value           int
-	To              int
-	HostIP          string
-	IgnoreCollision bool `json:",omitempty"`
+	Networks []*network.Resource
+	Ports    []network.PortMapping
 }
 
 // Capacity is an amount of a node's divisible resources.

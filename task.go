@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"time"
+
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/workload"
 )
 
 // Task is one process tree of an allocation, started by a driver.
@@ -13,10 +17,10 @@ type Task struct {
 	User            string
 	Lifecycle       *TaskLifecycle
 	Config          map[string]any // the driver's own
-	Constraints     []*Constraint
-	Affinities      []*Affinity
+	Constraints     []*constraint.Constraint
+	Affinities      []*constraint.Affinity
 	Env             map[string]string
-	Services        []*Service
+	Services        []*service.Service
 	Resources       *Resources
 	RestartPolicy   *RestartPolicy
 	Meta            map[string]string
@@ -31,8 +35,8 @@ type Task struct {
 	KillSignal      string
 	Kind            string
 	ScalingPolicies []*ScalingPolicy
-	Identity        *WorkloadIdentity
-	Identities      []*WorkloadIdentity
+	Identity        *workload.Identity
+	Identities      []*workload.Identity
 	Actions         []*Action
 
 	// What follows is Nomad's and refused: it is read to be seen, and never stored.
@@ -111,21 +115,6 @@ type ChangeScript struct {
 	Timeout          time.Duration
 	FailOnError      bool
 	RunOnFirstRender bool
-}
-
-// WorkloadIdentity says which signed token of its own a task has, and how the task is told of it. The one without a name, or with the name
-// default, is Nomad's own: the cluster's servers take it.
-type WorkloadIdentity struct {
-	Name         string
-	Audience     []string
-	ChangeMode   string // noop (default), restart, signal
-	ChangeSignal string
-	Env          bool
-	File         bool
-	Filepath     string // default secrets/nomad_token, or secrets/nomad_NAME.jwt
-	ServiceName  string
-	TTL          time.Duration // 0 = the token has no end
-	ExtraClaims  []string      `json:",omitempty" codec:"-"` // not stored, as namespaces have no claims
 }
 
 // Action is a named command of a task.

@@ -2,10 +2,12 @@ package drover
 
 import (
 	"fmt"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // validateArtifacts checks a task's downloads. Whether the source can be reached is found out on the node.
-func validateArtifacts(v *report, at string, list []*TaskArtifact) {
+func validateArtifacts(v *validation.Report, at string, list []*TaskArtifact) {
 	for i, a := range list {
 		where := fmt.Sprintf("%s.Artifacts[%d]", at, i)
 		if a == nil {
@@ -13,7 +15,7 @@ func validateArtifacts(v *report, at string, list []*TaskArtifact) {
 			continue
 		}
 		v.Check(a.GetterSource != "", where+".GetterSource", "must be set")
-		v.Check(inAllocation(a.RelativeDest), where+".RelativeDest", "must not leave the allocation's folder, got %q", a.RelativeDest)
+		v.Check(validation.InAllocation(a.RelativeDest), where+".RelativeDest", "must not leave the allocation's folder, got %q", a.RelativeDest)
 		v.Check(a.GetterMode == "any" || a.GetterMode == "file" || a.GetterMode == "dir", where+".GetterMode",
 			"must be any, file or dir, got %q", a.GetterMode)
 	}

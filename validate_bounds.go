@@ -1,5 +1,11 @@
 package drover
 
+import (
+	"github.com/drover-project/drover/internal/validation"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
+)
+
 // The bounds of what one job holds. Nomad has none; no job that people write comes near them, and without them one
 // request keeps the server busy for seconds each time it looks at the job.
 const (
@@ -10,7 +16,7 @@ const (
 )
 
 // bounded reports whether the job is small enough to be looked at more closely, and says what is too much if not.
-func (j *Job) bounded(v *report) bool {
+func (j *Job) bounded(v *validation.Report) bool {
 	before := v.Len()
 	v.Check(len(j.TaskGroups) <= maxGroups, "job.TaskGroups", "a job has at most %d groups, got %d", maxGroups, len(j.TaskGroups))
 	few := func(path string, n int) { v.Check(n <= maxParts, path, "at most %d of them, got %d", maxParts, n) }
@@ -27,15 +33,15 @@ func (j *Job) bounded(v *report) bool {
 		if g == nil {
 			continue
 		}
-		at := "job.group[" + nameOr(g.Name, i) + "]."
+		at := "job.group[" + validation.NameOr(g.Name, i) + "]."
 		tasks += len(g.Tasks)
 		few(at+"Meta", len(g.Meta))
 		few(at+"Constraints", len(g.Constraints))
 		few(at+"Affinities", len(g.Affinities))
 		few(at+"Spreads", len(g.Spreads))
 		few(at+"Volumes", len(g.Volumes))
-		few(at+"Services", len(g.Services)+checksOf(g.Services))
-		few(at+"Networks", ports(g.Networks))
+		few(at+"Services", len(g.Services)+service.ChecksOf(g.Services))
+		few(at+"Networks", network.Ports(g.Networks))
 	}
 	v.Check(tasks <= maxTasks, "job", "a job has at most %d tasks, got %d", maxTasks, tasks)
 	if v.Len() > before {
@@ -49,37 +55,16 @@ func (j *Job) bounded(v *report) bool {
 			if t == nil {
 				continue
 			}
-			at := "job.group[" + nameOr(g.Name, i) + "].task[" + nameOr(t.Name, k) + "]."
+			at := "job.group[" + validation.NameOr(g.Name, i) + "].task[" + validation.NameOr(t.Name, k) + "]."
 			few(at+"Env", len(t.Env))
 			few(at+"Meta", len(t.Meta))
 			few(at+"Constraints", len(t.Constraints))
 			few(at+"Affinities", len(t.Affinities))
-			few(at+"Services", len(t.Services)+checksOf(t.Services))
+			few(at+"Services", len(t.Services)+service.ChecksOf(t.Services))
 			few(at+"Artifacts", len(t.Artifacts))
 			few(at+"Templates", len(t.Templates))
 			few(at+"VolumeMounts", len(t.VolumeMounts))
 		}
 	}
 	return v.Len() == before
-}
-
-// checksOf counts the checks of services.
-func checksOf(services []*Service) (n int) {
-	for _, s := range services {
-		if s != nil {
-			n += len(s.Checks)
-		}
-	}
-	return n
-}
-
-// ports counts networks and their ports together, as one amount to be bounded.
-func ports(networks []*NetworkResource) (n int) {
-	for _, network := range networks {
-		n++
-		if network != nil {
-			n += len(network.ReservedPorts) + len(network.DynamicPorts)
-		}
-	}
-	return n
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
 )
 
 // Whatever ids people have at Nomad are taken: it refuses but empty ones, spaces and NUL.
@@ -72,8 +75,8 @@ func TestJobsAreBounded(t *testing.T) {
 				j.TaskGroups = append(j.TaskGroups, g)
 			}
 		},
-		"job.Constraints: at most 1000 of them, got 1001": func(j *Job) { j.Constraints = make([]*Constraint, 1001) },
-		"job.group[g].Networks: at most 1000 of them":     func(j *Job) { j.TaskGroups[0].Networks[0].DynamicPorts = make([]Port, 5000) },
+		"job.Constraints: at most 1000 of them, got 1001": func(j *Job) { j.Constraints = make([]*constraint.Constraint, 1001) },
+		"job.group[g].Networks: at most 1000 of them":     func(j *Job) { j.TaskGroups[0].Networks[0].DynamicPorts = make([]network.Port, 5000) },
 		"job.group[g].task[t].Env: at most 1000 of them": func(j *Job) {
 			for i := range 1001 {
 				j.TaskGroups[0].Tasks[0].Env[fmt.Sprint("K", i)] = "x"

@@ -5,14 +5,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/internal/validation"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // validate looks at a group and its tasks; at is its path for the messages. The group is canonical, so pointers with a
 // default are not nil.
-func (g *TaskGroup) validate(v *report, j *Job, at string) {
+func (g *TaskGroup) validate(v *validation.Report, j *Job, at string) {
 	v.Check(g.Name != "", at+".Name", "must be set")
 	v.Check(!strings.ContainsAny(g.Name, "/\x00"), at+".Name", "must not contain '/' or NUL")
-	v.readable(at+".Name", g.Name)
+	v.Readable(at+".Name", g.Name)
 	v.Check(len(g.Name) <= maxNameBytes, at+".Name", "must have at most %d bytes, got %d", maxNameBytes, len(g.Name))
 	v.Check(*g.Count >= 0 && *g.Count <= MaxGroupCount, at+".Count", "must be from 0 to %d, got %d", MaxGroupCount, *g.Count)
 	if j.Type == JobTypeSystem || j.Type == JobTypeSysBatch {
@@ -29,9 +34,9 @@ func (g *TaskGroup) validate(v *report, j *Job, at string) {
 			p.MaxRunners)
 		v.Check(j.Type == JobTypeService || j.Type == JobTypeBatch, at+".Pool", "only service and batch jobs have pools")
 	}
-	validateConstraints(v, at, g.Constraints)
-	validateAffinities(v, at, g.Affinities)
-	validateSpreads(v, at, g.Spreads)
+	constraint.Validate(v, at, g.Constraints)
+	constraint.ValidateAffinities(v, at, g.Affinities)
+	constraint.ValidateSpreads(v, at, g.Spreads)
 	g.RestartPolicy.validate(v, at+".RestartPolicy")
 	g.validateReschedule(v, j, at+".ReschedulePolicy")
 	g.validateUpdate(v, j, at+".Update")
@@ -42,21 +47,21 @@ func (g *TaskGroup) validate(v *report, j *Job, at string) {
 	g.validateVolumes(v, j, at)
 	g.validateScaling(v, at)
 	g.Migrate.validate(v, at+".Migrate")
-	validateServices(v, at, g, g.Services)
+	service.Validate(v, at, g.KnowsPort, g.Services)
 	v.Check(g.ShutdownDelay == nil || *g.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
 	v.Check(g.MaxRunDuration == nil || *g.MaxRunDuration > 0, at+".MaxRunDuration", "must be positive")
 	if g.MaxRunDuration != nil {
 		v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, at+".MaxRunDuration", "only batch and sysbatch jobs can have one")
 	}
-	validateNetworks(v, at, g.Networks)
-	v.Check(g.Pool == nil || !slices.ContainsFunc(g.Networks, cniMode), at+".Networks.Mode",
+	network.Validate(v, at, g.Networks)
+	v.Check(g.Pool == nil || !slices.ContainsFunc(g.Networks, network.IsCNI), at+".Networks.Mode",
 		"warm runners are on the node's bridge, whose rules bound them: use mode bridge")
 	v.Check(len(g.Tasks) > 0, at+".Tasks", "must have at least one task")
 	g.validateTasks(v, at)
 }
 
 // validateTasks checks each task, and what they are together: one leader at most, and one task that is no helper.
-func (g *TaskGroup) validateTasks(v *report, at string) {
+func (g *TaskGroup) validateTasks(v *validation.Report, at string) {
 	seen := map[string]bool{}
 	leaders, mains := 0, 0
 	for i, t := range g.Tasks {
@@ -72,15 +77,15 @@ func (g *TaskGroup) validateTasks(v *report, at string) {
 		if t.Lifecycle == nil {
 			mains++
 		}
-		validateServices(v, fmt.Sprintf("%s.task[%s]", at, nameOr(t.Name, i)), g, t.Services)
-		t.validate(v, g, fmt.Sprintf("%s.task[%s]", at, nameOr(t.Name, i)))
+		service.Validate(v, fmt.Sprintf("%s.task[%s]", at, validation.NameOr(t.Name, i)), g.KnowsPort, t.Services)
+		t.validate(v, g, fmt.Sprintf("%s.task[%s]", at, validation.NameOr(t.Name, i)))
 	}
 	v.Check(leaders <= 1, at, "only one task can be the leader, %d are", leaders)
 	v.Check(mains > 0 || len(g.Tasks) == 0, at, "needs a task without lifecycle")
 }
 
 // validateDisconnect checks the disconnect block, and that the older arguments for the same say nothing else.
-func (g *TaskGroup) validateDisconnect(v *report, at string) {
+func (g *TaskGroup) validateDisconnect(v *validation.Report, at string) {
 	d := g.Disconnect
 	if d == nil {
 		return
@@ -102,7 +107,7 @@ func (g *TaskGroup) validateDisconnect(v *report, at string) {
 }
 
 // validateScaling checks the bounds of a scaling block. The present count must be within them.
-func (g *TaskGroup) validateScaling(v *report, at string) {
+func (g *TaskGroup) validateScaling(v *validation.Report, at string) {
 	s := g.Scaling
 	if s == nil {
 		return

@@ -2,11 +2,13 @@ package drover
 
 import (
 	"time"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // validate checks a restart policy. Its attempts must fit into its interval with their delays; otherwise they could
 // never be used up.
-func (p *RestartPolicy) validate(v *report, at string) {
+func (p *RestartPolicy) validate(v *validation.Report, at string) {
 	v.Check(p.Mode == RestartModeFail || p.Mode == RestartModeDelay, at+".Mode", "must be fail or delay, got %q", p.Mode)
 	v.Check(*p.Attempts >= 0, at+".Attempts", "must not be negative, got %d", *p.Attempts)
 	v.Check(*p.Delay >= 0, at+".Delay", "must not be negative")
@@ -18,7 +20,7 @@ func (p *RestartPolicy) validate(v *report, at string) {
 
 // validateReschedule checks a reschedule policy. The least delay and interval are Nomad's. A policy without attempts is
 // off, and the rest of it is not looked at.
-func (g *TaskGroup) validateReschedule(v *report, j *Job, at string) {
+func (g *TaskGroup) validateReschedule(v *validation.Report, j *Job, at string) {
 	p := g.ReschedulePolicy
 	if p == nil {
 		return

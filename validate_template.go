@@ -3,10 +3,12 @@ package drover
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // validateTemplates checks a task's templates. Their texts are not parsed here: the node renders them.
-func validateTemplates(v *report, at string, list []*Template) {
+func validateTemplates(v *validation.Report, at string, list []*Template) {
 	for i, m := range list {
 		where := fmt.Sprintf("%s.Templates[%d]", at, i)
 		if m == nil {
@@ -18,10 +20,10 @@ func validateTemplates(v *report, at string, list []*Template) {
 }
 
 // validate checks one template. The permissions are octal digits of at most twelve bits.
-func (m *Template) validate(v *report, at string) {
+func (m *Template) validate(v *validation.Report, at string) {
 	v.Check((m.SourcePath == "") != (m.EmbeddedTmpl == ""), at, "needs either SourcePath or EmbeddedTmpl")
 	v.Check(m.DestPath != "", at+".DestPath", "must be set")
-	v.Check(inAllocation(m.DestPath), at+".DestPath", "must not leave the allocation's folder, got %q", m.DestPath)
+	v.Check(validation.InAllocation(m.DestPath), at+".DestPath", "must not leave the allocation's folder, got %q", m.DestPath)
 	switch m.ChangeMode {
 	case "restart", "noop", "script":
 	case "signal":

@@ -6,13 +6,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // valid is a job that can be registered, canonical.
 func valid() *Job {
 	j := &Job{ID: "j", TaskGroups: []*TaskGroup{{
-		Name: "g", Networks: []*NetworkResource{{DynamicPorts: []Port{{Label: "http"}}}},
-		Services: []*Service{{
+		Name: "g", Networks: []*network.Resource{{DynamicPorts: []network.Port{{Label: "http"}}}},
+		Services: []*service.Service{{
 			Name: "web", PortLabel: "http", Checks: []map[string]any{{"Type": "http", "Path": "/", "PortLabel": "http"}},
 		}},
 		Tasks: []*Task{{Name: "t", Driver: "fake", Env: map[string]string{
@@ -49,7 +53,7 @@ func TestFaultsAreToldAllAtOnce(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, valid().Validate())
 	j := valid()
-	j.Priority, j.TaskGroups[0].Tasks[0].Driver, j.TaskGroups[0].EphemeralDisk.SizeMB = 1000, "", 1
+	j.Priority, j.TaskGroups[0].Tasks[0].Driver, j.TaskGroups[0].EphemeralDisk.SizeMB = 40_000, "", 1
 	err := j.Validate()
 	for _, want := range []string{"job.Priority", "job.group[g].task[t].Driver", "job.group[g].EphemeralDisk.SizeMB"} {
 		require.ErrorContains(t, err, want)
@@ -64,7 +68,8 @@ func TestFaultsOfAJob(t *testing.T) {
 		{`{"Name": ""}`, "job.Name: must be set"},
 		{`{"Namespace": "a/b"}`, "job.Namespace: must be 1 to 128 letters"},
 		{`{"NodePool": "a b"}`, "job.NodePool: must be 1 to 128 letters"},
-		{`{"Priority": 0}`, "job.Priority: must be from 1 to 100, got 0"},
+		{`{"Priority": 0}`, "job.Priority: must be from 1 to the servers' job_max_priority, which is 100 unless they say otherwise, and " +
+			"32766 at most, got 0"},
 		{`{"Type": "daemon"}`, "job.Type: must be service, batch, system or sysbatch"},
 		{`{"Datacenters": ["dc1", ""]}`, "job.Datacenters[1]: must not be empty"},
 		{`{"TaskGroups": []}`, "job.TaskGroups: must have at least one group"},
@@ -123,7 +128,7 @@ func TestFaultsOfPlacementRules(t *testing.T) {
 
 func constrained(operand, left, right string) *Job {
 	j := valid()
-	j.Constraints = []*Constraint{{Operand: operand, LTarget: left, RTarget: right}}
+	j.Constraints = []*constraint.Constraint{{Operand: operand, LTarget: left, RTarget: right}}
 	return j
 }
 

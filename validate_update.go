@@ -1,7 +1,9 @@
 package drover
 
+import "github.com/drover-project/drover/internal/validation"
+
 // validateRollOut refuses what only jobs that stay have: what ends by itself is neither rolled out nor moved.
-func (g *TaskGroup) validateRollOut(v *report, j *Job, at string) {
+func (g *TaskGroup) validateRollOut(v *validation.Report, j *Job, at string) {
 	stays := j.Type == JobTypeService || j.Type == JobTypeSystem
 	v.Check(stays || g.Update == nil, at+".Update", "only service and system jobs can have one, not %s", j.Type)
 	v.Check(j.Type == JobTypeService || g.Migrate == nil, at+".Migrate", "only service jobs can have one, not %s", j.Type)
@@ -9,7 +11,7 @@ func (g *TaskGroup) validateRollOut(v *report, j *Job, at string) {
 
 // validateUpdate checks an update block. MaxParallel 0 switches roll-outs off, and then the times have no meaning. They
 // must nest: healthy for long enough, before the deadline for health, before that for progress.
-func (g *TaskGroup) validateUpdate(v *report, j *Job, at string) {
+func (g *TaskGroup) validateUpdate(v *validation.Report, j *Job, at string) {
 	u := g.Update
 	if u == nil {
 		return
@@ -36,7 +38,7 @@ func (g *TaskGroup) validateUpdate(v *report, j *Job, at string) {
 }
 
 // validate checks a migrate block; nil is fine.
-func (m *MigrateStrategy) validate(v *report, at string) {
+func (m *MigrateStrategy) validate(v *validation.Report, at string) {
 	if m == nil {
 		return
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // validateVolumes checks the volumes that a group asks for. The scheduler looks only at those of type host.
-func (g *TaskGroup) validateVolumes(v *report, j *Job, at string) {
+func (g *TaskGroup) validateVolumes(v *validation.Report, j *Job, at string) {
 	for name, r := range g.Volumes {
 		where := fmt.Sprintf("%s.volume[%s]", at, name)
 		if r == nil {
@@ -26,9 +28,10 @@ func (g *TaskGroup) validateVolumes(v *report, j *Job, at string) {
 }
 
 // validateModes checks how the volume is to be mounted. Those of the node's configuration are mounted in any mode.
-func (r *VolumeRequest) validateModes(v *report, at string) {
-	v.Check(r.AccessMode == "" || slices.Contains(accessModes, r.AccessMode), at+".AccessMode", "must be one of %s, got %q",
-		strings.Join(accessModes, ", "), r.AccessMode)
+func (r *VolumeRequest) validateModes(v *validation.Report, at string) {
+	modes := AccessModes()
+	v.Check(r.AccessMode == "" || slices.Contains(modes, r.AccessMode), at+".AccessMode", "must be one of %s, got %q",
+		strings.Join(modes, ", "), r.AccessMode)
 	v.Check(r.AccessMode != AccessReader || r.ReadOnly, at+".AccessMode", "%s takes read_only = true", AccessReader)
 	v.Check(r.AttachmentMode != AttachBlockDevice, at+".AttachmentMode", "block-device is not supported: use file-system")
 	v.Check(r.AttachmentMode == "" || r.AttachmentMode == AttachFileSystem || r.AttachmentMode == AttachBlockDevice, at+".AttachmentMode",
@@ -36,7 +39,7 @@ func (r *VolumeRequest) validateModes(v *report, at string) {
 }
 
 // validatePerAlloc checks that one allocation at a time has an index, as with it goes the volume.
-func (g *TaskGroup) validatePerAlloc(v *report, j *Job, at string) {
+func (g *TaskGroup) validatePerAlloc(v *validation.Report, j *Job, at string) {
 	v.Check(j.Type == JobTypeService || j.Type == JobTypeBatch, at, "must be false in a %s job: its allocations all have the index 0",
 		j.Type)
 	v.Check(g.Pool == nil, at, "must be false in a warm pool: its allocations do not keep their indexes")
@@ -44,7 +47,7 @@ func (g *TaskGroup) validatePerAlloc(v *report, j *Job, at string) {
 }
 
 // validateVolumeMounts checks that each mount names a volume of the group and says where it goes.
-func validateVolumeMounts(v *report, at string, g *TaskGroup, list []*VolumeMount) {
+func validateVolumeMounts(v *validation.Report, at string, g *TaskGroup, list []*VolumeMount) {
 	for i, m := range list {
 		where := fmt.Sprintf("%s.VolumeMounts[%d]", at, i)
 		if m == nil {

@@ -37,6 +37,14 @@ func (c *Client) PutEnvironmentAndWait(
 	return put, err == nil && status != http.StatusAccepted, err
 }
 
+// ResizePool sets how many runners an environment keeps warm, and nothing else of it. was, if not nil, is the size that the caller knows.
+// Errors: NotFound; Invalid; Conflict: it is another one by now.
+func (c *Client) ResizePool(ctx context.Context, id string, size int, was *int) (env execution.Environment, err error) {
+	_, err = c.call(ctx, http.MethodPost, []string{"environment", id, "size"}, c.within("", "", nil),
+		execution.PoolResize{Size: &size, Was: was}, &env)
+	return env, err
+}
+
 // AwaitPool is Pool, and waits until the pool is full, a runner failed, or the time is over. Errors: NotFound.
 func (c *Client) AwaitPool(ctx context.Context, id string, wait time.Duration) (pool execution.PoolStatus, err error) {
 	query := c.within("", "", url.Values{"wait": {wait.String()}})

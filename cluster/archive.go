@@ -1,6 +1,11 @@
 package cluster
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover/secrets"
+)
 
 // Archive is what an archive of the state says of itself, in its meta.json. The first five are as in Nomad's.
 type Archive struct {
@@ -14,6 +19,18 @@ type Archive struct {
 	Cluster string // id of the cluster whose state it is; "" = of a server that was alone
 	Epoch   string // of that state
 	Program string // version of the program that wrote it
+
+	// Key has the key that its state is encrypted with, wrapped by each of some key-encryption keys; none: it is in clear text.
+	Key []secrets.Wrapped `json:",omitempty"`
+}
+
+// KeyNames names the key-encryption keys of which one opens an encrypted archive; "" of one in clear text.
+func (a *Archive) KeyNames() string {
+	var names []string
+	for _, k := range a.Key {
+		names = append(names, "key "+k.KeyID+" of keyring "+k.Provider)
+	}
+	return strings.Join(names, " or ")
 }
 
 // ArchiveContent is what an archive has.

@@ -2,8 +2,8 @@ package execution
 
 import "time"
 
-// History is how pools stood, and how long claims and starts took, step by step. It is kept in memory by each server for itself, for six
-// hours at most; a server that was started anew begins again.
+// History is how pools stood, and how long claims, starts and first outputs took, step by step. It is kept in memory by each server for
+// itself, for six hours at most; a server that was started anew begins again.
 type History struct {
 	From        time.Time     `json:"from"`        // where the first step begins
 	Step        time.Duration `json:"step"`        // of how pools stood
@@ -24,6 +24,7 @@ type PoolHistory struct {
 	Waiting     []int          `json:"waiting"`             // the most
 	Claims      LatencyHistory `json:"claims"`              // from asking for a runner until it was handed out
 	Starts      LatencyHistory `json:"starts"`              // from asking for a command until its node had started it
+	FirstBytes  LatencyHistory `json:"firstBytes"`          // from asking for a command until its first output came, if one did
 }
 
 // LatencyHistory is how long something took in each step, and in all of them.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 )
 
 // The markets on which a machine can be bought.
@@ -109,7 +110,7 @@ type DemandClass struct {
 	NodePool    string
 	Each        drover.Capacity // of one piece of work
 	Devices     map[string]int
-	Constraints []*drover.Constraint
+	Constraints []*constraint.Constraint
 	Count       int
 	Priority    int
 	OnDemand    bool      // never on spot

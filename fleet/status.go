@@ -95,15 +95,16 @@ type Explanation struct {
 // CostReport is the ledger, summed up.
 type CostReport struct {
 	From  string
-	By    string // day, pool, job or machine
+	By    string // day, pool, job, namespace or machine; two of the first four, as "day,job"
 	Total float64
 	Lines []CostLine
 }
 
-// CostLine is a line of a report. Key is what it is about: a day, a pool, namespace/job ("idle" for what nothing
-// used), or a machine.
+// CostLine is a line of a report. Key is what it is about: a day, a pool, a namespace, namespace/job ("idle" for what nothing
+// used), or a machine. Of is the same by the second of two keys.
 type CostLine struct {
 	Key   string
+	Of    string `json:",omitempty"`
 	Pool  string
 	Cost  float64
 	Hours float64 // of machines

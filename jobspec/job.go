@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // job decodes the body of a job block into j, which has the label as id and name already; an id argument replaces the
@@ -67,7 +68,7 @@ func (d *decoder) group(body *hclsyntax.Body, g *drover.TaskGroup) {
 		"reschedule": one(d, &g.ReschedulePolicy, d.reschedule),
 		"update":     one(d, &g.Update, d.update),
 		"migrate":    one(d, &g.Migrate, d.migrate),
-		"network":    list(&g.Networks, func(b *hclsyntax.Block, n *drover.NetworkResource) { d.network(b.Body, n) }),
+		"network":    list(&g.Networks, func(b *hclsyntax.Block, n *network.Resource) { d.network(b.Body, n) }),
 		"service":    list(&g.Services, d.service),
 		"ephemeral_disk": one(d, &g.EphemeralDisk, func(b *hclsyntax.Body, e *drover.EphemeralDisk) {
 			d.fill(b, attrs{"size": &e.SizeMB, "sticky": &e.Sticky, "migrate": &e.Migrate}, nil)

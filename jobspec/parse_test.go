@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
 )
 
 const example = `
@@ -115,14 +117,14 @@ func TestParseAFullJob(t *testing.T) {
 	task := g.Tasks[0]
 	require.Equal(t, "web", j.ID)
 	require.Equal(t, map[string]string{"owner": "me"}, j.Meta)
-	require.Equal(t, &drover.Constraint{LTarget: "${attr.kernel.name}", RTarget: "linux", Operand: "="}, j.Constraints[0])
+	require.Equal(t, &constraint.Constraint{LTarget: "${attr.kernel.name}", RTarget: "linux", Operand: "="}, j.Constraints[0])
 	require.Equal(t, "distinct_hosts", j.Constraints[1].Operand)
-	require.Equal(t, &drover.Constraint{LTarget: "${attr.nomad.version}", RTarget: ">= 1.0", Operand: "version"}, j.Constraints[2])
+	require.Equal(t, &constraint.Constraint{LTarget: "${attr.nomad.version}", RTarget: ">= 1.0", Operand: "version"}, j.Constraints[2])
 	require.EqualValues(t, 70, j.Spreads[0].SpreadTarget[0].Percent)
 	require.Equal(t, 0, *g.RestartPolicy.Attempts)
 	require.Equal(t, 3, g.Pool.Size)
-	require.Equal(t, []drover.Port{{Label: "static", Value: 8080}}, g.Networks[0].ReservedPorts)
-	require.Equal(t, []drover.Port{{Label: "http", To: 80}, {Label: "admin", To: 80}}, g.Networks[0].DynamicPorts)
+	require.Equal(t, []network.Port{{Label: "static", Value: 8080}}, g.Networks[0].ReservedPorts)
+	require.Equal(t, []network.Port{{Label: "http", To: 80}, {Label: "admin", To: 80}}, g.Networks[0].DynamicPorts)
 	require.Equal(t, time.Duration(0), *task.KillTimeout)
 	require.Equal(t, "nginx:NGINX-x", task.Config["image"])
 	require.Equal(t, []any{"-p", "${NOMAD_PORT_http}", 3, true}, task.Config["args"])

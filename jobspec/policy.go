@@ -6,15 +6,16 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 )
 
 // constraint decodes a constraint block, in the long or a short form.
-func (d *decoder) constraint(b *hclsyntax.Block, c *drover.Constraint) {
+func (d *decoder) constraint(b *hclsyntax.Block, c *constraint.Constraint) {
 	d.comparison(b, &c.LTarget, &c.Operand, &c.RTarget, nil)
 }
 
 // affinity decodes an affinity block: as a constraint, with a weight.
-func (d *decoder) affinity(b *hclsyntax.Block, a *drover.Affinity) {
+func (d *decoder) affinity(b *hclsyntax.Block, a *constraint.Affinity) {
 	d.comparison(b, &a.LTarget, &a.Operand, &a.RTarget, attrs{"weight": &a.Weight})
 }
 
@@ -53,9 +54,9 @@ func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, m
 }
 
 // spread decodes a spread block. The value of a target is its label, or its value argument.
-func (d *decoder) spread(b *hclsyntax.Block, s *drover.Spread) {
+func (d *decoder) spread(b *hclsyntax.Block, s *constraint.Spread) {
 	d.fill(b.Body, attrs{"attribute": &s.Attribute, "weight": &s.Weight}, blocks{
-		"target": list(&s.SpreadTarget, func(b *hclsyntax.Block, t *drover.SpreadTarget) {
+		"target": list(&s.SpreadTarget, func(b *hclsyntax.Block, t *constraint.SpreadTarget) {
 			if len(b.Labels) == 1 {
 				t.Value = b.Labels[0]
 			}

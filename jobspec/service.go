@@ -4,12 +4,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/workload"
 )
 
 // service decodes a service block, whose name may also stand as its label. A service mesh is refused.
-func (d *decoder) service(b *hclsyntax.Block, s *drover.Service) {
+func (d *decoder) service(b *hclsyntax.Block, s *service.Service) {
 	if len(b.Labels) == 1 {
 		s.Name = b.Labels[0]
 	}
@@ -25,7 +26,7 @@ func (d *decoder) service(b *hclsyntax.Block, s *drover.Service) {
 			s.Checks = append(s.Checks, c.Map())
 		},
 		"check_restart": one(d, &s.CheckRestart, d.checkRestart),
-		"identity":      one(d, &s.Identity, func(b *hclsyntax.Body, w *drover.WorkloadIdentity) { d.identityBody(b, w) }),
+		"identity":      one(d, &s.Identity, func(b *hclsyntax.Body, w *workload.Identity) { d.identityBody(b, w) }),
 		"connect":       d.refuse("Drover has no service mesh."),
 	})
 }
@@ -44,7 +45,7 @@ func (d *decoder) check(b *hclsyntax.Body, c *servicecheck.Check) {
 	})
 }
 
-func (d *decoder) checkRestart(b *hclsyntax.Body, r *drover.CheckRestart) {
+func (d *decoder) checkRestart(b *hclsyntax.Body, r *service.CheckRestart) {
 	d.fill(b, attrs{"limit": &r.Limit, "grace": &r.Grace, "ignore_warnings": &r.IgnoreWarnings}, nil)
 }
 

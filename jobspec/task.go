@@ -4,6 +4,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/workload"
 )
 
 // task decodes a task block. Durations and pointers keep nil or zero where the file says nothing: defaults are
@@ -55,7 +57,7 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 
 // identity decodes an identity block. The one without a name, or with the name default, is Nomad's own.
 func (d *decoder) identity(b *hclsyntax.Block, t *drover.Task) {
-	w := &drover.WorkloadIdentity{}
+	w := &workload.Identity{}
 	d.identityBody(b.Body, w)
 	if w.Name == "" || w.Name == "default" {
 		t.Identity = w
@@ -64,7 +66,7 @@ func (d *decoder) identity(b *hclsyntax.Block, t *drover.Task) {
 	}
 }
 
-func (d *decoder) identityBody(b *hclsyntax.Body, w *drover.WorkloadIdentity) {
+func (d *decoder) identityBody(b *hclsyntax.Body, w *workload.Identity) {
 	d.fill(b, attrs{
 		"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
 		"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL, "extra_claims": &w.ExtraClaims,
@@ -107,7 +109,7 @@ func (d *decoder) resources(b *hclsyntax.Body, r *drover.Resources) {
 		"cpu": &r.CPU, "cores": &r.Cores, "memory": &r.MemoryMB, "memory_max": &r.MemoryMaxMB, "disk": &r.DiskMB,
 		"iops": &r.IOPS, "secrets": &r.SecretsMB,
 	}, blocks{
-		"network": list(&r.Networks, func(b *hclsyntax.Block, n *drover.NetworkResource) { d.network(b.Body, n) }),
+		"network": list(&r.Networks, func(b *hclsyntax.Block, n *network.Resource) { d.network(b.Body, n) }),
 		"device": list(&r.Devices, func(b *hclsyntax.Block, x *drover.RequestedDevice) {
 			d.labelled(b, func(name string) { x.Name, x.Count = name, 1 })
 			d.fill(b.Body, attrs{"count": &x.Count}, blocks{
@@ -123,11 +125,11 @@ func (d *decoder) resources(b *hclsyntax.Body, r *drover.Resources) {
 
 // network decodes a network block of a group or of a task's resources. A port with static is reserved as that number;
 // without it the scheduler chooses a dynamic port.
-func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
+func (d *decoder) network(b *hclsyntax.Body, n *network.Resource) {
 	d.fill(b, attrs{"mode": &n.Mode, "hostname": &n.Hostname, "mbits": &n.MBits}, blocks{
 		// The label is the name by which services and tasks refer to the port.
 		"port": func(b *hclsyntax.Block) {
-			p := drover.Port{}
+			p := network.Port{}
 			d.labelled(b, func(label string) { p.Label = label })
 			d.fill(b.Body, attrs{"static": &p.Value, "to": &p.To, "host_network": &p.HostNetwork, "ignore_collision": &p.IgnoreCollision}, nil)
 			// static = 0 counts as not given, so the port is dynamic.
@@ -137,9 +139,9 @@ func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
 				n.DynamicPorts = append(n.DynamicPorts, p)
 			}
 		},
-		"dns": one(d, &n.DNS, func(b *hclsyntax.Body, x *drover.DNSConfig) {
+		"dns": one(d, &n.DNS, func(b *hclsyntax.Body, x *network.DNSConfig) {
 			d.fill(b, attrs{"servers": &x.Servers, "searches": &x.Searches, "options": &x.Options}, nil)
 		}),
-		"cni": one(d, &n.CNI, func(b *hclsyntax.Body, c *drover.CNIConfig) { d.fill(b, attrs{"args": &c.Args}, nil) }),
+		"cni": one(d, &n.CNI, func(b *hclsyntax.Body, c *network.CNIConfig) { d.fill(b, attrs{"args": &c.Args}, nil) }),
 	})
 }

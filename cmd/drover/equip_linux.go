@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/cgroup"
 	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/internal/node/gitfetch"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/server"
 	"github.com/drover-project/drover/internal/server/fleetplane"
@@ -21,7 +22,10 @@ import (
 )
 
 // evaluate serves, and does not return, in a child process that evaluates what users wrote for an agent.
-func evaluate() { evaluator.Child(texts.Funcs()) }
+func evaluate() {
+	evaluator.Child(texts.Funcs())
+	gitfetch.Child()
+}
 
 // parts gives the command line what runs on this machine itself.
 func parts() cli.Parts {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/tenant"
 )
 
@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	ruleName      = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
-	namespaceGlob = regexp.MustCompile(`^[a-zA-Z0-9*-]{1,128}$`)
+	ruleName      = lazyregexp.New(`^[a-zA-Z0-9-]{1,128}$`)
+	namespaceGlob = lazyregexp.New(`^[a-zA-Z0-9*-]{1,128}$`)
 )
 
 // Submitter is who asks for a job.
@@ -60,7 +60,7 @@ func Complete(r *drover.AdmissionRule) error {
 	bad := func(format string, args ...any) error {
 		return drover.Errorf(drover.Invalid, "admission rule %q: %w", r.Name, fmt.Errorf(format, args...))
 	}
-	if !ruleName.MatchString(r.Name) {
+	if !ruleName().MatchString(r.Name) {
 		return drover.Errorf(drover.Invalid, "admission rule: invalid name %q. Must be 1 to 128 letters, digits or '-'", r.Name)
 	}
 	r.Level = cmp.Or(r.Level, drover.AdmissionEnforce)
@@ -75,7 +75,7 @@ func Complete(r *drover.AdmissionRule) error {
 		return bad("Namespaces has %d entries, the limit is %d", len(r.Namespaces), maxNamespaces)
 	}
 	for _, glob := range r.Namespaces {
-		if !namespaceGlob.MatchString(glob) {
+		if !namespaceGlob().MatchString(glob) {
 			return bad("Namespaces: %q is no name of a namespace, in which * stands for any text", glob)
 		}
 	}

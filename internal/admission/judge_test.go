@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // jobOf is a job of one task whose configuration is JSON.
@@ -107,7 +108,7 @@ func TestVerdicts(t *testing.T) {
 	j := jobOf(t, "docker", `{"image": "${meta.image}"}`)
 	j.Meta, j.TaskGroups[0].Meta = map[string]string{"team": "a", "k": "1"}, map[string]string{"k": "2"}
 	j.TaskGroups[0].Count = new(3)
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{ReservedPorts: []drover.Port{{Label: "http", Value: 80}}}}
+	j.TaskGroups[0].Networks = []*network.Resource{{ReservedPorts: []network.Port{{Label: "http", Value: 80}}}}
 	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"v": {Type: "host", Source: "data"}, "w": {Type: "host", Source: "other"}}
 	task := j.TaskGroups[0].Tasks[0]
 	task.VolumeMounts = []*drover.VolumeMount{{Volume: "v"}}

@@ -22,15 +22,16 @@ type layer struct {
 var layers = []layer{ // a table
 	{
 		"vocabulary",
-		"drover drover/acl drover/cluster drover/execution drover/fleet drover/secrets cron exchange lifecycle optional " +
+		"drover drover/acl drover/cluster drover/constraint drover/device drover/execution drover/fleet drover/jobdiff drover/network " +
+			"drover/secrets drover/service drover/tenancy drover/usage drover/volume drover/workload cron exchange lazyregexp lifecycle optional " +
 			"references tables validation",
 		"nouns and the seam between node and control: no I/O",
 	},
 	{
 		"foundation",
-		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext logtimes minheap netguard policy quota " +
-			"registration rights claims registry rotation servicecheck signature stack sysmon takeover taskenv telemetry tenant tlspin unheeded " +
-			"version wake binding",
+		"admission aesgcm appendlog audit clock deepcopy evaluator flock forked id invariant jsontext logsink logtimes minheap netguard " +
+			"policy quota registration rights claims registry rotation servicecheck signature stack statsd sysmon takeover taskenv telemetry " +
+			"tenant tlspin unheeded version wake binding",
 		"what everybody may use",
 	},
 	{
@@ -40,20 +41,21 @@ var layers = []layer{ // a table
 	},
 	{
 		"deciders",
-		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases control/insight node/taskmachine exec/pool " +
-			"exec/listing fleet/learned fleet/scaler",
+		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases control/insight node/taskmachine node/pace " +
+			"exec/pool exec/listing exec/timeline fleet/learned fleet/scaler",
 		"values: no store, context, goroutine or I/O",
 	},
 	{
 		"state",
-		"control/store control/sealed control/quotas control/volumes control/snapshot control/fsm control/eventstream exec/environment " +
-			"node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
+		"control/store control/sealed control/quotas control/tokens control/volumes control/snapshot control/fsm control/eventstream " +
+			"exec/environment node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{
 		"effects",
 		"control/raftlog control/autopilot control/idp control/members node/supervisor node/supervisor/* node/cgroup node/image " +
-			"node/stats node/program node/device node/fingerprint node/machine node/cni node/groupnet node/egress node/driver/* " +
+			"node/stats node/artifact node/gitfetch node/program node/device node/fingerprint node/cloud node/machine node/cni node/groupnet " +
+			"node/egress node/driver/* " +
 			"fleet/provider/* fleet/bootstrap exec/webhook link peer peercall control/keyring/transit control/keyring/kms",
 		"each with its SDK or its part of the kernel",
 	},
@@ -62,13 +64,13 @@ var layers = []layer{ // a table
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
 			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner " +
 			"node/hook node/volumes " +
-			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
+			"node/trial node/doctor exec/runner exec/executor exec/turns exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
 			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups node/taskapi",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
 	{
 		"surfaces",
-		"httpapi httpapi/* nameserver cli cli/* config drover/jobspec drover/client drover/client/*",
+		"httpapi httpapi/* nameserver cli cli/* config config/* drover/jobspec drover/client drover/client/*",
 		"they translate: of the planes they see interfaces that they declare",
 	},
 	{

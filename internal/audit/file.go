@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -51,7 +49,7 @@ func (f *file) start(c *chain, now time.Time) (*record, error) {
 		case f.due(now):
 			f.close()
 			reason = "rotation"
-			if err := f.rotate(now); err != nil {
+			if err := rotation.Aside(f.Path, now, f.Keep); err != nil {
 				reason, f.stays = "not renamed: "+err.Error(), now.Add(time.Hour)
 			}
 		default:
@@ -194,34 +192,6 @@ func (f *file) write(lines []byte) (kept bool, err error) {
 		f.close() // the next batch looks at what is there
 	}
 	return false, errors.Join(err, e)
-}
-
-// rotate renames the file and removes old ones.
-func (f *file) rotate(now time.Time) error {
-	ext := filepath.Ext(f.Path)
-	base := strings.TrimSuffix(f.Path, ext)
-	if err := os.Rename(f.Path, fmt.Sprintf("%s-%d%s", base, now.UnixNano(), ext)); err != nil {
-		return err
-	}
-	if f.Keep <= 0 {
-		return nil
-	}
-	old, err := filepath.Glob(escaped(base) + "-[0-9]*" + escaped(ext))
-	if err != nil {
-		return err
-	}
-	slices.Sort(old) // all numbers have as many digits
-	for _, path := range old[:max(0, len(old)-f.Keep)] {
-		if err := os.Remove(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// escaped is a text as a part of a pattern.
-func escaped(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
 }
 
 func (f *file) close() {

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/internal/rotation"
 )
 
 // mostRead is how much of the files of a record is read for one answer, in bytes.
@@ -78,12 +77,10 @@ func (l *line) record() cluster.AuditRecord {
 // the files, and says how far it came. Errors: those of the disk.
 func ReadBack(f File, q cluster.AuditQuery, before uint64) (cluster.AuditPart, error) {
 	r := &reader{query: q, before: before, left: mostRead}
-	ext := filepath.Ext(f.Path)
-	old, err := filepath.Glob(escaped(strings.TrimSuffix(f.Path, ext)) + "-[0-9]*" + escaped(ext))
+	old, err := rotation.Former(f.Path)
 	if err != nil {
 		return r.found, err
 	}
-	slices.Sort(old) // all numbers have as many digits
 	for _, path := range slices.Backward(append(old, f.Path)) {
 		if err := r.file(path); err != nil && !errors.Is(err, os.ErrNotExist) { // it was just renamed, or removed as too old
 			return r.found, err

@@ -3,11 +3,12 @@
 package audit
 
 import (
+	"cmp"
 	"io"
 	"log/syslog"
-	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/logsink"
 )
 
 // Syslog configures a sink that is a syslog.
@@ -15,12 +16,6 @@ type Syslog struct {
 	Network, Address string // unix, tcp or udp; "" is the machine's own
 	Facility         string // default AUTHPRIV
 	Tag              string // default drover-audit
-}
-
-var facilities = map[string]syslog.Priority{
-	"USER": syslog.LOG_USER, "DAEMON": syslog.LOG_DAEMON, "AUTH": syslog.LOG_AUTH, "AUTHPRIV": syslog.LOG_AUTHPRIV, "": syslog.LOG_AUTHPRIV,
-	"LOCAL0": syslog.LOG_LOCAL0, "LOCAL1": syslog.LOG_LOCAL1, "LOCAL2": syslog.LOG_LOCAL2, "LOCAL3": syslog.LOG_LOCAL3,
-	"LOCAL4": syslog.LOG_LOCAL4, "LOCAL5": syslog.LOG_LOCAL5, "LOCAL6": syslog.LOG_LOCAL6, "LOCAL7": syslog.LOG_LOCAL7,
 }
 
 // reconnecting dials when the first line comes, and again after an error.
@@ -31,15 +26,14 @@ type reconnecting struct {
 }
 
 func openSyslog(cfg Syslog) (io.WriteCloser, error) {
-	priority, ok := facilities[strings.ToUpper(cfg.Facility)]
-	if !ok {
-		return nil, drover.Errorf(drover.Invalid,
-			"facility: there is none that is called %q: AUTH, AUTHPRIV, DAEMON, USER, LOCAL0 to LOCAL7", cfg.Facility)
+	number, err := logsink.Facility(cmp.Or(cfg.Facility, "AUTHPRIV"))
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "facility: %w", err)
 	}
 	if cfg.Tag == "" {
 		cfg.Tag = "drover-audit"
 	}
-	return &reconnecting{Syslog: cfg, priority: priority | syslog.LOG_INFO}, nil
+	return &reconnecting{Syslog: cfg, priority: syslog.Priority(number<<3) | syslog.LOG_INFO}, nil
 }
 
 // Write sends one line.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type planes struct {
 	jobsWanted int
 	nodeCount  int
 	allocs     int
+	each       int // allocations of one job; 0: all
+	servers    int // that the simulated nodes have
 	profiles   string
 }
 
@@ -36,7 +39,8 @@ func clusterCommand(app *term.App) *cobra.Command {
 		Use: "cluster", Args: cobra.NoArgs,
 		Short: "Measure three servers on this machine beside one: writes, claims, executions, the leader's death",
 		Example: "  drover bench cluster -quick\n  drover bench cluster -only failover -kills 50\n" +
-			"  drover bench cluster -only nodes -nodes 10000",
+			"  drover bench cluster -only nodes -nodes 10000\n" +
+			"  drover bench cluster -only nodes -nodes 6100 -allocs 2000000 -each 100000 -servers 1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pattern, err := regexp.Compile(only)
 			if err != nil {
@@ -52,13 +56,15 @@ func clusterCommand(app *term.App) *cobra.Command {
 	c.Flags().IntVar(&m.jobsWanted, "jobs", 0, "how many jobs are registered; default 5,000, 500 with -quick")
 	c.Flags().IntVar(&m.nodeCount, "nodes", 0, "how many nodes are simulated; default 1,000, 100 with -quick")
 	c.Flags().IntVar(&m.allocs, "allocs", 0, "how many allocations they get; default ten a node")
+	c.Flags().IntVar(&m.each, "each", 0, "how many allocations of the nodes one job has; default all")
+	c.Flags().IntVar(&m.servers, "servers", 3, "how many servers the simulated nodes have; with 1 none is killed")
 	c.Flags().StringVar(&m.profiles, "profiles", "", "a folder for profiles of the servers and of simulated nodes")
 	return c
 }
 
 // cluster measures three servers beside one, and some simulated nodes.
 func (b *bench) cluster(ctx context.Context) error {
-	return (&planes{bench: b}).measure(ctx, regexp.MustCompile(""))
+	return (&planes{bench: b, servers: 3}).measure(ctx, regexp.MustCompile(""))
 }
 
 // run measures the parts whose names match, and prints the table.
@@ -82,6 +88,15 @@ func (m *planes) measure(ctx context.Context, only *regexp.Regexp) error {
 	}
 	if m.allocs == 0 {
 		m.allocs = 10 * m.nodeCount
+	}
+	if m.each == 0 {
+		m.each = m.allocs
+	}
+	if m.servers != 1 && m.servers != 3 && m.servers != 5 {
+		return drover.Errorf(drover.Invalid, "-servers: %d is none of 1, 3 and 5", m.servers)
+	}
+	if m.each < 0 || m.allocs < 0 || m.nodeCount < 0 {
+		return drover.Errorf(drover.Invalid, "-nodes, -allocs and -each: none may be negative")
 	}
 	for _, p := range []part{{"writes", m.writes}, {"executions", m.onServers}, {"failover", m.failover}, {"nodes", m.manyNodes}} {
 		if !only.MatchString(p.name) {
@@ -179,8 +194,36 @@ func (m *planes) at(ctx context.Context, p *cluster.Plane, server int, prefix st
 	if err := m.executions(ctx); err != nil {
 		return err
 	}
-	return m.cycles(ctx)
+	return m.cyclesAt(ctx, p, server)
 }
+
+// cyclesAt measures whole cycles through one of the servers, and how many entries of the log each takes.
+func (m *planes) cyclesAt(ctx context.Context, p *cluster.Plane, server int) error {
+	if err := m.environment(ctx, "bench", m.pool(100)); err != nil { // that of the cycles
+		return err
+	}
+	before, err := p.Entries(ctx, server)
+	if err != nil {
+		return err
+	}
+	profiled := func() error { return nil }
+	if m.profiles != "" {
+		name := strings.Trim(strings.NewReplacer(" ", "-", ":", "", ",", "").Replace(m.prefix), "-")
+		profiled = p.Profile(ctx, m.profiles, name, profiledCycles)
+	}
+	if err := m.cycles(ctx); err != nil {
+		return err
+	}
+	after, err := p.Entries(ctx, server)
+	if err != nil {
+		return err
+	}
+	m.report("entries of the log a cycle", float64(after-before)/float64(m.cycleCount()), "", "", "")
+	return profiled()
+}
+
+// profiledCycles is for how many seconds cycles are profiled.
+const profiledCycles = 40
 
 // failover kills the leader again and again.
 func (m *planes) failover(ctx context.Context) error {

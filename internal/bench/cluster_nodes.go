@@ -43,7 +43,7 @@ func nodesCommand(app *term.App) *cobra.Command {
 // manyNodes measures three servers with thousands of simulated nodes: how fast they come, how fast a job of many
 // allocations runs on them, what they cost, and whether the leader's death loses one.
 func (m *planes) manyNodes(ctx context.Context) error {
-	return m.onPlane(ctx, 3, "", func(p *cluster.Plane) error {
+	return m.onPlane(ctx, m.servers, "", func(p *cluster.Plane) error {
 		m.prefix = fmt.Sprintf("%d nodes: ", m.nodeCount)
 		defer func() { m.prefix = "" }()
 		m.api = newAPI(p.Servers[0].URL)
@@ -86,29 +86,40 @@ func (m *planes) manyNodes(ctx context.Context) error {
 			return err
 		}
 		m.report("peak memory of a server", peakMB(p), "MB", "", "")
+		if m.servers == 1 {
+			return nil
+		}
 		return m.survivors(ctx, p)
 	})
 }
 
-// manyAllocs runs one job of many allocations.
+// manyAllocs runs a job of many allocations, or several of them one behind the other.
 func (m *planes) manyAllocs(ctx context.Context, p *cluster.Plane, leads int, nodes *cluster.Nodes) error {
 	profiled, err := m.profile(ctx, p, nodes, "job")
 	if err != nil {
 		return err
 	}
-	begin, before := m.now(), rolesOf(p, leads, nodes)
-	job := benchJob("many", drover.JobTypeBatch, "mock_driver", m.allocs, map[string]any{"run_for": "24h"})
-	if err := m.register(ctx, job); err != nil {
-		return err
-	}
-	if err := m.await(ctx, "many", func(s drover.TaskGroupSummary) bool { return s.Running == m.allocs }); err != nil {
-		return err
+	begin, before, jobs := m.now(), rolesOf(p, leads, nodes), 0
+	for left := m.allocs; left > 0; jobs++ {
+		id, count := fmt.Sprint("many-", jobs), min(left, m.each)
+		if err := m.register(ctx, benchJob(id, drover.JobTypeBatch, "mock_driver", count, map[string]any{"run_for": "24h"})); err != nil {
+			return err
+		}
+		if err := m.await(ctx, id, func(s drover.TaskGroupSummary) bool { return s.Running == count }); err != nil {
+			return err
+		}
+		left -= count
+		if jobs > 0 || left > 0 {
+			fmt.Fprintf(m.app.Err, "%d allocations run after %v, the largest server has %.0f MB\n",
+				m.allocs-left, m.now().Sub(begin).Round(time.Second), peakMB(p))
+		}
 	}
 	took := m.now().Sub(begin)
-	m.report(fmt.Sprintf("one job of %d allocations, placed and reported running", m.allocs), took.Seconds(), "s", "", "")
+	m.report(fmt.Sprintf("%d allocations in %d jobs, placed and reported running", m.allocs, jobs), took.Seconds(), "s", "", "")
 	m.report("allocations placed and reported running", float64(m.allocs)/took.Seconds(), "a second", "≥ 5,000",
 		"Nomad about 1,500 on a large cluster")
 	m.reportRoles("allocation", rolesOf(p, leads, nodes).since(before), m.allocs)
+	m.report("memory of the servers an allocation", serversMB(p)*1e3/float64(m.allocs), "kB", "", "")
 	return profiled()
 }
 

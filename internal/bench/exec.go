@@ -135,10 +135,7 @@ func (b *bench) cycles(ctx context.Context) error {
 	if err := b.environment(ctx, "bench", b.pool(100)); err != nil {
 		return err
 	}
-	total := int64(cmp.Or(b.repeat, b.n(10_000)))
-	if b.few && b.repeat == 0 {
-		total = 40
-	}
+	total := b.cycleCount()
 	before := b.spent()
 	took, lost, err := b.cycled(ctx, total)
 	if err != nil {
@@ -148,6 +145,14 @@ func (b *bench) cycles(ctx context.Context) error {
 	b.report("cycles that lost output", float64(lost), fmt.Sprintf("of %d", total), "0", "Poseidon 2 %")
 	b.reportSpent(before, total)
 	return nil
+}
+
+// cycleCount is how many cycles are measured.
+func (b *bench) cycleCount() int64 {
+	if b.few && b.repeat == 0 {
+		return 40
+	}
+	return int64(cmp.Or(b.repeat, b.n(10_000)))
 }
 
 // cycled goes through so many cycles, 8 at once, and says how long that took and how many lost output.

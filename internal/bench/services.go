@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/bench/cluster"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/service"
 )
 
 // services measures what many services with checks cost their agent, which is server and node. What answers the checks is this process.
@@ -39,8 +41,8 @@ func (b *bench) services(ctx context.Context) error {
 	_, port, _ := net.SplitHostPort(l.Addr().String()) // of a listener
 	j := idlers("services", n)
 	for i := range each {
-		j.TaskGroups[0].Services = append(j.TaskGroups[0].Services, &drover.Service{
-			Name: fmt.Sprint("s", i), Provider: drover.ServiceProviderNomad, PortLabel: port,
+		j.TaskGroups[0].Services = append(j.TaskGroups[0].Services, &service.Service{
+			Name: fmt.Sprint("s", i), Provider: service.ProviderNomad, PortLabel: port,
 			Checks: []map[string]any{{"Type": "http", "Path": "/", "Interval": 10 * time.Second, "Timeout": 5 * time.Second}},
 		})
 	}
@@ -134,7 +136,7 @@ func (b *bench) changes(ctx context.Context) error {
 
 // on makes the job run at the node.
 func on(node string, j *drover.Job) *drover.Job {
-	j.Constraints = []*drover.Constraint{{LTarget: "${node.unique.name}", Operand: "=", RTarget: node}}
+	j.Constraints = []*constraint.Constraint{{LTarget: "${node.unique.name}", Operand: "=", RTarget: node}}
 	return j
 }
 
@@ -146,7 +148,7 @@ func (b *bench) seen(ctx context.Context, dns, file string) error {
 	var byName, byFile []time.Duration
 	for i := range b.n(300) {
 		web, tag := on("serves", idlers("web", 1)), "v"+strconv.Itoa(i)
-		web.TaskGroups[0].Services = []*drover.Service{{Name: "web", Provider: drover.ServiceProviderNomad, PortLabel: "80", Tags: []string{tag}}}
+		web.TaskGroups[0].Services = []*service.Service{{Name: "web", Provider: service.ProviderNomad, PortLabel: "80", Tags: []string{tag}}}
 		begin := b.now()
 		if err := b.register(ctx, web); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/workload"
 )
 
 // Audience is that of identities which servers themselves take: of default ones, and of nodes.
@@ -101,7 +102,7 @@ func Job(alloc *drover.Allocation) string {
 
 // Workload are the claims of a task's identity, or of a service's if the identity names one. What was dispatched is of the job that it was
 // dispatched from.
-func Workload(s Stamp, alloc *drover.Allocation, task string, w *drover.WorkloadIdentity) *Claims {
+func Workload(s Stamp, alloc *drover.Allocation, task string, w *workload.Identity) *Claims {
 	job := Job(alloc)
 	name := cmp.Or(w.Name, Default)
 	audience := w.Audience

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/workload"
 )
 
 var now = time.Unix(1_700_000_000, 0)
@@ -47,7 +48,7 @@ func shown(t *testing.T, c *Claims) map[string]any {
 func TestWorkload(t *testing.T) {
 	t.Parallel()
 	s := Stamp{Issuer: "https://issuer", Region: "global", Now: now, ID: "j1"}
-	c := Workload(s, alloc(), "web", &drover.WorkloadIdentity{Name: "aws", Audience: []string{"sts"}, TTL: time.Hour})
+	c := Workload(s, alloc(), "web", &workload.Identity{Name: "aws", Audience: []string{"sts"}, TTL: time.Hour})
 	c.Extra = map[string]string{"team": "blue", "sub": "root", "nomad_job_id": "other", "drover_runner_id": "x"}
 	require.Equal(t, map[string]any{
 		"iss": "https://issuer", "sub": "global:ns:job:g:web:aws", "aud": "sts", "jti": "j1",
@@ -55,11 +56,11 @@ func TestWorkload(t *testing.T) {
 		"nomad_task": "web", "team": "blue",
 	}, shown(t, c))
 	require.False(t, c.IsWorkload(), "it is for others")
-	c = Workload(s, alloc(), "web", &drover.WorkloadIdentity{})
+	c = Workload(s, alloc(), "web", &workload.Identity{})
 	require.True(t, c.IsWorkload())
 	require.Nil(t, c.Expiry)
 	require.Equal(t, "global:ns:job:g:web:default", c.Subject)
-	c = Workload(s, alloc(), "web", &drover.WorkloadIdentity{Name: "consul", ServiceName: "db"})
+	c = Workload(s, alloc(), "web", &workload.Identity{Name: "consul", ServiceName: "db"})
 	require.Equal(t, []string{"", "db", "global:ns:job:g:db:consul"}, []string{c.Task, c.Service, c.Subject})
 }
 
@@ -83,7 +84,7 @@ func TestVerify(t *testing.T) {
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	keys := []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1", Algorithm: "RS256"}}
-	made := Workload(Stamp{Region: "r", Now: now, ID: "j"}, alloc(), "web", &drover.WorkloadIdentity{TTL: time.Minute})
+	made := Workload(Stamp{Region: "r", Now: now, ID: "j"}, alloc(), "web", &workload.Identity{TTL: time.Minute})
 	good := signed(t, key, "k1", made)
 	c, err := Verify(good, keys)
 	require.NoError(t, err)

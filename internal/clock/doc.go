@@ -2,4 +2,7 @@
 // on simulated time.
 //
 // It decides nothing about time. Wall, the real clock, starts no goroutines of its own; a timer belongs to who made it.
+//
+// The build tag "stepped" makes a program whose date another process can step while it runs. The cluster that is broken on purpose is
+// built with it (internal/e2e/chaos).
 package clock

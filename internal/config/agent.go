@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 // Agent is the whole configuration. Keys are Nomad's where Nomad has the key.
@@ -20,14 +23,25 @@ type Agent struct {
 	BindAddr string `hcl:"bind_addr,optional"` // IP address that listeners are on, unless addresses says otherwise
 	LogLevel string `hcl:"log_level,optional"` // least level that is logged: trace, debug, info, warn or error
 	LogJSON  *bool  `hcl:"log_json,optional"`  // write log lines as JSON; default false
-	LogFile  string `hcl:"log_file,optional"`  // append log lines to this file too; path
+	// append log lines to this file too, or to drover.log in this folder; path
+	LogFile string `hcl:"log_file,optional"`
+	// size that the log's file does not exceed: it is renamed, and another begun; 0 is no limit; bytes; default 0
+	LogRotateBytes int64 `hcl:"log_rotate_bytes,optional"`
+	// age at which that happens to it; 0s is never; duration; default 24h
+	LogRotateDuration string `hcl:"log_rotate_duration,optional"`
+	LogRotateMaxFiles int    `hcl:"log_rotate_max_files,optional"` // former files that stay; 0 is all; default 0
+	// name the place in the code that a line of the log is from; default false
+	LogLocation *bool `hcl:"log_include_location,optional"`
+	Syslog      *bool `hcl:"enable_syslog,optional"` // send log lines to the machine's syslog, too; default false
+	// facility of the lines in the syslog, as syslog names them; default LOCAL0
+	SyslogFacility string `hcl:"syslog_facility,optional"`
 	// token whose holder may do everything; every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer), unless access control is on
 	APIToken string `hcl:"api_token,optional"`
 	Debug    *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof; default: true with -dev
 	Insecure *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS; default false
-	// a server leaves the cluster for good when it is interrupted (SIGINT); default false
+	// when it is interrupted (SIGINT) a server leaves the cluster for good, and a node drains if it has drain_on_shutdown; default false
 	LeaveOnInterrupt *bool `hcl:"leave_on_interrupt,optional"`
-	// a server leaves the cluster for good when it is terminated (SIGTERM); default false
+	// the same when it is terminated (SIGTERM); default false
 	LeaveOnTerminate *bool `hcl:"leave_on_terminate,optional"`
 
 	// origins of web pages that may call the agent, beside its own, such as "https://ide.example.com"
@@ -40,25 +54,25 @@ type Agent struct {
 	Headers      map[string]string // from http_api_response_headers { NAME = "value" }
 	HeadersBlock *Free             `hcl:"http_api_response_headers,block"` // Headers of every answer of the faces.
 
-	Ports     *Ports     `hcl:"ports,block"`
-	Addresses *Addresses `hcl:"addresses,block"`
-	Advertise *Addresses `hcl:"advertise,block"`
-	Server    *Server    `hcl:"server,block"`
-	Autopilot *Autopilot `hcl:"autopilot,block"`
-	Client    *Client    `hcl:"client,block"`
-	Exec      *Exec      `hcl:"exec,block"`
-	Fleet     *Fleet     `hcl:"fleet,block"`
-	Telemetry *Telemetry `hcl:"telemetry,block"`
-	Limits    *Limits    `hcl:"limits,block"`
-	TLS       *TLS       `hcl:"tls,block"`
-	ACL       *ACL       `hcl:"acl,block"`
-	Audit     *Audit     `hcl:"audit,block"`
-	DNS       *DNS       `hcl:"dns,block"`
-	UI        *Switch    `hcl:"ui,block"`
-	Vault     *Foreign   `hcl:"vault,block"`
-	Consul    *Foreign   `hcl:"consul,block"`
-	Plugins   []*Plugin  `hcl:"plugin,block"`
-	Keyrings  []*Keyring `hcl:"keyring,block"`
+	Ports     *Ports          `hcl:"ports,block"`
+	Addresses *Addresses      `hcl:"addresses,block"`
+	Advertise *Addresses      `hcl:"advertise,block"`
+	Server    *Server         `hcl:"server,block"`
+	Autopilot *Autopilot      `hcl:"autopilot,block"`
+	Client    *Client         `hcl:"client,block"`
+	Exec      *Exec           `hcl:"exec,block"`
+	Fleet     *Fleet          `hcl:"fleet,block"`
+	Telemetry *Telemetry      `hcl:"telemetry,block"`
+	Limits    *Limits         `hcl:"limits,block"`
+	TLS       *TLS            `hcl:"tls,block"`
+	ACL       *ACL            `hcl:"acl,block"`
+	Audit     *Audit          `hcl:"audit,block"`
+	DNS       *DNS            `hcl:"dns,block"`
+	UI        *UI             `hcl:"ui,block"`
+	Vault     *Foreign        `hcl:"vault,block"`
+	Consul    *Foreign        `hcl:"consul,block"`
+	Plugins   []*plugin.Block `hcl:"plugin,block"`
+	Keyrings  []*Keyring      `hcl:"keyring,block"`
 
 	Dev     bool     // set by -dev: everything in one process, nothing kept
 	Ignored []string // Nomad's keys that were given and have no effect here
@@ -79,11 +93,22 @@ type Addresses struct {
 	Serf string `hcl:"serf,optional"` // of the servers' gossip
 }
 
-// Switch is a block of Nomad's for something that is not here.
-type Switch struct {
-	Enabled *bool    `hcl:"enabled,optional"` // must be left out, or false; default false
+// UI is the web page.
+type UI struct {
+	Enabled *bool    `hcl:"enabled,optional"` // serve the page at /ui/; default true
+	Label   *Label   `hcl:"label,block"`
 	Rest    hcl.Body `hcl:",remain" json:"-"`
 }
+
+// Label is shown on every page, to tell clusters apart.
+type Label struct {
+	Text       string `hcl:"text"`                      // what it says
+	Background string `hcl:"background_color,optional"` // as CSS has colours: "#b00020", "darkred"; default: the page's
+	Color      string `hcl:"text_color,optional"`       // the same of the text; default: the page's
+}
+
+// Off reports that the page is not served.
+func (u *UI) Off() bool { return u != nil && u.Enabled != nil && !*u.Enabled }
 
 // Foreign configures what Drover has no part in; it may only be switched off.
 type Foreign struct {
@@ -119,14 +144,30 @@ type Server struct {
 	RPCHold string `hcl:"rpc_hold_timeout,optional"`
 	// evaluations that are computed at once; default: the number of cores
 	NumSchedulers *int `hcl:"num_schedulers,optional"`
+	// types of jobs that are computed while this server leads: service, batch, system, sysbatch; others wait; default: all
+	EnabledSchedulers []string `hcl:"enabled_schedulers,optional"`
+	// factor of the times after which a silent leader is replaced: 1.2 s at most, and three times that with 3; from 1 to 10; default 1
+	RaftMultiplier int `hcl:"raft_multiplier,optional"`
+	RaftProtocol   int `hcl:"raft_protocol,optional"` // version of raft's protocol; only 3 can be had
+	// entries of the log after which a snapshot is written; default 16384, and at 256 MiB of them in any case
+	RaftSnapshotThreshold int `hcl:"raft_snapshot_threshold,optional"`
+	// time between two looks whether a snapshot is due; duration; default 15s
+	RaftSnapshotInterval string `hcl:"raft_snapshot_interval,optional"`
+	// entries that stay behind a snapshot for servers that are behind; default 4096, of a lone server 256
+	RaftTrailingLogs int `hcl:"raft_trailing_logs,optional"`
 	// how late a heartbeat may be before its node is down; duration; default 10s
 	HeartbeatGrace string `hcl:"heartbeat_grace,optional"`
 	// least time between two heartbeats of a node; duration; default 10s
 	MinHeartbeatTTL string `hcl:"min_heartbeat_ttl,optional"`
 	JobGC           string `hcl:"job_gc_threshold,optional"` // how long dead jobs are kept; duration; default 4h
+	JobGCInterval   string `hcl:"job_gc_interval,optional"`  // how often what is kept no longer is looked for; duration; default 5m
 	// how long ended evaluations and their allocations are kept; duration; default 1h
 	EvalGC string `hcl:"eval_gc_threshold,optional"`
-	NodeGC string `hcl:"node_gc_threshold,optional"` // how long nodes that are down are kept; duration; default 24h
+	// how long those of batch jobs are kept; duration; default: eval_gc_threshold
+	BatchEvalGC string `hcl:"batch_eval_gc_threshold,optional"`
+	NodeGC      string `hcl:"node_gc_threshold,optional"` // how long nodes that are down are kept; duration; default 24h
+	// how long tokens of access control are kept after they have expired; duration; default 1h
+	TokenGC string `hcl:"acl_token_gc_threshold,optional"`
 	// how long ended deployments are kept; duration; default 1h
 	DeploymentGC string `hcl:"deployment_gc_threshold,optional"`
 	// token that nodes must show, without what may follow @sha256:; default: made at the first start, in data_dir/join-token
@@ -135,7 +176,15 @@ type Server struct {
 	// how much of a job's source is kept beside it: "1M", "512K", "0" for none; default "1M"
 	JobMaxSource string `hcl:"job_max_source_size,optional"`
 	// allocations that a job may ask for, but for system jobs; 0 is 1000000; default 50000
-	JobMaxCount *int `hcl:"job_max_count,optional"`
+	JobMaxCount        *int `hcl:"job_max_count,optional"`
+	JobMaxPriority     int  `hcl:"job_max_priority,optional"`     // highest priority of jobs, from 100 to 32766; default 100
+	JobDefaultPriority int  `hcl:"job_default_priority,optional"` // priority of jobs that say none, below job_max_priority; default 50
+	// versions of a job that are kept, beside tagged ones and the newest stable one; default 6
+	JobTrackedVersions int `hcl:"job_tracked_versions,optional"`
+	// false: /v1/event/stream is refused but with brief=true, by which the page hears of changes; default true
+	EventBroker *bool `hcl:"enable_event_broker,optional"`
+	// changes of the state whose events are kept for who comes back to the stream; default: as many as 64 MiB hold, which always counts
+	EventBufferSize int `hcl:"event_buffer_size,optional"`
 	// provider of services that name none: nomad, or consul, whose services are not registered; default nomad
 	DefaultServiceProvider string `hcl:"default_service_provider,optional"`
 	// URL that identities of tasks name as their issuer, and at which others find the keys that these are checked with; default: none
@@ -151,15 +200,10 @@ type Server struct {
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
 	Snapshots       *Snapshots       `hcl:"snapshots,block"`
 	Introduction    *Introduction    `hcl:"client_introduction,block"`
-	Rest            hcl.Body         `hcl:",remain" json:"-"`
-}
 
-// Snapshots has the leading server save the state into files, as "drover operator snapshot save" does.
-type Snapshots struct {
-	Interval string   `hcl:"interval,optional"` // time between two; duration; default 1h
-	Keep     *int     `hcl:"keep,optional"`     // files that stay, at least 1; default 24
-	Folder   string   `hcl:"folder,optional"`   // where they are, better on another disk; path; default: snapshots in data_dir
-	Rest     hcl.Body `hcl:",remain" json:"-"`
+	RejectionTracker *RejectionTracker `hcl:"plan_rejection_tracker,block"`
+
+	Rest hcl.Body `hcl:",remain" json:"-"`
 }
 
 // SchedulerConfig is the scheduler's configuration until somebody changes it over the API.
@@ -193,14 +237,16 @@ type ServerJoin struct {
 type Client struct {
 	Enabled *bool `hcl:"enabled,optional"` // run a node in this process; default: true with -dev
 	// rpc ports of servers, of which it learns of the others, host:port; default: the server in this process
-	Servers      []string          `hcl:"servers,optional"`
-	NodeClass    string            `hcl:"node_class,optional"` // class of the node, which jobs can constrain
-	NodePool     string            `hcl:"node_pool,optional"`  // pool of nodes that it joins
-	Meta         map[string]string // from meta { key = "value" }
-	Options      map[string]string // from options { key = "value" }
-	ChrootEnv    map[string]string // from chroot_env { "/path" = "/inside" }
-	MetaBlock    *Free             `hcl:"meta,block"`    // Metadata of the node, for constraints and templates.
-	OptionsBlock *Free             `hcl:"options,block"` // Nomad's older options: driver.NAME.enable switches a driver.
+	Servers   []string          `hcl:"servers,optional"`
+	NodeClass string            `hcl:"node_class,optional"` // class of the node, which jobs can constrain
+	NodePool  string            `hcl:"node_pool,optional"`  // pool of nodes that it joins
+	Meta      map[string]string // from meta { key = "value" }
+	Options   map[string]string // from options { key = "value" }
+	ChrootEnv map[string]string // from chroot_env { "/path" = "/inside" }
+	MetaBlock *Free             `hcl:"meta,block"` // Metadata of the node, for constraints and templates.
+	// Nomad's older options: driver.NAME.enable switches a driver, driver.denylist and driver.allowlist name those that the node lacks or
+	// alone has, fingerprint.denylist and fingerprint.allowlist likewise the clouds that are asked. The log names others.
+	OptionsBlock *Free `hcl:"options,block"`
 	// Parts of the machine that tasks of exec and java see, read-only, and where: "/opt/app" = "/app"; default: Nomad's list.
 	ChrootBlock *Free `hcl:"chroot_env,block"`
 	// token of the server, whose @sha256:… names the authority that the node believes; default: what a server of the same user on this
@@ -230,6 +276,10 @@ type Client struct {
 	// how long ended allocations are kept at most; duration; default 24h
 	GCMaxAge     string `hcl:"gc_max_age,optional"`
 	NoRemoteExec *bool  `hcl:"disable_remote_exec,optional"` // refuse exec in allocations; default false
+	// folder of the allocations' folders; those of before another setting stay where they are until they end; path; default: alloc in data_dir
+	AllocDir string `hcl:"alloc_dir,optional"`
+	// folder of the node's identity and of what it knows of its tasks; path; default: client in data_dir
+	StateDir string `hcl:"state_dir,optional"`
 	// folder in which those of host volumes are made that are asked for; path; default host_volumes in data_dir
 	HostVolumesDir string `hcl:"host_volumes_dir,optional"`
 	// folders that may be registered as volumes, with all that lies in them; "/" is any but the agent's own; default none
@@ -240,15 +290,20 @@ type Client struct {
 	CNIPath string `hcl:"cni_path,optional"`
 	// folder with the networks that groups name as cni/NAME; path; default /opt/cni/config
 	CNIConfigDir string `hcl:"cni_config_dir,optional"`
-	// interface whose first IPv4 address is the node's, for ports that name no host network; default: the first interface that is up and
+	// interface whose first address is the node's, for ports that name no host network; default: the first interface that is up and
 	// has one
 	NetworkInterface string `hcl:"network_interface,optional"`
-	BridgeName       string `hcl:"bridge_network_name,optional"` // device of the bridge of groups and runners; default drover0
+	// family of the node's address where there are several: ipv4 or ipv6; default ipv4
+	AddressFamily string `hcl:"preferred_address_family,optional"`
+	// cores that tasks can reserve, such as "0-3,6"; default: all, if the machine has cpusets
+	ReservableCores string `hcl:"reservable_cores,optional"`
+	BridgeName      string `hcl:"bridge_network_name,optional"` // device of the bridge of groups and runners; default drover0
 	// IPv4 network of the bridge, of 16 addresses at least; its first address is the machine's; CIDR; default 172.27.64.0/20
 	BridgeSubnet string `hcl:"bridge_network_subnet,optional"`
-	// refused: the bridge has IPv4 only
+	// IPv6 network of the bridge, as large as the IPv4 one at least; tasks of jobs have an address of it, too, and its first address is the
+	// machine's; needs nft; CIDR; default none
 	BridgeSubnet6 string `hcl:"bridge_network_subnet_ipv6,optional"`
-	// true is refused: what guests send to their own published ports does not come back to them; default false
+	// of no effect: groups reach published ports of their node, also their own, either way; default false
 	BridgeHairpin *bool `hcl:"bridge_network_hairpin_mode,optional"`
 	// control group that all of the agent's groups are below; default "drover"
 	CgroupParent string `hcl:"cgroup_parent,optional"`
@@ -258,11 +313,13 @@ type Client struct {
 	Artifact    *Artifact     `hcl:"artifact,block"`
 	Template    *Template     `hcl:"template,block"`
 	Machine     *Machine      `hcl:"machine,block"`
+	Drain       *DrainOnEnd   `hcl:"drain_on_shutdown,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
 
-	HostNetworks []*HostNetwork `hcl:"host_network,block"`
-	ServerJoin   *ServerJoin    `hcl:"server_join,block"`
-	Rest         hcl.Body       `hcl:",remain" json:"-"`
+	HostNetworks []*HostNetwork        `hcl:"host_network,block"`
+	Fingerprints []*clouds.Fingerprint `hcl:"fingerprint,block"`
+	ServerJoin   *ServerJoin           `hcl:"server_join,block"`
+	Rest         hcl.Body              `hcl:",remain" json:"-"`
 }
 
 // Artifact bounds what the node fetches for tasks.
@@ -270,22 +327,24 @@ type Artifact struct {
 	// special networks and addresses that artifacts may come from: loopback, link-local, metadata, the machine's own;
 	// CIDR; default: the Internet and private networks
 	Allow []string `hcl:"allow,optional"`
-	// how long one download may take; "0" is no limit; default 30m
+	// how long one download by http may take; "0" is no limit; default 30m
 	HTTPReadTimeout string `hcl:"http_read_timeout,optional"`
-	// most of one artifact as it comes: 100MB, 2GiB; 0 is no limit but the disk's room, which always counts; default 10GiB
+	GitTimeout      string `hcl:"git_timeout,optional"` // how long one repository may take; "0" is no limit; default 30m
+	S3Timeout       string `hcl:"s3_timeout,optional"`  // how long one object or folder of S3 may take; "0" is no limit; default 30m
+	GCSTimeout      string `hcl:"gcs_timeout,optional"` // how long one object or folder of GCS may take; "0" is no limit; default 30m
+	// buckets of Amazon's and Google's are asked with the node's own rights, which any job then has for artifacts; default false
+	CloudCredentials *bool `hcl:"cloud_credentials,optional"`
+	// those that are asked so, by their names, with * for any characters: ["team-a-*"]; default: all
+	CloudBuckets []string `hcl:"cloud_buckets,optional"`
+	// what git may read beside the machine's system: PATH, or "d:rx:/opt/git" as with Nomad; default none
+	ExtraPaths []string `hcl:"filesystem_isolation_extra_paths,optional"`
+	// most of one artifact as it comes, of whatever kind: 100MB, 2GiB; 0 is no limit but the disk's room, which always counts; default 10GiB
 	HTTPMaxSize string `hcl:"http_max_size,optional"`
 	// most of what an archive unpacks to; 0 is no limit but the disk's room; default 10GiB
 	UnpackedSize string `hcl:"decompression_size_limit,optional"`
-	// most files, folders and links of an archive; 0 is no limit; default 200000
+	// most files, folders and links of an archive, a repository or a folder of a bucket; 0 is no limit; default 200000
 	UnpackedFiles *int     `hcl:"decompression_file_count_limit,optional"`
 	Rest          hcl.Body `hcl:",remain" json:"-"`
-}
-
-// Template bounds what templates of tasks do on the node.
-type Template struct {
-	// functions that templates may not call, with * for any characters: "sprig_*"; plugin, writeToFile and sockaddr never work; default none
-	FunctionDenylist []string `hcl:"function_denylist,optional"`
-	Rest             hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Free is a block with keys of the user's choice.
@@ -295,9 +354,12 @@ type Free struct {
 
 // Reserved is kept from allocations.
 type Reserved struct {
-	CPU           int      `hcl:"cpu,optional"`            // kept from allocations; MHz; default 0
-	MemoryMB      int      `hcl:"memory,optional"`         // kept from allocations; MB; default 0
-	DiskMB        int      `hcl:"disk,optional"`           // kept from allocations; MB; default 0
+	CPU      int `hcl:"cpu,optional"`    // kept from allocations; MHz; default 0
+	MemoryMB int `hcl:"memory,optional"` // kept from allocations; MB; default 0
+	DiskMB   int `hcl:"disk,optional"`   // kept from allocations; MB; default 0
+	// cores that no task reserves, such as "0,2-3": their MHz are kept from allocations, beside cpu; tasks that reserve no cores are not
+	// kept off them
+	Cores         string   `hcl:"cores,optional"`
 	ReservedPorts string   `hcl:"reserved_ports,optional"` // ports that are never given out: "22,80,8500-8600"
 	Rest          hcl.Body `hcl:",remain" json:"-"`
 }
@@ -307,57 +369,6 @@ type HostVolume struct {
 	Name     string `hcl:"name,label"`
 	Path     string `hcl:"path"`               // folder of the machine
 	ReadOnly *bool  `hcl:"read_only,optional"` // mount it read-only; default false
-}
-
-// Exec is the execution service.
-type Exec struct {
-	Enabled *bool `hcl:"enabled,optional"` // serve executions; default: true with the server
-	// base of the websocketUrl that clients behind a proxy are told; URL
-	PublicURL string `hcl:"public_url,optional"`
-	// share of a pool below which Poseidon's health check fails; 0 to 1; default 0, which is never
-	AlertThreshold float64 `hcl:"prewarming_pool_threshold,optional"`
-	QueueLength    int     `hcl:"claim_queue_length,optional"` // claims that may wait for a runner
-	// how long a claim over Poseidon's face waits for a runner; duration
-	ClaimWait   string `hcl:"claim_wait,optional"`
-	NetworkMode string `hcl:"network_mode,optional"` // network of environments with network access: bridge or host
-	// driver of environments that Poseidon's face makes: sandbox, docker or raw_exec; default sandbox
-	PoseidonDriver string        `hcl:"poseidon_driver,optional"`
-	WebhookAllow   []string      `hcl:"webhook_allow,optional"` // networks beside public ones that webhooks may reach; CIDR
-	Environments   []*EnvSetting `hcl:"environment,block"`      // made at start if they are not there
-	Nomad          *NomadCluster `hcl:"nomad,block"`            // keep runners on this cluster instead of here
-}
-
-// NomadCluster is an existing Nomad cluster that runners are kept on.
-type NomadCluster struct {
-	Address   string `hcl:"address"`            // of the cluster's HTTP API; URL
-	Token     string `hcl:"token,optional"`     // ACL token
-	Region    string `hcl:"region,optional"`    // of the cluster; default: the agent's that answers
-	Namespace string `hcl:"namespace,optional"` // that runners' jobs are in; default "default"
-	CAFile    string `hcl:"ca_file,optional"`   // authority of the cluster's certificate; path
-	CertFile  string `hcl:"cert_file,optional"` // client certificate; path
-	KeyFile   string `hcl:"key_file,optional"`  // its key; path
-	Driver    string `hcl:"driver,optional"`    // of environments that name none; default docker
-}
-
-// EnvSetting is an environment given in the configuration.
-type EnvSetting struct {
-	ID       string `hcl:"id,label"`
-	Image    string `hcl:"image"`              // host, an OCI reference, a layout or an archive
-	Driver   string `hcl:"driver,optional"`    // sandbox, docker or raw_exec; default sandbox
-	PoolSize int    `hcl:"pool_size,optional"` // warm runners to keep; default 0
-	CPU      int    `hcl:"cpu,optional"`       // MHz; default: the service's
-	MemoryMB int    `hcl:"memory,optional"`    // memory of a runner; MB; default: the service's
-	Network  *bool  `hcl:"network,optional"`   // network access; default false
-}
-
-// Telemetry is the configuration of metrics.
-type Telemetry struct {
-	// how often usage is sampled while somebody reads it; duration
-	CollectionInterval string `hcl:"collection_interval,optional"`
-	// export metrics of each allocation; default false
-	AllocMetrics *bool    `hcl:"publish_allocation_metrics,optional"`
-	NodeMetrics  *bool    `hcl:"publish_node_metrics,optional"` // export metrics of the node; default false
-	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Default returns what holds when nobody says otherwise.
@@ -378,18 +389,18 @@ func Default() *Agent {
 func DevMode() *Agent {
 	return &Agent{
 		Dev: true, Server: &Server{Enabled: new(true)}, Client: &Client{Enabled: new(true)},
-		Plugins: []*Plugin{
-			{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}},
-			{Name: "mock_driver", Config: &PluginConfig{Enabled: new(true)}}, // as Nomad's development builds
-			{Name: "sandbox", Config: &PluginConfig{AllowHostNetwork: new(true)}},
-			{Name: "exec", Config: &PluginConfig{AllowHostNetwork: new(true)}},
-			{Name: "java", Config: &PluginConfig{AllowHostNetwork: new(true)}},
-			{Name: "qemu", Config: &PluginConfig{AllowHostNetwork: new(true)}},
-			{Name: "docker", Config: &PluginConfig{
-				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
+		Plugins: []*plugin.Block{
+			{Name: "raw_exec", Config: &plugin.Config{Enabled: new(true)}},
+			{Name: "mock_driver", Config: &plugin.Config{Enabled: new(true)}}, // as Nomad's development builds
+			{Name: "sandbox", Config: &plugin.Config{AllowHostNetwork: new(true)}},
+			{Name: "exec", Config: &plugin.Config{AllowHostNetwork: new(true)}},
+			{Name: "java", Config: &plugin.Config{AllowHostNetwork: new(true)}},
+			{Name: "qemu", Config: &plugin.Config{AllowHostNetwork: new(true)}},
+			{Name: "docker", Config: &plugin.Config{
+				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &plugin.Volumes{Enabled: new(true)},
 			}},
-			{Name: "podman", Config: &PluginConfig{ // where its socket is configured
-				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
+			{Name: "podman", Config: &plugin.Config{ // where its socket is configured
+				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &plugin.Volumes{Enabled: new(true)},
 			}},
 		},
 	}

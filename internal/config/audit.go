@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -93,7 +93,7 @@ func (s *AuditSink) FileMode() os.FileMode {
 }
 
 // sinkName is what a sink may be called: its state is in files of that name.
-var sinkName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var sinkName = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
 // auditProblems are those of the record of requests.
 func (a *Agent) auditProblems(p *problems) {
@@ -108,7 +108,7 @@ func (a *Agent) auditProblems(p *problems) {
 	names, paths := map[string]bool{}, map[string]bool{}
 	for _, s := range a.AuditSinks() {
 		key := "audit.sink." + s.Name
-		p.check(sinkName.MatchString(s.Name), key, "a sink's name has letters, digits, dots, dashes and underscores")
+		p.check(sinkName().MatchString(s.Name), key, "a sink's name has letters, digits, dots, dashes and underscores")
 		p.check(!names[s.Name], key, "there are two sinks of this name")
 		p.check(s.Path == "" || !paths[s.Path], key+".path", "another sink writes %s", s.Path)
 		names[s.Name], paths[s.Path] = true, true

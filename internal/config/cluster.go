@@ -90,6 +90,18 @@ func (s *Server) JoinTries() (most int, interval time.Duration) {
 	return cmp.Or(s.RetryMax, j.RetryMax), Duration(cmp.Or(s.RetryInterval, j.RetryInterval), retryInterval)
 }
 
+// Snapshots has the leading server save the state into files, as "drover operator snapshot save" does.
+type Snapshots struct {
+	Interval string   `hcl:"interval,optional"` // time between two; duration; default 1h
+	Keep     *int     `hcl:"keep,optional"`     // files that stay, at least 1; default 24
+	Folder   string   `hcl:"folder,optional"`   // where they are, better on another disk; path; default: snapshots in data_dir
+	Encrypt  *bool    `hcl:"encrypt,optional"`  // encrypt these, and what is saved otherwise, for the keyring's key; default false
+	Rest     hcl.Body `hcl:",remain" json:"-"`
+}
+
+// Encrypted reports whether archives are encrypted that nobody asks that of.
+func (s *Snapshots) Encrypted() bool { return s != nil && s.Encrypt != nil && *s.Encrypt }
+
 // Schedule is how often the state is saved into files, and how many stay. Only of a server that has Snapshots.
 func (s *Snapshots) Schedule() (every time.Duration, keep int) {
 	keep = snapshotsKept

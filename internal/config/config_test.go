@@ -84,10 +84,11 @@ func TestNomadsOwnKeysAreAccepted(t *testing.T) {
 	t.Parallel()
 	// what hashicorp/nomad/api's test server writes
 	a, err := Parse([]byte(`{"name":"n","disable_update_check":true,"ports":{"http":1,"rpc":2,"serf":3},
-		"server":{"enabled":true,"bootstrap_expect":1,"raft_protocol":3},"client":{"enabled":false,"options":{"a":"b"}},
+		"server":{"enabled":true,"bootstrap_expect":1,"upgrade_version":"1.2.3"},"client":{"enabled":false,"options":{"a":"b"}},
 		"vault":{"enabled":false,"address":"x"},"acl":{"enabled":false},"telemetry":{"prometheus_metrics":true}}`), "x.json")
 	require.NoError(t, err)
-	require.Equal(t, []string{"disable_update_check", "server.raft_protocol", "telemetry.prometheus_metrics"}, a.Ignored)
+	require.Equal(t, []string{"disable_update_check", "server.upgrade_version", "client.options.a"}, a.Ignored)
+	require.NotEmpty(t, WhyIgnored("client.options.a"))
 	require.Equal(t, map[string]string{"a": "b"}, a.Client.Options)
 
 	b, err := Parse([]byte(`
@@ -98,8 +99,29 @@ client {
   template {
     disable_file_sandbox = true
     function_denylist    = ["sprig_*"]
+    wait { min = "2s" }
+    wait_bounds {
+      min = "1s"
+      max = "1m"
+    }
   }
   reserved { cores = "0" }
+  reservable_cores         = "0-3"
+  preferred_address_family = "ipv6"
+}
+server {
+  job_max_priority     = 1000
+  job_default_priority = 60
+  job_tracked_versions = 20
+  enable_event_broker  = false
+  event_buffer_size    = 200
+  enabled_schedulers   = ["service", "_core"]
+  raft_multiplier      = 5
+}
+ui {
+  enabled = false
+  show_cli_hints = true
+  label { text = "ours" }
 }
 keyring "aead" { active = true }
 plugin "docker" {
@@ -118,10 +140,16 @@ consul { address = "127.0.0.1:8500" }
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
 	require.Subset(t, m.Ignored, []string{
-		"client.reserved.cores", "client.template.disable_file_sandbox", "disable_update_check",
+		"client.template.disable_file_sandbox", "disable_update_check",
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
 	require.Equal(t, &HostNetwork{Name: "public", CIDR: "10.0.0.0/8"}, m.Client.HostNetworks[0])
+	require.Equal(t, "0", m.Client.Reserved.Cores)
+	require.Equal(t, []string{"service"}, m.Server.Schedulers())
+	require.True(t, m.Server.NoEvents())
+	require.True(t, m.UI.Off())
+	require.Contains(t, m.Ignored, "ui.show_cli_hints")
+	require.Equal(t, &Label{Text: "ours"}, m.UI.Label)
 	docker := m.Driver("docker")
 	require.True(t, optional.Value(docker.Volumes.Enabled))
 	require.Equal(t, []string{"chown"}, docker.AllowCaps)
@@ -164,6 +192,13 @@ func TestWhatOthersAreTold(t *testing.T) {
 	a := Default()
 	a.Client.Options = map[string]string{"driver.raw_exec.enable": "1"}
 	require.True(t, optional.Value(a.Driver("raw_exec").Enabled))
+	require.Nil(t, a.Driver("docker").Enabled)
+	a.Client.Options["driver.denylist"] = "docker, raw_exec"
+	require.Equal(t, new(false), a.Driver("raw_exec").Enabled)
+	require.Equal(t, new(false), a.Driver("docker").Enabled)
+	a.Client.Options = map[string]string{"driver.allowlist": "docker"}
+	require.Nil(t, a.Driver("docker").Enabled)
+	require.Equal(t, new(false), a.Driver("sandbox").Enabled)
 }
 
 func TestFreeKeysInEveryDialect(t *testing.T) {
@@ -236,8 +271,9 @@ client {
 func TestArtifact(t *testing.T) {
 	t.Parallel()
 	text := "data_dir = \"/x\"\nclient {\n  enabled = true\n  artifact {\n" +
-		"    allow = [\"127.0.0.0/8\", \"localhost\"]\n    git_timeout = \"1m\"\n    http_max_size = \"1 pound\"\n" +
-		"    http_read_timeout = \"soon\"\n    decompression_file_count_limit = -1\n  }\n}\n"
+		"    allow = [\"127.0.0.0/8\", \"localhost\"]\n    git_timeout = \"never\"\n    hg_timeout = \"1m\"\n    http_max_size = \"1 pound\"\n" +
+		"    http_read_timeout = \"soon\"\n    decompression_file_count_limit = -1\n" +
+		"    filesystem_isolation_extra_paths = [\"d:rw:/opt\", \"opt\", \"f:r:/etc/x\"]\n  }\n}\n"
 	file, err := Parse([]byte(text), "x.hcl")
 	require.NoError(t, err)
 	err = Merge(Default(), file).Validate()
@@ -245,7 +281,11 @@ func TestArtifact(t *testing.T) {
 	require.ErrorContains(t, err, `client.artifact.http_max_size: "1 pound" is no size such as 1M or 64KiB`)
 	require.ErrorContains(t, err, `client.artifact.http_read_timeout: "soon" is no duration`)
 	require.ErrorContains(t, err, `client.artifact.decompression_file_count_limit: must be from 0 to`)
-	require.Equal(t, []string{"client.artifact.git_timeout"}, file.Ignored)
+	require.ErrorContains(t, err, `client.artifact.git_timeout: "never" is no duration`)
+	require.ErrorContains(t, err, `client.artifact.filesystem_isolation_extra_paths: "d:rw:/opt": want [d|f]:[r|rx]:PATH`)
+	require.ErrorContains(t, err, `client.artifact.filesystem_isolation_extra_paths: "opt": want an absolute path`)
+	require.NotContains(t, err.Error(), "/etc/x")
+	require.Equal(t, []string{"client.artifact.hg_timeout"}, file.Ignored)
 
 	bounds := func(keys string) Artifacts {
 		file, err := Parse([]byte("client {\n  artifact {\n"+keys+"\n  }\n}\n"), "x.hcl")
@@ -255,11 +295,18 @@ func TestArtifact(t *testing.T) {
 		return got
 	}
 	require.Zero(t, bounds(""), "the node's own")
-	require.Equal(t, Artifacts{Timeout: 5 * time.Second, Size: 100e9, Unpacked: 1 << 20, UnpackedMany: 4096},
-		bounds("http_read_timeout = \"5s\"\nhttp_max_size = \"100GB\"\ndecompression_size_limit = \"1MiB\"\n"+
+	require.Equal(t, Artifacts{
+		HTTPTimeout: 5 * time.Second, GitTimeout: time.Minute, Cloud: true, Read: []string{"/opt/git", "/x"},
+		Size: 100e9, Unpacked: 1 << 20, UnpackedMany: 4096,
+	},
+		bounds("git_timeout = \"1m\"\ncloud_credentials = true\nfilesystem_isolation_extra_paths = [\"d:rx:/opt/git\", \"/x\"]\n"+
+			"http_read_timeout = \"5s\"\nhttp_max_size = \"100GB\"\ndecompression_size_limit = \"1MiB\"\n"+
 			"decompression_file_count_limit = 4096"))
-	require.Equal(t, Artifacts{Timeout: math.MaxInt64, Size: maxArtifact, Unpacked: maxArtifact, UnpackedMany: math.MaxInt32},
-		bounds("http_read_timeout = \"0\"\nhttp_max_size = \"0\"\ndecompression_size_limit = \"0\"\ndecompression_file_count_limit = 0"))
+	require.Equal(t, Artifacts{
+		HTTPTimeout: math.MaxInt64, S3Timeout: math.MaxInt64, Size: maxArtifact, Unpacked: maxArtifact, UnpackedMany: math.MaxInt32,
+	},
+		bounds("s3_timeout = \"0\"\nhttp_read_timeout = \"0\"\nhttp_max_size = \"0\"\n"+
+			"decompression_size_limit = \"0\"\ndecompression_file_count_limit = 0"))
 }
 
 // Blocks of what Drover has no part in are told, and so is a check of names that stays on.

@@ -4,21 +4,24 @@ import (
 	"cmp"
 	"net"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/optional"
 )
 
 // DNS is a name server, which finds services as NAME.service.drover. There is none without the block.
 type DNS struct {
-	Enabled   *bool    `hcl:"enabled,optional"`   // answer; default true
-	Port      *int     `hcl:"port,optional"`      // where it listens, UDP and TCP; 0 picks a free one; port; default 8600
+	Enabled *bool `hcl:"enabled,optional"` // answer; default true
+	Port    *int  `hcl:"port,optional"`    // where it listens, UDP and TCP; 0 picks a free one; port; default 8600
+	// also answer tasks of jobs in mode bridge, at port 53 of the bridge's address, and have those that name no servers ask there;
+	// default false
+	Bridge    bool     `hcl:"bridge,optional"`
 	Addresses []string `hcl:"addresses,optional"` // IP addresses that it listens on; default ["127.0.0.1"]
 	// addresses and networks that may ask beside the machine's loopback, such as that of a bridge
 	Allow  []string `hcl:"allow,optional"`
@@ -33,7 +36,7 @@ type DNS struct {
 // dnsPort is where the name server listens unless dns.port says otherwise.
 const dnsPort = 8600
 
-var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var domainName = lazyregexp.New(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // Served reports whether there is a name server. d may be nil.
 func (d *DNS) Served() bool { return d != nil && (d.Enabled == nil || *d.Enabled) }
@@ -53,6 +56,9 @@ func (d *DNS) Listen() (list []string) {
 	}
 	return list
 }
+
+// ServesBridge reports whether the name server also answers tasks on the bridge. d may be nil.
+func (d *DNS) ServesBridge() bool { return d.Served() && d.Bridge }
 
 // Allowed returns who may ask.
 func (d *DNS) Allowed() []netip.Prefix {
@@ -94,7 +100,7 @@ func (a *Agent) dnsProblems(p *problems) {
 	}
 	_, err := netguard.Networks(d.Allow)
 	p.check(err == nil, "dns.allow", "%v", err)
-	p.check(len(d.Zone()) < 200 && domainName.MatchString(d.Zone()), "dns.domain", "%q is no name of a domain", d.Domain)
+	p.check(len(d.Zone()) < 200 && domainName().MatchString(d.Zone()), "dns.domain", "%q is no name of a domain", d.Domain)
 	if d.TTL != "" {
 		ttl, err := time.ParseDuration(d.TTL)
 		p.check(err == nil && ttl >= 0 && ttl <= time.Hour, "dns.ttl", "must be a duration from 0s to 1h, got %q", d.TTL)

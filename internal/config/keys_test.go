@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 // written is a configuration that was written as JSON under its keys, and read again.
@@ -40,8 +42,8 @@ func TestWhatIsPrintedIsAFileAgain(t *testing.T) {
 
 func TestKeysAreThoseOfAFile(t *testing.T) {
 	t.Parallel()
-	a := &Agent{Name: "n", LogJSON: new(false), Ports: &Ports{HTTP: 1}, Plugins: []*Plugin{
-		{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}}, {Name: "docker"},
+	a := &Agent{Name: "n", LogJSON: new(false), Ports: &Ports{HTTP: 1}, Plugins: []*plugin.Block{
+		{Name: "raw_exec", Config: &plugin.Config{Enabled: new(true)}}, {Name: "docker"},
 	}}
 	text, err := json.Marshal(a.Keys())
 	require.NoError(t, err)

@@ -16,6 +16,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/hcl1"
 )
 
 // Load reads a file, or all *.hcl and *.json files of a folder in the order of their names, into one Agent to be
@@ -58,7 +60,7 @@ func loadFile(path string) (*Agent, error) {
 
 // Parse reads one file's text: JSON if it begins with a brace, which HCL never does, or its name ends in .json, else HCL.
 func Parse(data []byte, name string) (*Agent, error) {
-	parse := parseHCL
+	parse := hcl1.Parse
 	if strings.HasSuffix(name, ".json") || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		parse = hclparse.NewParser().ParseJSON
 	}
@@ -107,6 +109,11 @@ func (a *Agent) fillFree() error {
 				return drover.Errorf(drover.Invalid, "configuration: %s: %s must be a text", attr.Range, name)
 			}
 			(*b.into)[name] = text.AsString()
+		}
+	}
+	if a.Client != nil {
+		for _, key := range clouds.Unheeded(a.Client.Options) {
+			a.Ignored = append(a.Ignored, "client.options."+key)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/drover-project/drover/internal/config/plugin"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -29,9 +30,9 @@ func some(t *rapid.T, name string) *Agent {
 			a.Client.Meta = map[string]string{text.Draw(t, name+" key"): text.Draw(t, name+" value")}
 		}
 	}
-	for _, plugin := range []string{"docker", "sandbox"} {
-		if rapid.Bool().Draw(t, name+" has "+plugin) {
-			a.Plugins = append(a.Plugins, &Plugin{Name: plugin, Config: &PluginConfig{Endpoint: text.Draw(t, name+" "+plugin)}})
+	for _, driver := range []string{"docker", "sandbox"} {
+		if rapid.Bool().Draw(t, name+" has "+driver) {
+			a.Plugins = append(a.Plugins, &plugin.Block{Name: driver, Config: &plugin.Config{Endpoint: text.Draw(t, name+" "+driver)}})
 		}
 	}
 	return a
@@ -39,7 +40,7 @@ func some(t *rapid.T, name string) *Agent {
 
 // asText makes configurations comparable: plugins are known by their names, in any order.
 func asText(t require.TestingT, a *Agent) string {
-	plugins := map[string]*Plugin{}
+	plugins := map[string]*plugin.Block{}
 	for _, p := range a.Plugins {
 		plugins[p.Name] = p
 	}
@@ -70,13 +71,13 @@ func TestMergeOfEachKind(t *testing.T) {
 		LogLevel: "INFO", Ignored: []string{"b", "a"}, Client: &Client{
 			Enabled: new(true), NodeClass: "big", Servers: []string{"a", "b"}, Meta: map[string]string{"x": "1", "y": "1"},
 		},
-		Plugins: []*Plugin{{Name: "docker", Config: &PluginConfig{Endpoint: "one", NoCgroups: new(true)}}, {Name: "sandbox"}},
+		Plugins: []*plugin.Block{{Name: "docker", Config: &plugin.Config{Endpoint: "one", NoCgroups: new(true)}}, {Name: "sandbox"}},
 	}
 	over := &Agent{
 		Ignored: []string{"a", "c"}, Client: &Client{
 			Enabled: new(false), Servers: []string{"c"}, Meta: map[string]string{"y": "2", "z": "2"},
 		},
-		Plugins: []*Plugin{{Name: "docker", Config: &PluginConfig{Endpoint: "two"}}},
+		Plugins: []*plugin.Block{{Name: "docker", Config: &plugin.Config{Endpoint: "two"}}},
 	}
 	got := Merge(base, over)
 	require.Equal(t, "info", got.LogLevel, "levels are known in small letters")

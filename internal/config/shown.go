@@ -58,7 +58,7 @@ func (a *Agent) nomadNames() map[string]any {
 		},
 		"LeaveOnInt":   optional.Value(a.LeaveOnInterrupt),
 		"LeaveOnTerm":  optional.Value(a.LeaveOnTerminate),
-		"EnableSyslog": false,
+		"EnableSyslog": optional.Value(a.Syslog),
 
 		"HTTPAPIResponseHeaders": headers,
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 // valid is a configuration of a server that nothing is wrong with.
@@ -25,7 +26,7 @@ func TestWhatIsRefused(t *testing.T) {
 	require.NoError(t, nowhere.Validate(), "-dev keeps nothing")
 	node := func(c Client) *Agent { c.Enabled = new(true); return &Agent{Client: &c} }
 	images := func(dir string) *Agent {
-		return &Agent{Plugins: []*Plugin{{Name: "sandbox", Config: &PluginConfig{ImageDir: dir}}}}
+		return &Agent{Plugins: []*plugin.Block{{Name: "sandbox", Config: &plugin.Config{ImageDir: dir}}}}
 	}
 	refuses(t, map[string]refusal{
 		"a port too high":         {&Agent{Ports: &Ports{HTTP: 65536}}, "ports.http: must be from 0 to 65535"},
@@ -42,11 +43,11 @@ func TestWhatIsRefused(t *testing.T) {
 		"a negative duration":     {&Agent{Exec: &Exec{ClaimWait: "-1s"}}, "exec.claim_wait: "},
 		"a threshold of all":      {&Agent{Exec: &Exec{AlertThreshold: 1}}, "exec.prewarming_pool_threshold: "},
 		"a negative queue":        {&Agent{Exec: &Exec{QueueLength: -1}}, "exec.claim_queue_length: "},
-		"an unknown driver":       {&Agent{Plugins: []*Plugin{{Name: "virt"}}}, "plugin.virt: is not a driver of ours"},
+		"an unknown driver":       {&Agent{Plugins: []*plugin.Block{{Name: "virt"}}}, "plugin.virt: is not a driver of ours"},
 		"a relative folder":       {images("x"), "config.image_dir: must be an absolute path"},
 		"an absolute folder":      {images("/x"), ""},
 		"a delay that is none": {
-			&Agent{Plugins: []*Plugin{{Name: "docker", Config: &PluginConfig{GC: &PluginGC{ImageDelay: "0s"}}}}},
+			&Agent{Plugins: []*plugin.Block{{Name: "docker", Config: &plugin.Config{GC: &plugin.GC{ImageDelay: "0s"}}}}},
 			`plugin.docker.config.gc.image_delay: "0s" is no duration`,
 		},
 		"TLS without files":       {&Agent{TLS: &TLS{HTTP: new(true)}}, "tls: needs cert_file and key_file"},
@@ -89,8 +90,14 @@ func TestWhatIsRefusedOfANode(t *testing.T) {
 	refuses(t, map[string]refusal{
 		"a small subnet":        {node(Client{BridgeSubnet: "10.0.0.0/29"}), "client.bridge_network_subnet: must be an IPv4 network"},
 		"a bridge of one's own": {node(Client{BridgeName: "br-1", BridgeSubnet: "10.0.0.0/28", BridgeHairpin: new(false)}), ""},
-		"IPv6 on the bridge":    {node(Client{BridgeSubnet6: "fd00::/64"}), "client.bridge_network_subnet_ipv6: the bridge has IPv4 only"},
-		"a hairpin":             {node(Client{BridgeHairpin: new(true)}), "client.bridge_network_hairpin_mode: is always false"},
+		"IPv6 on the bridge":    {node(Client{BridgeSubnet6: "fd00::/64"}), ""},
+		"too few addresses": {
+			node(Client{BridgeSubnet6: "fd00::/117"}),
+			"client.bridge_network_subnet_ipv6: must be an IPv6 network for hosts, from /16 to /116",
+		},
+		"link-local addresses":  {node(Client{BridgeSubnet6: "fe80::/64"}), "client.bridge_network_subnet_ipv6: must be an IPv6 network"},
+		"IPv4 as IPv6":          {node(Client{BridgeSubnet6: "10.0.0.0/8"}), "client.bridge_network_subnet_ipv6: must be an IPv6 network"},
+		"a hairpin":             {node(Client{BridgeHairpin: new(true)}), ""},
 		"egress to a name":      {node(Client{Egress: &Egress{Allow: []string{"x"}}}), `client.egress.allow: "x" is no network`},
 		"egress to IPv6":        {node(Client{Egress: &Egress{AllowJobs: []string{"fd00::/8"}}}), ""},
 		"egress of too many":    {node(Client{Egress: &Egress{PacketRate: new(maxRate + 1)}}), "client.egress.packet_rate: must be from 0"},

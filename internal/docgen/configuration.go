@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,33 +12,33 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/nomadkeys"
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 // configWriter collects the sections of the configuration's page.
 type configWriter struct {
-	config *source // internal/config
-	fleet  *source // of the policies that pool blocks are
-	text   strings.Builder
+	sources map[string]*source // by the path of the package
+	text    strings.Builder
 }
 
 // source returns the source of a type.
-func (w *configWriter) source(t reflect.Type) *source {
-	if t.PkgPath() == reflect.TypeFor[fleet.Policy]().PkgPath() {
-		return w.fleet
-	}
-	return w.config
-}
+func (w *configWriter) source(t reflect.Type) *source { return w.sources[t.PkgPath()] }
 
 // configuration writes the reference of the agent's keys. Names and types come from reflection over config.Agent, texts
 // from the comments of its fields, and defaults from config.Default. Errors: a source file cannot be read or parsed.
 func configuration(root string) (string, error) {
-	w := &configWriter{}
-	var err error
-	if w.config, err = parseSource(filepath.Join(root, "internal/config")); err != nil {
-		return "", err
-	}
-	if w.fleet, err = parseSource(filepath.Join(root, "fleet")); err != nil {
-		return "", err
+	w := &configWriter{sources: map[string]*source{}}
+	// Plugins' blocks and those of clouds have packages of their own, and a pool block is described by the fields of fleet.Policy.
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[config.Agent](), reflect.TypeFor[plugin.Block](), reflect.TypeFor[clouds.Fingerprint](), reflect.TypeFor[fleet.Policy](),
+	} {
+		s, err := parseSource(filepath.Join(root, strings.TrimPrefix(t.PkgPath(), reflect.TypeFor[drover.Job]().PkgPath())))
+		if err != nil {
+			return "", err
+		}
+		w.sources[t.PkgPath()] = s
 	}
 	w.text.WriteString("# Configuration of the agent\n\n" +
 		"An agent reads HCL or JSON: `drover agent -config FILE-OR-FOLDER`, given as often as wanted. A later file wins over an\n" +
@@ -46,10 +47,10 @@ func configuration(root string) (string, error) {
 		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label " +
 		"`name \"label\" { … }`.\n\n" +
 		reloading + "\n")
-	// A pool block is described by the fields of fleet.Policy, so both packages are sources.
 	w.block("", reflect.TypeFor[config.Agent](), reflect.ValueOf(config.Default()))
 	w.development()
 	w.ignored()
+	w.refused()
 	return w.text.String(), nil
 }
 
@@ -57,7 +58,8 @@ func configuration(root string) (string, error) {
 const reloading = "At SIGHUP, or when `/v1/agent/reload` asks for it, the agent reads its files again and takes up certificates and\n" +
 	"authorities (`tls`), `log_level` and `http_api_response_headers`. If anything is wrong with what it reads, all stays as it was,\n" +
 	"and the log says why. Restart it after other changes; tasks, runners and executions go on meanwhile. The scheduler's\n" +
-	"configuration, autopilot's and the fleet's pools can be changed over the API at any time.\n"
+	"configuration, autopilot's and the fleet's pools can be changed over the API at any time. The log then goes on in the file that is\n" +
+	"at `log_file`, so that others may rename it; without them `log_rotate_bytes` and `log_rotate_duration` do.\n"
 
 // block writes a section for a block and then those of the blocks in it. defaults is a pointer to the block's struct in
 // config.Default(), or nil.
@@ -120,7 +122,7 @@ func (w *configWriter) eachSize(
 	t := reflect.TypeFor[config.FleetSize]()
 	for i := range t.NumField() {
 		name, optional, _ := strings.Cut(t.Field(i).Tag.Get("hcl"), ",")
-		_, unit, _ := described(w.config.fieldComments(t.Name())[t.Field(i).Name])
+		_, unit, _ := described(w.source(t).fieldComments(t.Name())[t.Field(i).Name])
 		if kind == "squash,required" && name != "disk" {
 			optional = ""
 		}
@@ -256,19 +258,48 @@ func (w *configWriter) development() {
 // ignored lists Nomad's keys that are accepted without an effect.
 func (w *configWriter) ignored() {
 	w.text.WriteString("## Nomad's keys that have no effect\n\n" +
-		"They are accepted, so that a configuration written for Nomad is taken, and named in the log when they are given.\n\n")
-	keys, lists := w.config.textLists("accepted")
-	rows := newTable("Block", "Keys")
-	for _, k := range keys {
-		name := code(k)
-		if k == "" {
-			name = "top level"
+		"They are accepted, so that a configuration written for Nomad is taken.\n" +
+		"The log and `drover config validate` name those that are given.\n\n")
+	rows := newTable("Block", "Keys", "Why nothing is missed")
+	for _, block := range slices.Sorted(maps.Keys(nomadkeys.Accepted)) {
+		for _, u := range nomadkeys.Accepted[block] {
+			rows.row(blockName(block), codes(u.Keys), sentence(u.Why))
 		}
-		var list []string
-		for _, item := range lists[k] {
-			list = append(list, code(item))
+	}
+	w.text.WriteString(rows.String())
+}
+
+// blockName is a block in a table.
+func blockName(block string) string {
+	if block == "" {
+		return "top level"
+	}
+	return code(block)
+}
+
+// codes are keys in a table.
+func codes(keys []string) string {
+	var out []string
+	for _, key := range keys {
+		out = append(out, code(key))
+	}
+	return strings.Join(out, ", ")
+}
+
+// refused lists Nomad's keys that are refused, with the reasons.
+func (w *configWriter) refused() {
+	w.text.WriteString("\n## Nomad's keys that are refused\n\n" +
+		"An agent that finds one says so and does not start, as who sets it relies on what does not happen.\n\n")
+	rows := newTable("Block", "Keys", "Reason")
+	for _, block := range slices.Sorted(maps.Keys(nomadkeys.Refused)) {
+		byReason := map[string][]string{}
+		for _, key := range slices.Sorted(maps.Keys(nomadkeys.Refused[block])) {
+			reason := nomadkeys.Refused[block][key]
+			byReason[reason] = append(byReason[reason], key)
 		}
-		rows.row(name, strings.Join(list, ", "))
+		for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+			rows.row(blockName(block), codes(byReason[reason]), sentence(reason))
+		}
 	}
 	w.text.WriteString(rows.String())
 }

@@ -27,12 +27,18 @@ import (
 const module = "github.com/drover-project/drover"
 
 var carriers = []string{
-	".", // but for what it checks and fills in: see judges
+	".", "./constraint", "./device", "./network", "./service", "./volume", "./workload", // but for what they check and fill in: see judges
 	"./internal/control/scheduler/...", "./internal/control/fsm", "./internal/control/intake", "./internal/control/trigger",
 	"./internal/control/leader", "./internal/control/planner", "./internal/control/assignment", "./internal/control/identity",
 	"./internal/control/volumes", "./internal/control/quotas", "./internal/control/insight", "./internal/lifecycle", "./internal/node/...",
 	"./internal/registration", "./internal/taskenv", "./internal/servicecheck", "./internal/binding", "./internal/claims", "./internal/tenant",
 	"./internal/exec/...", "./internal/cron", "./internal/httpapi/nomad/...", "./internal/server/...",
+}
+
+// nouns are the packages that have the types of a job.
+var nouns = map[string]bool{
+	module: true, module + "/constraint": true, module + "/device": true, module + "/network": true, module + "/service": true,
+	module + "/volume": true, module + "/workload": true,
 }
 
 // heededOtherwise are fields that work although no carrier reads them by name, and how.
@@ -93,7 +99,7 @@ func paths() map[string]string {
 	return out
 }
 
-// fieldsRead lists the fields of structs of package drover that the carriers read, by type and name.
+// fieldsRead lists the fields of structs of nouns that the carriers read, by type and name.
 func fieldsRead(t *testing.T) map[string]bool {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -137,12 +143,12 @@ func note(t *testing.T, files *token.FileSet, imports types.Importer, p listed, 
 	_, err := (&types.Config{Importer: imports}).Check(p.ImportPath, files, parsed, info)
 	require.NoError(t, err, p.ImportPath)
 	set := written(parsed)
-	if p.ImportPath == module {
+	if nouns[p.ImportPath] {
 		judges(parsed, set)
 	}
 	for at, s := range info.Selections {
 		named, ok := owner(s).(*types.Named)
-		if ok && s.Kind() == types.FieldVal && !set[at] && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == module {
+		if ok && s.Kind() == types.FieldVal && !set[at] && named.Obj().Pkg() != nil && nouns[named.Obj().Pkg().Path()] {
 			read[named.Obj().Name()+"."+at.Sel.Name] = true
 		}
 	}

@@ -14,13 +14,12 @@ const notice = "<!-- Written by internal/docgen from the code. Do not edit: chan
 // pages returns the text of each generated page by its path below root, which is the root of a checkout. Errors: a source
 // file that cannot be read or parsed.
 func pages(root string) (map[string]string, error) {
-	out := map[string]string{}
+	out := map[string]string{"docs/reference/nomad.md": notice + nomadCompatibility()}
 	for path, write := range map[string]func(root string) (string, error){
 		"configuration.md": configuration,
 		"cli.md":           commandLine,
 		"http-api.md":      nativeAPI,
 		"errors.md":        errorCodes,
-		"nomad.md":         nomadCompatibility,
 		"rights.md":        neededRights,
 	} {
 		text, err := write(root)

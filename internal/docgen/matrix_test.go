@@ -13,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drover-project/drover/execution"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -30,6 +29,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // What the tenant "team" has. Whoever learns of any of it has seen "marked".
@@ -263,7 +263,7 @@ func tenants() seeded {
 	}
 	job.Canonicalize()
 	t := s.Begin(10)
-	t.PutNamespace(&drover.Namespace{Name: "team", Description: marked})
+	t.PutNamespace(&tenancy.Namespace{Name: "team", Description: marked})
 	t.PutNodePool(&drover.NodePool{Name: "gpu"})
 	t.PutNode(&drover.Node{ID: nodeID, Name: "n1", NodePool: "gpu"})
 	t.PutJob(job)

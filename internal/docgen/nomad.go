@@ -2,15 +2,15 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"github.com/drover-project/drover/internal/config/nomadkeys"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // nomadCompatibility writes what of Nomad works: its HTTP endpoints, the blocks of job files, and keys of the
-// configuration. Errors: a source file cannot be read, or a word of stored is gone.
-func nomadCompatibility(root string) (string, error) {
+// configuration.
+func nomadCompatibility() string {
 	var text strings.Builder
 	text.WriteString("# Nomad: what works, what is refused, what is ignored\n\n" +
 		"Drover serves the HTTP API of Nomad for jobs, nodes, allocations, evaluations and deployments: Nomad's Go client, its command\n" +
@@ -35,17 +35,14 @@ func nomadCompatibility(root string) (string, error) {
 	fmt.Fprintf(&text, "%s\n## Endpoints that are refused\n\n%s\n", works, refused)
 	jobFile(&text)
 	drivers(&text)
-	s, err := parseSource(filepath.Join(root, "internal/config"))
-	if err != nil {
-		return "", err
-	}
-	keys, lists := s.textLists("accepted")
 	count := 0
-	for _, k := range keys {
-		count += len(lists[k])
+	for _, list := range nomadkeys.Accepted {
+		for _, u := range list {
+			count += len(u.Keys)
+		}
 	}
 	fmt.Fprintf(&text, "## The agent's configuration\n\n"+
 		"Keys are Nomad's where Nomad has the key. %d of Nomad's keys are accepted without an effect; they are listed at the end of\n"+
-		"[the configuration's reference](configuration.md#nomads-keys-that-have-no-effect).\n", count)
-	return text.String(), nil
+		"[the configuration's reference](configuration.md#nomads-keys-that-have-no-effect), with the reasons.\n", count)
+	return text.String()
 }

@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -103,36 +102,6 @@ func (s *source) constantComments(typeName string) (comments []string) {
 		}
 	}
 	return comments
-}
-
-// textLists returns a variable of type map[string][]string, and its keys in the source's order.
-func (s *source) textLists(name string) (keys []string, lists map[string][]string) {
-	lists = map[string][]string{}
-	s.specs(func(spec ast.Spec, _ *ast.CommentGroup) {
-		v, ok := spec.(*ast.ValueSpec)
-		if !ok || v.Names[0].Name != name || len(v.Values) == 0 {
-			return
-		}
-		for _, e := range v.Values[0].(*ast.CompositeLit).Elts {
-			pair := e.(*ast.KeyValueExpr)
-			key := unquoted(pair.Key)
-			keys = append(keys, key)
-			for _, item := range pair.Value.(*ast.CompositeLit).Elts {
-				lists[key] = append(lists[key], unquoted(item))
-			}
-		}
-	})
-	return keys, lists
-}
-
-// unquoted returns the value of a string literal; "" for any other expression.
-func unquoted(e ast.Expr) string {
-	if lit, ok := e.(*ast.BasicLit); ok {
-		if text, err := strconv.Unquote(lit.Value); err == nil {
-			return text
-		}
-	}
-	return ""
 }
 
 // joined returns the text of a comment on one line; "" if there is no comment.

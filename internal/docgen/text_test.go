@@ -74,11 +74,6 @@ const (
 )
 
 const other = 1 // of no kind
-
-var accepted = map[string][]string{
-	"server": {"a", "b"},
-	"": {"c"},
-}
 `), 0o600))
 	another := []byte("package a\n\n// Block is another.\ntype Block struct{}\n")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a_test.go"), another, 0o600))
@@ -90,12 +85,6 @@ var accepted = map[string][]string{
 		s.fieldComments("Block"))
 	require.Empty(t, s.fieldComments("Kind"), "it has no fields")
 	require.Equal(t, []string{"the first", "the second"}, s.constantComments("Kind"))
-	keys, lists := s.textLists("accepted")
-	require.Equal(t, []string{"server", ""}, keys, "in the source's order")
-	require.Equal(t, map[string][]string{"server": {"a", "b"}, "": {"c"}}, lists)
-	keys, _ = s.textLists("absent")
-	require.Empty(t, keys)
-
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.go"), []byte("package a\n\nfunc {"), 0o600))
 	_, err = parseSource(dir)
 	require.ErrorContains(t, err, "b.go")

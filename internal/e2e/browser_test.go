@@ -26,6 +26,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/native"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/httpapi/web"
 )
 
 //go:embed testdata/page.html
@@ -126,7 +127,7 @@ func strangeSite(t *testing.T, reports chan<- attempt, index *atomic.Pointer[str
 		}
 	})
 	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
+	closeLast(t, srv)
 	return "http://evil.example:" + port(t, srv.URL)
 }
 
@@ -142,8 +143,18 @@ func reboundSite(t *testing.T, agent string) string {
 	mux.HandleFunc("GET /page", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
 	mux.Handle("/", proxy) // with the browser's own Host and Origin
 	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
+	closeLast(t, srv)
 	return "http://rebound.example:" + port(t, srv.URL)
+}
+
+// closeLast closes a server when the test ends, and the streams of pages that are open in a browser then.
+func closeLast(t testing.TB, srv *httptest.Server) {
+	t.Helper()
+	t.Cleanup(func() {
+		_ = srv.Listener.Close() // first: a page comes again
+		srv.CloseClientConnections()
+		srv.Close()
+	})
 }
 
 func port(t *testing.T, address string) string {
@@ -188,7 +199,7 @@ func TestEveryRouteAsksWhereARequestIsFrom(t *testing.T) {
 	}
 	for _, f := range []httpapi.Face{
 		nomad.New(nomad.Config{Pprof: true}), poseidon.New(poseidon.Config{}, poseidon.Deps{}), native.New(native.Config{},
-			native.Deps{}), &fleet.Face{},
+			native.Deps{}), &fleet.Face{}, &web.Face{},
 	} {
 		routes = append(routes, f.Routes()...)
 	}

@@ -17,14 +17,16 @@ import (
 
 // reacher prints what becomes of a connection to each address:port of its arguments, one line each.
 const reacher = `
-import socket, sys
-for to in sys.argv[1:]:
+import concurrent.futures, socket, sys
+def reach(to):
     host, port = to.rsplit("/", 1)
     try:
         socket.create_connection((host, int(port)), 5)
-        print(to, "open")
+        return to + " open"
     except OSError:
-        print(to, "closed")
+        return to + " closed"
+for line in concurrent.futures.ThreadPoolExecutor(len(sys.argv)).map(reach, sys.argv[1:]):
+    print(line)
 `
 
 // TestACNINetwork: groups in a network of the CNI project's plugins find each other there and are found at the machine's port, and neither

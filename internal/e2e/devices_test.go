@@ -128,8 +128,11 @@ func TestAJobHasAGPU(t *testing.T) {
 	why = refusal(t, c, deviceTask("late", "raw_exec", show, api.RequestedDevice{Name: "nvidia/gpu/Tesla T4"}))
 	require.Equal(t, map[string]int{"missing devices: 1 of nvidia/gpu/Tesla T4 (0 of 1 Tesla T4 are healthy)": 1}, why.ConstraintFiltered)
 	m.NVIDIA(small, big)
-	allocation(t, c, "late", "running")
-	require.Equal(t, "GPU-small /dev/nvidia0\n", logs(t, c, allocation(t, c, "late", "running").ID, "stdout"))
+	late := allocation(t, c, "late", "running").ID
+	eventually(t, "the log", func() (bool, string) {
+		said := logs(t, c, late, "stdout")
+		return said == "GPU-small /dev/nvidia0\n", said
+	})
 }
 
 // eventMessages are what a task's history says.

@@ -1,13 +1,17 @@
 package e2e
 
 import (
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/dockerdtest"
 )
 
@@ -77,4 +81,70 @@ plugin "docker" {
 	require.NoError(t, err)
 	require.Contains(t, checked.Error, `volumes: /etc:/x is outside of the container`)
 	require.Contains(t, checked.Error, `plugin "podman" { config { volumes { enabled = true } } }`)
+}
+
+// TestPodmansEnvironment: its runners are containers of podman's, with and without a network. What one wrote is there after kill -9 of
+// the agent, and its container goes with it.
+func TestPodmansEnvironment(t *testing.T) {
+	if dockerdtest.Off() {
+		t.Skip("DROVER_TEST_DOCKER=off")
+	}
+	daemon, err := dockerdtest.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, daemon.Stop()) })
+	podman, err := dockerdtest.StartPodman(daemon.Endpoint)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, podman.Stop()) })
+	data := filepath.Join(t.TempDir(), "data")
+	args := append([]string{"-server", "-client"}, config(t, data, `plugin "podman" {
+  config {
+    socket_path = "`+podman.Endpoint+`"
+  }
+}`)...)
+	a := start(t, args...)
+	t.Cleanup(func() { cleanAfter(t, args) })
+	run := func(runner, script string) string {
+		t.Helper()
+		x, err := a.native().StartExecution(t.Context(), runner, execution.Request{Command: script})
+		require.NoError(t, err)
+		_, err = a.native().WaitExecution(t.Context(), x.ID)
+		require.NoError(t, err)
+		out, err := a.native().Output(t.Context(), x.ID, "stdout", 0)
+		require.NoError(t, err)
+		text, err := io.ReadAll(out)
+		require.NoError(t, err)
+		require.NoError(t, out.Close())
+		return string(text)
+	}
+	_, _, err = a.native().PutEnvironment(t.Context(), execution.Environment{ID: "h", Image: "host", Driver: "podman"})
+	require.ErrorContains(t, err, `"host" is not an image that podman has`)
+	var claimed []string
+	for id, network := range map[string]bool{"alone": false, "wired": true} {
+		_, _, err = a.native().PutEnvironment(t.Context(), execution.Environment{
+			ID: id, Image: "drover-test/busybox:1", Driver: "podman", PoolSize: 1, MemoryMB: 64, Network: network,
+		})
+		require.NoError(t, err)
+		r, err := a.native().Claim(t.Context(), execution.ClaimRequest{Environment: id, Wait: time.Minute})
+		require.NoError(t, err)
+		links := map[bool]string{false: "lo", true: "eth0 lo"}[network]
+		require.Equal(t, "1000 "+links+"\n", run(r.ID, "echo kept > /tmp/f; echo $(id -u) $(ls /sys/class/net)"))
+		claimed = append(claimed, r.ID)
+	}
+	a.PullThePlug()
+	a = start(t, args...)
+	for _, id := range claimed {
+		eventually(t, "the runner", func() (bool, string) {
+			r, err := a.native().Runner(t.Context(), id)
+			return err == nil, fmt.Sprint(r, err)
+		})
+		require.Equal(t, "kept\n", run(id, "cat /tmp/f"))
+		require.NoError(t, a.native().Release(t.Context(), id))
+	}
+	for _, id := range []string{"alone", "wired"} {
+		require.NoError(t, a.native().DeleteEnvironment(t.Context(), id))
+	}
+	eventually(t, "the containers' end", func() (bool, string) {
+		out, err := podman.Docker("ps", "-a", "--format", "{{.Names}}")
+		return err == nil && strings.TrimSpace(out) == "", out
+	})
 }

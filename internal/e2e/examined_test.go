@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,7 @@ func TestAClusterIsExamined(t *testing.T) {
 		require.NotEqual(t, 2, code, out)
 		return code == 0 && strings.Contains(out, "3 of 3 voters answer: 1 can fail."), out // the disk may be slow for a while
 	})
+	nomadsMetrics(t, r)
 	down.PullThePlug()
 	code, out := follower.command("doctor", "-cluster")
 	require.Equal(t, 1, code, out)
@@ -62,4 +64,46 @@ func TestAClusterIsExamined(t *testing.T) {
 	require.Contains(t, whole, "nomad.raft.boltdb.storeLogs")
 	require.Contains(t, whole, `"Path": "server/`, "what is missing is said")
 	require.NotContains(t, whole, "a-secret-of-theirs")
+}
+
+// What several servers measure has Nomad's names, so that its dashboards show it. What is of the whole cluster the leader alone tells: sums
+// over all servers are right.
+var (
+	metricsOfEach = []string{
+		"nomad_raft_appliedIndex", "nomad_raft_lastIndex", "nomad_raft_boltdb_storeLogs", "nomad_memberlist_gossip", "nomad_serf_queue_Event",
+	}
+	metricsOfLeader = []string{
+		"nomad_nomad_broker_total_ready", "nomad_nomad_broker_total_unacked", "nomad_nomad_blocked_evals_total_blocked",
+		"nomad_nomad_plan_queue_depth", "nomad_nomad_plan_evaluate", "nomad_nomad_plan_apply", "nomad_nomad_plan_submit",
+		"nomad_nomad_worker_dequeue_eval", "nomad_nomad_worker_submit_plan", "nomad_nomad_heartbeat_active", "nomad_nomad_leader_reconcile",
+		"nomad_raft_commitTime", "nomad_raft_leader_lastContact", "nomad_raft_replication_heartbeat",
+		"nomad_nomad_autopilot_healthy", "nomad_nomad_autopilot_failure_tolerance",
+		"nomad_nomad_job_status_running", "nomad_nomad_job_summary_queued",
+	}
+	metricsOfLeaderAlone = []string{
+		"nomad_nomad_broker_total_ready", "nomad_nomad_plan_queue_depth", "nomad_nomad_heartbeat_active", "nomad_nomad_autopilot_healthy",
+		"nomad_nomad_job_status_running", "nomad_nomad_job_summary_queued",
+	}
+)
+
+// nomadsMetrics looks for them at the leader, where a job is registered for that, and at a server that follows.
+func nomadsMetrics(t *testing.T, r *region) {
+	t.Helper()
+	_, _, err := r.list[0].nomad().Jobs().Register(serversJob("measured"), nil)
+	require.NoError(t, err)
+	eventually(t, "metrics under Nomad's names", func() (bool, string) {
+		leads := r.agreed(3, r.list...) // another may lead by now
+		leader, follower := exportedMetrics(t, r.list[leads].addr), exportedMetrics(t, r.list[(leads+1)%3].addr)
+		lacks := func(exported map[string]bool, want ...string) []string {
+			return slices.DeleteFunc(want, func(name string) bool { return exported[name] })
+		}
+		missing := append(lacks(leader, slices.Concat(metricsOfEach, metricsOfLeader)...),
+			lacks(follower, append(metricsOfEach[:len(metricsOfEach):len(metricsOfEach)], "nomad_raft_rpc_appendEntries")...)...)
+		for _, name := range metricsOfLeaderAlone {
+			if follower[name] {
+				missing = append(missing, name+" is also at a server that follows")
+			}
+		}
+		return len(missing) == 0, strings.Join(missing, ", ")
+	})
 }

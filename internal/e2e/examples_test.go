@@ -21,7 +21,7 @@ func TestExampleProgramsRun(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin, "./...")
-	build.Dir = examples
+	build.Dir, build.Env = examples, append(os.Environ(), "CGO_ENABLED=0") // as the other programs of the tests
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	a := dev(t)

@@ -144,6 +144,10 @@ func TestAClusterIsRestoredInItsPlace(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(c.dir, "data")))
 	a = start(t, args...)
 	a.must("operator", "snapshot", "restore", file)
+	eventually(t, "the fleet's new term, which begins with the restored state", func() (bool, string) {
+		status, text := a.fleet("GET", "instances", "", nil)
+		return status == 200, text
+	})
 	eventually(t, "machines that are the new cluster's", func() (bool, string) {
 		by, mine := c.owners(), 0
 		for _, i := range a.machines() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // atOnce counts how many of the calls succeed that are made at once at all of the servers, a few at each. The others must be refused as
@@ -57,8 +58,8 @@ func TestAQuotaBoundsServersTogether(t *testing.T) {
 	}
 	quota := func(runners, executions int) {
 		t.Helper()
-		put("/v1/quota", &drover.QuotaSpec{Name: "q", Limits: []*drover.QuotaLimit{{
-			Region: "global", RegionLimit: &drover.QuotaResources{Runners: &runners, Executions: &executions},
+		put("/v1/quota", &tenancy.QuotaSpec{Name: "q", Limits: []*tenancy.QuotaLimit{{
+			Region: "global", RegionLimit: &tenancy.QuotaResources{Runners: &runners, Executions: &executions},
 		}}})
 	}
 	known := func(what string, is func(q *api.QuotaSpec, n *api.Namespace) bool) { // a limit holds at each server once that knows of it
@@ -75,13 +76,13 @@ func TestAQuotaBoundsServersTogether(t *testing.T) {
 		}
 	}
 	quota(5, 0)
-	put("/v1/namespace", &drover.Namespace{Name: "default", Quota: "q"})
+	put("/v1/namespace", &tenancy.Namespace{Name: "default", Quota: "q"})
 	known("the quota", func(_ *api.QuotaSpec, n *api.Namespace) bool { return n.Quota == "q" })
-	used := func() *drover.QuotaResources {
+	used := func() *tenancy.QuotaResources {
 		t.Helper()
 		status, text := leader.request("GET", "/v1/quota-usage/q", "")
 		require.Equal(t, 200, status, text)
-		var u drover.QuotaUsage
+		var u tenancy.QuotaUsage
 		require.NoError(t, json.Unmarshal([]byte(text), &u))
 		require.Len(t, u.Used, 1)
 		for _, l := range u.Used {

@@ -44,7 +44,7 @@ func TestAPageThatWasAsleepInABrowser(t *testing.T) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", *at.Load() },
 		FlushInterval: -1,
 	})
-	t.Cleanup(func() { between.CloseClientConnections(); between.Close() })
+	closeLast(t, between)
 	b := openTab(t, chromedp.Flag("no-first-run", true)) // in a browser of its own, which is stopped
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(between.URL+"/ui/jobs"))
 	b.until(`document.getElementById('live').dataset.state === 'live'`)

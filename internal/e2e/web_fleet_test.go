@@ -62,6 +62,12 @@ func TestTheTimelineOfMachinesInABrowser(t *testing.T) {
 		b.picture("fleet-timeline-phone-" + theme)
 		b.do(chromedp.EmulateViewport(1280, 860))
 	}
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="/ui/fleet"]`)))
+	// What the day was for: the ledger may not have seen the job, which was done at once.
+	b.until(`location.pathname === '/ui/fleet' &&
+		/idle|default.short/.test(document.querySelector('#costs-day-job tbody tr')?.lastElementChild.textContent)`)
+	b.accessible()
+	b.picture("fleet-cost")
 	b.open(site, "/ui/fleet/timeline?pool=other")
 	b.until(`document.querySelector('main').textContent.includes('No machine was there')`)
 }

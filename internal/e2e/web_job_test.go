@@ -155,4 +155,5 @@ func TestTheLastWordsOfATask(t *testing.T) {
 		b.press("form.actions button")
 	}
 	b.until(`document.querySelector('#log pre') !== null && document.querySelector('#log pre').textContent.includes('last words')`)
+	b.picture("last-words")
 }

@@ -114,6 +114,8 @@ func TestANodeInABrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`form[action$="/eligible"] button`)))
 	done("The node may take allocations.")
 
+	b.do(chromedp.Click(chromedp.CSS("#drain summary")))
+	b.until(`document.getElementById('live').dataset.state === 'live'`) // on a busy machine it may be lost, and then sends no form
 	b.do(chromedp.SetValue(chromedp.CSS("#deadline"), "soon"), chromedp.Click(chromedp.CSS(`form[action$="/drain"] button`)))
 	b.until(`document.querySelector('.notice.bad') !== null && document.getElementById('deadline').value === 'soon'`)
 	b.accessible()

@@ -151,6 +151,8 @@ func TestTheOverviewLivesInABrowser(t *testing.T) {
 	b.until(told)
 	b.do(chromedp.Click(chromedp.CSS(`#concerns a[href="/ui/jobs/stuck@default/evaluations"]`)))
 	b.until(`location.pathname === '/ui/jobs/stuck@default/evaluations' && document.readyState === 'complete'`)
+	require.Contains(t, eval[string](b, `document.querySelector('main tbody').textContent`), "${node.class} = nowhere")
+	b.picture("not-placed")
 	b.do(chromedp.EmulateViewport(360, 740), chromedp.Navigate("http://"+carries.addr+"/ui/"))
 	b.until(`document.getElementById('live').dataset.state === 'live'`)
 	require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 360)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -94,7 +95,16 @@ func TestTheListsInABrowser(t *testing.T) {
 		return err == nil && len(all) == 1 && all[0].ClientStatus == "running"
 	}, 30*time.Second, 50*time.Millisecond)
 	b := openTab(t)
+	_, err = chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
+	require.NoError(t, err)
 	b.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate("http://"+a.addr+"/ui/jobs"))
+	// Times are in the zone of who reads them, also when the page was brought up to date, with the exact one on hover.
+	const local = `[...document.querySelectorAll('main time')].some((t) => t.title.startsWith(t.dateTime) && t.title.endsWith('UTC+05:30') &&
+		Date.parse(t.textContent.replace(' ', 'T') + '+05:30') === Math.floor(Date.parse(t.dateTime) / 1000) * 1000)`
+	b.until(local)
+	_, _, err = a.nomad().Jobs().Register(rawJob("other", "service", "/bin/sleep", "600"), nil)
+	require.NoError(t, err)
+	b.until(`document.querySelector('main a[href="/ui/jobs/other@default"]') !== null && ` + local)
 	for _, step := range []struct{ click, at string }{
 		{`tbody a[href="/ui/jobs/seen@default"]`, "/ui/jobs/seen@default"},
 		{`tbody a[href^="/ui/allocations/"]`, "/ui/allocations/"},

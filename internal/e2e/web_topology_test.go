@@ -27,10 +27,7 @@ func serveLarge(t *testing.T, cfg large.Config, spoils func(w http.ResponseWrite
 			c.Handler.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(func() {
-		srv.CloseClientConnections()
-		srv.Close()
-	})
+	closeLast(t, srv)
 	return c, srv.URL
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,20 +129,20 @@ func TestAWalkOverEveryPage(t *testing.T) {
 		if name != "machine" && name != "unknown" { // of them there is none
 			require.Zero(t, eval[int](b, `document.querySelectorAll('.notice.bad[role=alert], main b, main i, main img').length`), name)
 		}
+		require.LessOrEqual(t, eval[int](b, weight), 150_000, "%s: bytes of scripts and styles, compressed", name)
 		b.accessible()
-		b.picture(name + "-light")
+		b.walked(name + "-light")
 		b.themed("dark")
 		b.drawn()
-		b.picture(name + "-dark")
+		b.walked(name + "-dark")
 		b.do(chromedp.EmulateViewport(360, 740))
 		require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 360, name)
 		b.drawn()
-		b.picture(name + "-phone-dark")
+		b.walked(name + "-phone-dark")
 		b.themed("light")
 		b.drawn()
-		b.picture(name + "-phone-light")
-		require.True(t, eval[bool](b, `dispatchEvent(new Event('offline')) && (document.querySelector('main [data-live]') === null ||
-			document.getElementById('live').dataset.state === 'lost')`), name)
+		b.walked(name + "-phone-light")
+		require.True(t, eval[bool](b, `dispatchEvent(new Event('offline')) && document.getElementById('live').dataset.state === 'lost'`), name)
 	}
 
 	look := &looks{b: b, seen: map[string]bool{}}
@@ -174,7 +175,7 @@ func TestAWalkOverEveryPage(t *testing.T) {
 		http.Error(w, "No leader is <b>elected</b>", int(mode.Load()))
 	})}
 	srv := httptest.NewServer(httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, failing))
-	t.Cleanup(srv.Close)
+	closeLast(t, srv)
 	for _, status := range []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusTooManyRequests} {
 		mode.Store(int64(status))
 		for name, path := range pages {
@@ -188,6 +189,18 @@ func TestAWalkOverEveryPage(t *testing.T) {
 		}
 	}
 	t.Logf("pages that say that they have nothing, may not or cannot: %d; looked at: %d", look.asked, len(look.seen))
+}
+
+// weight is how many bytes the scripts and styles of a page are on the wire.
+const weight = `performance.getEntriesByType('resource').filter(e => /\.(js|mjs|css)$/.test(new URL(e.name).pathname))
+	.reduce((n, e) => n + e.encodedBodySize, 0)`
+
+// walked keeps a picture of a page of the walk, if DROVER_SCREENSHOTS_OF_ALL is set: there are hundreds.
+func (b *tab) walked(name string) {
+	b.t.Helper()
+	if os.Getenv("DROVER_SCREENSHOTS_OF_ALL") != "" {
+		b.picture(name)
+	}
 }
 
 // themed shows the page in another theme.
@@ -257,7 +270,7 @@ func (l *looks) at(site, path string, status int, body string) {
 	l.b.accessible()
 	u, err := url.Parse(path)
 	require.NoError(t, err)
-	l.b.picture(fmt.Sprintf("bare-%d%s", status, strings.ReplaceAll(u.Path, "/", "-")))
+	l.b.walked(fmt.Sprintf("bare-%d%s", status, strings.ReplaceAll(u.Path, "/", "-")))
 }
 
 // within reports whether a node is in an element of a kind.

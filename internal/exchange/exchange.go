@@ -7,6 +7,10 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
+	"github.com/drover-project/drover/volume"
 )
 
 // The exchange between a node and control. It is level-triggered: the node says what it observes, control says what
@@ -54,12 +58,19 @@ type Assignment struct {
 	Meta   map[string]*string // what people set of the node's meta at runtime (Node.DynamicMeta)
 	// Volumes are those that the node has or is to have, and those that it is to delete: their state says so. One that is not listed is
 	// mounted no more; the node leaves its folder alone.
-	Volumes []*drover.HostVolume
+	Volumes []*volume.HostVolume
 	// SignedBy are, by namespace, public keys in PEM of which one must have signed the images of its tasks. One that is not listed asks
 	// for no signatures.
 	SignedBy map[string][]string
 	// Signers says that SignedBy is all that control knows: older servers say nothing of it, and the node keeps what it was told before.
 	Signers bool
+	// Same are the ids of further allocations: those are wanted as in the assignment that Seen.Answer names.
+	Same []string
+	// Answer names this assignment; "" = it has no name.
+	Answer string
+	// History is the same for states whose allocations can be compared by their ModifyIndex, and for no others; nil: nobody knows. It
+	// stays in its process.
+	History any `codec:"-"`
 }
 
 // Seen is what a node has seen of control's state. It obeys no older one.
@@ -67,6 +78,8 @@ type Seen struct {
 	Index uint64 // of the assignment that it follows; 0 = of none
 	State uint64 // newest index of the whole state
 	Age   string // within which indexes can be compared: cluster.State's; "" = that of a server that is alone
+	// Answer is that of the assignment that was carried out last. "" has all allocations sent, also those that did not change since.
+	Answer string
 }
 
 // AllocUpdate is what a node observes of an allocation.
@@ -77,7 +90,7 @@ type AllocUpdate struct {
 	TaskStates        map[string]*drover.TaskState
 	DeploymentStatus  *drover.AllocDeploymentStatus
 	DeploymentID      string // that DeploymentStatus is about; "" = it is not known
-	NetworkStatus     *drover.AllocNetworkStatus
+	NetworkStatus     *network.Status
 	Time              int64 // unix ns, the node's clock
 	// Order is larger than that of all that the node reported before, also before it restarted: servers may still be about to pass
 	// an older report on. 0: the node is of an older program, and its reports count as they come.
@@ -121,15 +134,25 @@ type LogRequest struct {
 	Path    string // instead of Task and Type: any file of the folder, for fs/stream
 	File    string // of a chunk: Offset is in this rotated file, or in the next that is still there. Origin is "start"
 	Since   int64  // only what was written since then, in Unix milliseconds; 0: whenever. There is no Origin, Offset or File
+	Search  string // only the lines of a log that have this text, whatever the case of its letters
 }
 
-// LogChunk is a piece of a log file.
+// LogChunk is a piece of a log file. With Search it is a line that has the text, or without Data how far was searched.
 type LogChunk struct {
 	File   string // e.g. "alloc/logs/web.stdout.0"
 	Offset int64  // in File, behind Data
-	Data   []byte
+	Data   []byte // of a search: a line without its end, at most LongestMatch bytes of it around the text
 	Event  string // "file deleted", "file truncated"
+	Found  bool   // Data is what was searched for; a search begins with a chunk of it without Data
+	At     int64  // of what was found: when it was written, in Unix milliseconds, or shortly before; 0: that is not known
 }
+
+const (
+	// LongestMatch is the most that is told of a line that was found, in bytes.
+	LongestMatch = 4 << 10
+	// LongestSearch is the most that a text has which is searched for, in bytes.
+	LongestSearch = 256
+)
 
 // LogReader yields chunks until io.EOF; with Follow it waits for more until its context ends.
 type LogReader interface {
@@ -141,10 +164,10 @@ type LogReader interface {
 type AllocControl interface {
 	RestartTask(ctx context.Context, allocID, task string, all bool) error
 	SignalTask(ctx context.Context, allocID, task, signal string) error
-	AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error)
+	AllocStats(ctx context.Context, allocID, task string) (*usage.AllocResourceUsage, error)
 	// AllocChecks returns what the checks of its services found last, by their ids.
-	AllocChecks(ctx context.Context, allocID string) (map[string]drover.CheckStatus, error)
-	NodeStats(ctx context.Context) (*drover.HostStats, error)
+	AllocChecks(ctx context.Context, allocID string) (map[string]service.CheckStatus, error)
+	NodeStats(ctx context.Context) (*usage.HostStats, error)
 	// CollectGarbage removes the folders of ended allocations: one, or all with allocID "".
 	CollectGarbage(ctx context.Context, allocID string) error
 }

@@ -27,7 +27,7 @@ type Question struct {
 const (
 	AskVariable  = "variable"  // secrets.Variable
 	AskVariables = "variables" // []secrets.VariableMetadata, in order
-	AskService   = "service"   // []drover.ServiceRegistration, in order
+	AskService   = "service"   // []service.Registration, in order
 	AskServices  = "services"  // []ServiceTags, in order
 )
 
@@ -44,6 +44,9 @@ type Lookup struct {
 	Question Question
 	Seen     string // version of the answer that the node has; "" = it has none
 }
+
+// Unanswered is the version of a Found that is none: control was asked often enough.
+const Unanswered = "unanswered"
 
 // Found is an answer.
 type Found struct {

@@ -36,7 +36,7 @@ func (p *pipes) Close() error {
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // dial connects and sends a request, or its beginning.
-func (p *pipes) dial(t *testing.T, request string) net.Conn {
+func (p *pipes) dial(t testing.TB, request string) net.Conn {
 	t.Helper()
 	near, far := net.Pipe()
 	p.dialled <- far

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -337,7 +338,7 @@ func (e *endpoint) recovered(w *response, r *http.Request) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
 		panic(p)
 	}
-	e.Logger.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", stack())
+	e.Logger.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if w.begun() {
 		panic(http.ErrAbortHandler)
 	}

@@ -18,6 +18,14 @@ func LimitConns(ln net.Listener, perIP int) net.Listener {
 	return &limitedListener{Listener: ln, counts: counts{max: perIP, open: map[string]int{}}, refusing: make(chan struct{}, 64)}
 }
 
+// LimitLinks is LimitConns for a listener that is not asked by HTTP/1.1: one connection more is closed.
+func LimitLinks(ln net.Listener, perIP int) net.Listener {
+	if perIP <= 0 {
+		return ln
+	}
+	return &limitedListener{Listener: ln, counts: counts{max: perIP, open: map[string]int{}}} // no refusal is ever under way
+}
+
 // limitedListener counts the open connections of each address. At most 64 refusals are under way at once.
 type limitedListener struct {
 	net.Listener

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"runtime/debug"
 )
 
 // response remembers what was answered.
@@ -81,5 +80,3 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap serves http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func stack() string { return string(debug.Stack()) }

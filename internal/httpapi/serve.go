@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // Protocols are what a listener with TLS offers, by their names in its handshake. Browsers have many streams open on one connection of
@@ -31,7 +32,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	srv := &http.Server{
-		Handler:           s.Handler,
+		Handler:           http.HandlerFunc(s.serve),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -56,4 +57,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// serve answers a request. It makes the stack large while there is little to copy: many requests are the first, or the second, of their
+// connection's goroutine, and the collector halves the stacks of those that wait.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	stack.Grow16K()
+	s.Handler.ServeHTTP(w, r)
 }

@@ -42,9 +42,9 @@ func over[T any](t testing.TB, v any) (out T) {
 
 func TestJobsTravelOnce(t *testing.T) {
 	t.Parallel()
-	var j jobs
+	var j answers
 	a := manyOf(3)
-	reply, err := j.reply(a, true)
+	reply, err := j.reply(a, &nodeRequest{Apart: true})
 	require.NoError(t, err)
 	require.Len(t, reply.Jobs, 2)
 	sent := over[pullReply](t, reply)
@@ -61,17 +61,71 @@ func TestJobsTravelOnce(t *testing.T) {
 	require.NotNil(t, a.Allocs[0].Job, "the state's own is not changed")
 	require.NotNil(t, a.Allocs[0].Metrics)
 
-	again, err := j.reply(a, true)
+	again, err := j.reply(a, &nodeRequest{Apart: true})
 	require.NoError(t, err)
 	require.Same(t, &reply.Jobs[0][0], &again.Jobs[0][0], "it is encoded once for all nodes")
+}
+
+// A node gets an allocation once in each version: of a pool of a hundred runners that each claim changes it would get all of them with
+// each answer.
+func TestWhatDidNotChangeIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	var j answers
+	history, other := new(int), new(int)
+	a := manyOf(3)
+	a.History = history
+	for i, x := range a.Allocs {
+		x.ModifyIndex = uint64(i) // the state's index is 5
+	}
+	asked := func(answer string) exchange.Assignment {
+		reply, err := j.reply(a, &nodeRequest{Apart: true, Answer: answer})
+		require.NoError(t, err)
+		sent := over[pullReply](t, reply)
+		got, err := sent.assignment()
+		require.NoError(t, err)
+		return got
+	}
+	first := asked("")
+	require.Len(t, first.Allocs, 5)
+	require.Empty(t, first.Same)
+	require.NotEmpty(t, first.Answer)
+	require.Nil(t, first.History)
+
+	changed := *a.Allocs[1]
+	changed.ModifyIndex, a.State = 6, 7
+	a.Allocs[1] = &changed
+	lost := *a.Allocs[3]
+	lost.ClientStatus = drover.AllocClientUnknown
+	a.Allocs[3] = &lost
+	second := asked(first.Answer)
+	require.Equal(t, []string{"a0", "a2", "gone"}, second.Same)
+	require.Len(t, second.Allocs, 2)
+	require.Equal(t, "a1", second.Allocs[0].ID)
+	require.Equal(t, a.Allocs[1].Job, second.Allocs[0].Job)
+	require.Equal(t, drover.AllocClientUnknown, second.Allocs[1].ClientStatus, "until the node says something about it")
+	require.NotEqual(t, first.Answer, second.Answer)
+
+	a.State = 6
+	require.Len(t, asked(second.Answer).Allocs, 5, "the node knows a later state than this one")
+	for _, answer := range []string{"/5", "x/5", first.Answer + "x", strings.Repeat("9", 40)} {
+		require.Len(t, asked(answer).Allocs, 5, answer)
+	}
+	a.History = other
+	third := asked(first.Answer)
+	require.Len(t, third.Allocs, 5, "the state was replaced")
+	a.History = history
+	require.Len(t, asked(first.Answer).Allocs, 5, "names of before another history count no more")
+	a.History = nil
+	require.Empty(t, asked(third.Answer).Answer)
+	require.Len(t, asked("").Allocs, 5)
 }
 
 // A node of before asks otherwise and is answered as before; a server of before answers as it always did.
 func TestNeighboursOfBeforeHaveJobsInAllocations(t *testing.T) {
 	t.Parallel()
-	var j jobs
+	var j answers
 	a := manyOf(2)
-	reply, err := j.reply(a, false)
+	reply, err := j.reply(a, &nodeRequest{})
 	require.NoError(t, err)
 	require.Equal(t, a.Allocs[0].Job, over[exchange.Assignment](t, reply).Allocs[0].Job)
 
@@ -111,9 +165,9 @@ func TestNothingIsCompressed(t *testing.T) {
 func BenchmarkPull(b *testing.B) {
 	a := manyOf(10)
 	for name, apart := range map[string]bool{"inline": false, "apart": true} {
-		var j jobs
+		var j answers
 		encode := func() []byte {
-			r, err := j.reply(a, apart)
+			r, err := j.reply(a, &nodeRequest{Apart: apart})
 			require.NoError(b, err)
 			data, err := msgpack{}.Marshal(r)
 			require.NoError(b, err)

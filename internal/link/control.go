@@ -56,7 +56,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		reply, err := c.Heartbeat(ctx, r.NodeID)
 		return &reply, err
 	})
-	var encoded jobs
+	var made answers
 	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*pullReply, error) {
 		if err := same(h, r.NodeID); err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		if err != nil {
 			return nil, err
 		}
-		return encoded.reply(a, r.Apart)
+		return made.reply(a, r)
 	})
 	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
 		if err := same(h, r.NodeID); err != nil {
@@ -89,6 +89,14 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 			}
 			found, err := looks.Look(ctx, r.NodeID, r.Asked, r.MaxWait)
 			return &lookReply{found}, err
+		})
+	}
+	if drains, ok := c.(exchange.Drains); ok {
+		unary(mux, procDrain, opts, func(ctx context.Context, h http.Header, r *drainRequest) (*empty, error) {
+			if err := same(h, r.NodeID); err != nil {
+				return nil, err
+			}
+			return &empty{}, drains.DrainSelf(ctx, r.NodeID, r.Spec)
 		})
 	}
 	if migrates, ok := c.(exchange.Migrations); ok {
@@ -138,6 +146,7 @@ type Control struct {
 	sign      *connect.Client[signRequest, signReply]
 	look      *connect.Client[lookRequest, lookReply]
 	fetch     *connect.Client[fetchRequest, chunk]
+	drain     *connect.Client[drainRequest, empty]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
 	faces     http.Handler                    // of the node's agent, for control; nil: it is not asked
@@ -165,6 +174,7 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
 		sign:      connect.NewClient[signRequest, signReply](hc, base+procSign, opts),
 		look:      connect.NewClient[lookRequest, lookReply](hc, base+procLook, opts),
+		drain:     connect.NewClient[drainRequest, empty](hc, base+procDrain, opts),
 		fetch:     connect.NewClient[fetchRequest, chunk](hc, base+procFetch, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
@@ -183,7 +193,9 @@ func (c *Control) Heartbeat(ctx context.Context, nodeID string) (exchange.Regist
 
 // Pull waits for changes of what control wants.
 func (c *Control) Pull(ctx context.Context, nodeID string, seen exchange.Seen, maxWait time.Duration) (exchange.Assignment, error) {
-	r := nodeRequest{NodeID: nodeID, Since: seen.Index, State: seen.State, Age: seen.Age, MaxWait: maxWait, Apart: true}
+	r := nodeRequest{
+		NodeID: nodeID, Since: seen.Index, State: seen.State, Age: seen.Age, MaxWait: maxWait, Apart: true, Answer: seen.Answer,
+	}
 	reply, err := call(ctx, c.pull, c.who(), &r)
 	if err != nil {
 		return exchange.Assignment{}, err
@@ -209,6 +221,12 @@ func (c *Control) SignIdentities(
 func (c *Control) Look(ctx context.Context, nodeID string, asked []exchange.Lookup, maxWait time.Duration) ([]exchange.Found, error) {
 	reply, err := call(ctx, c.look, c.who(), &lookRequest{nodeID, asked, maxWait})
 	return reply.Found, err
+}
+
+// DrainSelf has the node drained, or says that it is back. Errors: NotImplemented from an older server.
+func (c *Control) DrainSelf(ctx context.Context, nodeID string, spec *drover.DrainSpec) error {
+	_, err := call(ctx, c.drain, c.who(), &drainRequest{nodeID, spec})
+	return err
 }
 
 // SetTokens has later calls show other tokens.

@@ -72,6 +72,12 @@ func (d *Dialed) Look(ctx context.Context, nodeID string, asked []exchange.Looku
 	})
 }
 
+// DrainSelf implements exchange.Drains.
+func (d *Dialed) DrainSelf(ctx context.Context, nodeID string, spec *drover.DrainSpec) error {
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.DrainSelf(ctx, nodeID, spec) })
+	return err
+}
+
 // ask asks the main server. If that one is gone, or can do nothing, the next server becomes the main one and is asked, until
 // each had its turn. After that each further round waits longer.
 func ask[T any](ctx context.Context, d *Dialed, f func(context.Context, *Control) (T, error)) (answer T, err error) {

@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/volume"
 )
 
 // Procedures of the controller, called by nodes.
@@ -19,6 +21,7 @@ const (
 	procSign      = controlPath + "SignIdentities"
 	procLook      = controlPath + "Look"
 	procFetch     = controlPath + "Fetch"
+	procDrain     = controlPath + "DrainSelf"
 )
 
 // Procedures of the workloads, called by control through the tunnel.
@@ -59,7 +62,8 @@ type nodeRequest struct {
 	Age     string // and age
 	MaxWait time.Duration
 	Updates []exchange.AllocUpdate
-	Apart   bool // a Pull may be answered with jobs that stand apart
+	Apart   bool   // a Pull may be answered with jobs that stand apart
+	Answer  string // names what the node has carried out
 }
 
 // pullReply is an exchange.Assignment on its way. Older nodes know no Jobs: their allocations carry their jobs, and so do those
@@ -70,12 +74,15 @@ type pullReply struct {
 	Age     string
 	Allocs  []*drover.Allocation // without what Jobs has, and what is for people only
 	Meta    map[string]*string
-	Volumes []*drover.HostVolume
+	Volumes []*volume.HostVolume
 	Jobs    [][]byte // encoded
 	JobOf   []int    // the place of each allocation's job in Jobs; -1 = it has none
 
 	SignedBy map[string][]string
 	Signers  bool
+
+	Answer string
+	Same   []string
 }
 
 // signRequest asks for tokens of what runs on the node.
@@ -85,6 +92,12 @@ type signRequest struct {
 }
 
 type signReply struct{ Signed []exchange.SignedIdentity }
+
+// drainRequest is a node's for its own drain; without Spec it is back.
+type drainRequest struct {
+	NodeID string
+	Spec   *drover.DrainSpec
+}
 
 // lookRequest asks what templates of what runs on the node ask.
 type lookRequest struct {
@@ -148,7 +161,9 @@ type fileList struct{ Files []execution.FileInfo }
 type folderList struct{ Files []drover.AllocFileInfo }
 
 // checkList is what the checks of an allocation found last.
-type checkList struct{ Checks map[string]drover.CheckStatus }
+type checkList struct {
+	Checks map[string]service.CheckStatus
+}
 
 // claimsText is what a node's token says, as JSON.
 type claimsText struct{ Text []byte }

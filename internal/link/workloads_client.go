@@ -11,6 +11,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
 )
 
 // workloadsClient is exchange.Workloads of a node in another process.
@@ -71,19 +73,19 @@ func (c *workloadsClient) SignalTask(ctx context.Context, allocID, task, signal 
 }
 
 // AllocStats samples an allocation.
-func (c *workloadsClient) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
-	r, err := nodeCall[drover.AllocResourceUsage](ctx, c, procAllocStats, target{AllocID: allocID, Task: task})
+func (c *workloadsClient) AllocStats(ctx context.Context, allocID, task string) (*usage.AllocResourceUsage, error) {
+	r, err := nodeCall[usage.AllocResourceUsage](ctx, c, procAllocStats, target{AllocID: allocID, Task: task})
 	return &r, err
 }
 
 // NodeStats samples the machine.
-func (c *workloadsClient) NodeStats(ctx context.Context) (*drover.HostStats, error) {
-	r, err := nodeCall[drover.HostStats](ctx, c, procNodeStats, target{})
+func (c *workloadsClient) NodeStats(ctx context.Context) (*usage.HostStats, error) {
+	r, err := nodeCall[usage.HostStats](ctx, c, procNodeStats, target{})
 	return &r, err
 }
 
 // AllocChecks returns what an allocation's checks found.
-func (c *workloadsClient) AllocChecks(ctx context.Context, allocID string) (map[string]drover.CheckStatus, error) {
+func (c *workloadsClient) AllocChecks(ctx context.Context, allocID string) (map[string]service.CheckStatus, error) {
 	r, err := nodeCall[checkList](ctx, c, procAllocChecks, target{AllocID: allocID})
 	return r.Checks, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/usage"
 )
 
 const chunkSize = 64 << 10
@@ -45,10 +46,10 @@ func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 		found, err := w.AllocChecks(ctx, t.AllocID)
 		return &checkList{found}, err
 	})
-	unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocResourceUsage, error) {
+	unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*usage.AllocResourceUsage, error) {
 		return w.AllocStats(ctx, t.AllocID, t.Task)
 	})
-	unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*drover.HostStats, error) {
+	unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*usage.HostStats, error) {
 		return w.NodeStats(ctx)
 	})
 	unary(mux, procIdentity, opts, func(ctx context.Context, _ http.Header, _ *target) (*claimsText, error) {

@@ -15,6 +15,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
 )
 
 // recorder is a node that writes down what it was asked, and refuses if fails is set.
@@ -75,16 +77,16 @@ func (r *recorder) CollectGarbage(_ context.Context, allocID string) error {
 	return r.note("Collect", allocID)
 }
 
-func (r *recorder) AllocChecks(_ context.Context, allocID string) (map[string]drover.CheckStatus, error) {
-	return map[string]drover.CheckStatus{"c": {Status: drover.CheckSuccess}}, r.note("AllocChecks", allocID)
+func (r *recorder) AllocChecks(_ context.Context, allocID string) (map[string]service.CheckStatus, error) {
+	return map[string]service.CheckStatus{"c": {Status: service.CheckSuccess}}, r.note("AllocChecks", allocID)
 }
 
-func (r *recorder) AllocStats(_ context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
-	return &drover.AllocResourceUsage{Timestamp: 5}, r.note("AllocStats", allocID, " ", task)
+func (r *recorder) AllocStats(_ context.Context, allocID, task string) (*usage.AllocResourceUsage, error) {
+	return &usage.AllocResourceUsage{Timestamp: 5}, r.note("AllocStats", allocID, " ", task)
 }
 
-func (r *recorder) NodeStats(context.Context) (*drover.HostStats, error) {
-	return &drover.HostStats{Uptime: 9}, r.note("NodeStats")
+func (r *recorder) NodeStats(context.Context) (*usage.HostStats, error) {
+	return &usage.HostStats{Uptime: 9}, r.note("NodeStats")
 }
 
 func (r *recorder) IdentityClaims(context.Context) ([]byte, error) {
@@ -163,7 +165,9 @@ func questions(t *testing.T) []question {
 
 func questionsOfAllocations(t *testing.T) []question {
 	show := func(v any, err error) (string, error) { return fmt.Sprintf("%+v", v), err }
-	log := exchange.LogRequest{AllocID: "a", Task: "t", Type: "stderr", Origin: "end", Offset: 7, Follow: true, Path: "p", File: "f", Since: 9}
+	log := exchange.LogRequest{
+		AllocID: "a", Task: "t", Type: "stderr", Origin: "end", Offset: 7, Follow: true, Path: "p", File: "f", Since: 9, Search: "s",
+	}
 	return []question{
 		{"Starta t {e [x y] ", "", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			s, err := w.StartExecution(ctx, "a", "t", execution.Spec{ID: "e", Argv: []string{"x", "y"}})
@@ -197,7 +201,7 @@ func questionsOfAllocations(t *testing.T) []question {
 		{"SnapshotFoldera", "tar", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			return text(w.SnapshotFolder(ctx, "a"))
 		}},
-		{"Logs{a t stderr end 7 true p f 9}", "line", func(ctx context.Context, w exchange.Workloads) (string, error) {
+		{"Logs{a t stderr end 7 true p f 9 s}", "line", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			l, err := w.Logs(ctx, log)
 			if err != nil {
 				return "", err

@@ -72,3 +72,33 @@ func Since(marks []byte, size int64, t time.Time) int64 {
 	}
 	return before
 }
+
+// Reader says when what stands in a log file was written, of offsets that do not go back: it goes through the marks once.
+type Reader struct {
+	marks        []byte
+	taken        int64 // of the file of marks, in bytes
+	size, before int64
+	at           time.Time
+	bad          bool // what follows is not what the supervisor wrote
+}
+
+// Taken is how many bytes of the file of marks were given to it.
+func (r *Reader) Taken() int64 { return r.taken }
+
+// Add takes what follows in the file of marks. size is that of the log file by now.
+func (r *Reader) Add(marks []byte, size int64) {
+	marks = marks[:len(marks)/Size*Size]
+	r.marks, r.taken, r.size = append(r.marks, marks...), r.taken+int64(len(marks)), size
+}
+
+// At is when what stands at an offset was written, or up to a second before; the zero time if no mark tells.
+func (r *Reader) At(offset int64) time.Time {
+	for ; len(r.marks) > 0 && !r.bad; r.marks = r.marks[Size:] {
+		m := parse(r.marks)
+		if r.bad = m.Offset < r.before; r.bad || m.Offset > r.size || m.Offset > offset {
+			break
+		}
+		r.before, r.at = m.Offset, m.At
+	}
+	return r.at
+}

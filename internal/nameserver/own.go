@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/service"
 )
 
 // asked is what a name of our domain asks for.
@@ -105,7 +106,7 @@ func parse(labels []string) (a asked, ok bool) {
 
 // healthy returns what is healthy of what was asked for. Names have no case in DNS: they are looked for as they were asked for, and in
 // small letters.
-func (s *Server) healthy(ctx context.Context, a asked) (found []*drover.ServiceRegistration, err error) {
+func (s *Server) healthy(ctx context.Context, a asked) (found []*service.Registration, err error) {
 	for _, name := range [][2]string{{a.namespace, a.service}, {strings.ToLower(a.namespace), strings.ToLower(a.service)}} {
 		if found, err = s.find(ctx, name[0], name[1]); err != nil || len(found) > 0 {
 			break
@@ -114,14 +115,14 @@ func (s *Server) healthy(ctx context.Context, a asked) (found []*drover.ServiceR
 			break
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(r *drover.ServiceRegistration) bool {
+	return slices.DeleteFunc(slices.Clone(found), func(r *service.Registration) bool {
 		return r.Unhealthy ||
 			a.tag != "" && !slices.ContainsFunc(r.Tags, func(t string) bool { return strings.EqualFold(t, a.tag) })
 	}), err
 }
 
 // tell answers with services, in any order: clients take the first.
-func (s *Server) tell(ctx context.Context, m *dns.Msg, q dns.Question, found []*drover.ServiceRegistration) {
+func (s *Server) tell(ctx context.Context, m *dns.Msg, q dns.Question, found []*service.Registration) {
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	found = found[:min(len(found), maxRecords)]
 	if q.Qtype == dns.TypeSRV {
@@ -149,7 +150,7 @@ func (s *Server) tell(ctx context.Context, m *dns.Msg, q dns.Question, found []*
 }
 
 // tellPorts answers with addresses and ports.
-func (s *Server) tellPorts(m *dns.Msg, name string, found []*drover.ServiceRegistration) {
+func (s *Server) tellPorts(m *dns.Msg, name string, found []*service.Registration) {
 	seen := map[string]bool{}
 	for _, r := range found {
 		target := dns.Fqdn(r.Address)

@@ -11,11 +11,11 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/service"
 )
 
 // Find returns the registrations of a service in a namespace, healthy or not. Any goroutine may call it.
-type Find func(ctx context.Context, namespace, name string) ([]*drover.ServiceRegistration, error)
+type Find func(ctx context.Context, namespace, name string) ([]*service.Registration, error)
 
 // Config of a Server.
 type Config struct {

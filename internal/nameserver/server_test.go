@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/service"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world are the services that the tests ask for.
-func world(_ context.Context, namespace, name string) (out []*drover.ServiceRegistration, err error) {
+func world(_ context.Context, namespace, name string) (out []*service.Registration, err error) {
 	at := func(address string, port int, tags ...string) {
-		out = append(out, &drover.ServiceRegistration{Address: address, Port: port, Tags: tags})
+		out = append(out, &service.Registration{Address: address, Port: port, Tags: tags})
 	}
 	switch namespace + "/" + name {
 	case "default/web":
@@ -211,14 +211,14 @@ func TestStrangers(t *testing.T) {
 func TestForwarding(t *testing.T) {
 	t.Parallel()
 	gone := "127.0.0.66:53535" // nobody is there: all listen on 127.0.0.1
-	upstream := listen(t, Config{Domain: "example.com"}, func(ctx context.Context, _, name string) ([]*drover.ServiceRegistration, error) {
+	upstream := listen(t, Config{Domain: "example.com"}, func(ctx context.Context, _, name string) ([]*service.Registration, error) {
 		return world(ctx, "default", name)
 	})
 	at := listen(t, Config{Recursors: []string{gone, upstream}}, func(ctx context.Context, namespace, name string) (
-		[]*drover.ServiceRegistration, error,
+		[]*service.Registration, error,
 	) {
 		if name == "alias" {
-			return []*drover.ServiceRegistration{{Address: "web.service.example.com", Port: 1}}, nil
+			return []*service.Registration{{Address: "web.service.example.com", Port: 1}}, nil
 		}
 		return world(ctx, namespace, name)
 	})

@@ -3,6 +3,7 @@ package peer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -57,6 +58,9 @@ type Config struct {
 	// Revoked refuses certificates that were revoked, and closes connections of such; nil: nobody does.
 	Revoked Revoked
 
+	// Handshake bounds how long who dials may take to say what it wants, and to prove it. Default 10s.
+	Handshake time.Duration
+
 	Accepted func() // told of each connection that is accepted, whoever dialled; may be nil
 
 	Clock clock.Clock
@@ -71,7 +75,7 @@ type Revoked interface {
 	Shown(raw net.Conn, state tls.ConnectionState) error
 }
 
-// handshake bounds how long who dials may take to say what it wants, and to prove it.
+// handshake is the default of Config.Handshake, and bounds that of connections that are dialled.
 const handshake = 10 * time.Second
 
 // How many connections of a protocol wait to be accepted; more are closed. Thousands of nodes dial at once when servers come back: who
@@ -96,6 +100,7 @@ type Port struct {
 
 // Split begins to accept connections of the listener, which it closes at Close.
 func Split(in net.Listener, cfg Config) *Port {
+	cfg.Handshake = cmp.Or(cfg.Handshake, handshake)
 	p := &Port{cfg: cfg, in: in, nodes: newListener(in.Addr(), waitingNodes), peers: map[Protocol]*listener{}}
 	for _, proto := range protocols {
 		p.peers[proto] = newListener(in.Addr(), waiting)
@@ -151,7 +156,7 @@ func (p *Port) accept() {
 // sort finds out what the connection speaks, and hands it over.
 func (p *Port) sort(raw net.Conn) {
 	defer context.AfterFunc(p.ctx, func() { _ = raw.Close() })() // while it is not handed over
-	_ = raw.SetDeadline(p.cfg.Clock.Now().Add(handshake))        // a connection that takes no deadline is broken, as the next read says
+	_ = raw.SetDeadline(p.cfg.Clock.Now().Add(p.cfg.Handshake))  // a connection that takes no deadline is broken, as the next read says
 	to, c, err := p.identify(raw)
 	if err != nil {
 		if p.told.first(raw.RemoteAddr(), err) { // before who dialled can know

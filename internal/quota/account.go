@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/device"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Account is a quota's limit with what is used of it. Nil refuses nothing.
 type Account struct {
 	Quota  string
-	Limits *drover.QuotaLimit
+	Limits *tenancy.QuotaLimit
 	Used   Use
 }
 
@@ -43,7 +45,7 @@ type bound struct {
 // part is what limits of a region and of a node pool have in common.
 type part struct {
 	cpu, cores, memory, memoryMax, allocations *int
-	devices                                    []*drover.QuotaDevice
+	devices                                    []*tenancy.QuotaDevice
 }
 
 func (p part) bounds() []bound {
@@ -66,8 +68,8 @@ func (p part) bounds() []bound {
 
 // devicesOf counts the devices that a name stands for, also among those that are asked for by such a name.
 func devicesOf(a Amount, name string) (n int64) {
-	for device, count := range a.Devices {
-		parts := strings.SplitN(device, "/", 3)
+	for group, count := range a.Devices {
+		parts := strings.SplitN(group, "/", 3)
 		for len(parts) < 3 { // asked for as type or vendor/type
 			if len(parts) == 1 {
 				parts = []string{"", parts[0]}
@@ -75,7 +77,7 @@ func devicesOf(a Amount, name string) (n int64) {
 			}
 			parts = append(parts, "")
 		}
-		if device == name || drover.DeviceNamed(name, parts[0], parts[1], parts[2]) {
+		if group == name || device.Named(name, parts[0], parts[1], parts[2]) {
 			n += count
 		}
 	}
@@ -135,15 +137,15 @@ func (a *Account) Refusal(pool string, more Amount) error {
 
 // BoundsRunners reports whether it bounds how many runners are claimed.
 func (a *Account) BoundsRunners() bool {
-	return a.bounds(func(r *drover.QuotaResources) *int { return r.Runners })
+	return a.bounds(func(r *tenancy.QuotaResources) *int { return r.Runners })
 }
 
 // BoundsExecutions reports whether it bounds how many executions run.
 func (a *Account) BoundsExecutions() bool {
-	return a.bounds(func(r *drover.QuotaResources) *int { return r.Executions })
+	return a.bounds(func(r *tenancy.QuotaResources) *int { return r.Executions })
 }
 
-func (a *Account) bounds(of func(*drover.QuotaResources) *int) bool {
+func (a *Account) bounds(of func(*tenancy.QuotaResources) *int) bool {
 	if a == nil || a.Limits == nil || a.Limits.RegionLimit == nil {
 		return false
 	}
@@ -169,7 +171,7 @@ func (a *Account) Take(pool string, each Amount, n int) int {
 }
 
 // VariablesMB is the limit of variables in MB; 0: none, below 0: no variable may be stored.
-func VariablesMB(l *drover.QuotaLimit) int {
+func VariablesMB(l *tenancy.QuotaLimit) int {
 	if l.RegionLimit != nil && l.RegionLimit.Storage != nil && l.RegionLimit.Storage.VariablesMB != 0 {
 		return l.RegionLimit.Storage.VariablesMB
 	}
@@ -229,43 +231,43 @@ func (a *Account) BoundsFleet() bool {
 }
 
 // Usage is what is used of a quota, in the form of its limit. Spent and fleet, what machines cost, are those of the day.
-func Usage(q *drover.QuotaSpec, used Use, spent execution.Spent, fleet float64) *drover.QuotaUsage {
+func Usage(q *tenancy.QuotaSpec, used Use, spent execution.Spent, fleet float64) *tenancy.QuotaUsage {
 	l := q.Limit()
 	if l == nil {
-		l = &drover.QuotaLimit{Region: q.Here}
+		l = &tenancy.QuotaLimit{Region: q.Here}
 		l.Hash = Hash(l)
 	}
 	t := used.Total
 	mb := func(bytes int64) int { return int((bytes + 1<<20 - 1) >> 20) }
-	shown := &drover.QuotaLimit{
+	shown := &tenancy.QuotaLimit{
 		Region: l.Region, Hash: l.Hash, VariablesLimit: new(mb(t.VariablesBytes)),
-		RegionLimit: &drover.QuotaResources{
+		RegionLimit: &tenancy.QuotaResources{
 			CPU: new(int(t.CPU)), Cores: new(int(t.Cores)), MemoryMB: new(int(t.MemoryMB)), MemoryMaxMB: new(int(t.MemoryMaxMB)),
 			Allocations: new(int(t.Allocations)), Runners: new(int(t.Runners)), Executions: new(int(t.Executions)),
 			ExecutionCPUSeconds: new(int(spent.CPU.Seconds())), ExecutionMB: new(mb(spent.Bytes)), FleetPerDay: new(fleet),
-			Storage: &drover.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
+			Storage: &tenancy.QuotaStorage{VariablesMB: mb(t.VariablesBytes)},
 		},
 	}
 	if l.RegionLimit != nil {
 		shown.RegionLimit.Devices = usedDevices(l.RegionLimit.Devices, t)
 		for _, p := range l.RegionLimit.NodePools {
 			of := used.Pools[p.NodePool]
-			shown.RegionLimit.NodePools = append(shown.RegionLimit.NodePools, &drover.QuotaNodePool{
+			shown.RegionLimit.NodePools = append(shown.RegionLimit.NodePools, &tenancy.QuotaNodePool{
 				NodePool: p.NodePool, CPU: new(int(of.CPU)), Cores: new(int(of.Cores)), MemoryMB: new(int(of.MemoryMB)),
 				MemoryMaxMB: new(int(of.MemoryMaxMB)), Allocations: new(int(of.Allocations)), Devices: usedDevices(p.Devices, of),
 			})
 		}
 	}
-	return &drover.QuotaUsage{
-		Name: q.Name, Used: map[string]*drover.QuotaLimit{key(l.Hash): shown}, CreateIndex: q.CreateIndex, ModifyIndex: q.ModifyIndex,
+	return &tenancy.QuotaUsage{
+		Name: q.Name, Used: map[string]*tenancy.QuotaLimit{key(l.Hash): shown}, CreateIndex: q.CreateIndex, ModifyIndex: q.ModifyIndex,
 	}
 }
 
 // usedDevices counts those that are limited.
-func usedDevices(limited []*drover.QuotaDevice, used Amount) []*drover.QuotaDevice {
+func usedDevices(limited []*tenancy.QuotaDevice, used Amount) []*tenancy.QuotaDevice {
 	out := slices.Clone(limited)
 	for i, d := range limited {
-		out[i] = &drover.QuotaDevice{Name: d.Name, Count: new(uint64(max(devicesOf(used, d.Name), 0)))}
+		out[i] = &tenancy.QuotaDevice{Name: d.Name, Count: new(uint64(max(devicesOf(used, d.Name), 0)))}
 	}
 	return out
 }

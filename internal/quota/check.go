@@ -5,15 +5,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/lazyregexp"
+	"github.com/drover-project/drover/tenancy"
 )
 
 var (
-	name   = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
-	word   = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`)
-	device = regexp.MustCompile(`^[^/\s]{1,128}(/[^/\s]{1,128}(/[^\s](.{0,126}[^\s])?)?)?$`)
+	name       = lazyregexp.New(`^[a-zA-Z0-9-]{1,128}$`)
+	word       = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,128}$`)
+	deviceName = lazyregexp.New(`^[^/\s]{1,128}(/[^/\s]{1,128}(/[^\s](.{0,126}[^\s])?)?)?$`)
 )
 
 // maxEntries bounds each list of a quota: they are read at each placement.
@@ -21,8 +22,8 @@ const maxEntries = 256
 
 // Complete refuses a quota that cannot be meant, and gives each of its limits its hash. Errors: Invalid, NotImplemented for what is
 // Nomad's and would limit nothing here; each with the field.
-func Complete(q *drover.QuotaSpec) error {
-	if !name.MatchString(q.Name) {
+func Complete(q *tenancy.QuotaSpec) error {
+	if !name().MatchString(q.Name) {
 		return drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits or '-'", q.Name)
 	}
 	wrong := func(field, format string, args ...any) error {
@@ -40,7 +41,7 @@ func Complete(q *drover.QuotaSpec) error {
 		switch {
 		case l == nil:
 			return wrong(field, "is null")
-		case !word.MatchString(l.Region):
+		case !word().MatchString(l.Region):
 			return wrong(field+".Region", "must provide a region, got %q", l.Region)
 		case regions[l.Region]:
 			return wrong(field+".Region", "there are two limits for region %q", l.Region)
@@ -55,7 +56,7 @@ func Complete(q *drover.QuotaSpec) error {
 }
 
 // checkResources checks what holds in a region, and in each of its node pools.
-func checkResources(quota, field string, r *drover.QuotaResources) error {
+func checkResources(quota, field string, r *tenancy.QuotaResources) error {
 	if r == nil {
 		return nil
 	}
@@ -71,11 +72,11 @@ func checkResources(quota, field string, r *drover.QuotaResources) error {
 	pools := map[string]bool{}
 	for i, p := range r.NodePools {
 		field := fmt.Sprintf("%s.NodePools[%d]", field, i)
-		if p == nil || !word.MatchString(p.NodePool) || pools[p.NodePool] {
+		if p == nil || !word().MatchString(p.NodePool) || pools[p.NodePool] {
 			return drover.Errorf(drover.Invalid, "quota %q: %s.NodePool: must be the name of a node pool that comes once", quota, field)
 		}
 		pools[p.NodePool] = true
-		if err := unheeded(quota, field, p.NUMA, p.SecretsMB, p.Storage != nil && *p.Storage != drover.QuotaStorage{}); err != nil {
+		if err := unheeded(quota, field, p.NUMA, p.SecretsMB, p.Storage != nil && *p.Storage != tenancy.QuotaStorage{}); err != nil {
 			return err
 		}
 		if err := checkDevices(quota, field, p.Devices); err != nil {
@@ -100,7 +101,7 @@ func unheeded(quota, field string, numa *drover.NUMAResource, secrets *int, stor
 	return nil
 }
 
-func checkDevices(quota, field string, list []*drover.QuotaDevice) error {
+func checkDevices(quota, field string, list []*tenancy.QuotaDevice) error {
 	if len(list) > maxEntries {
 		return drover.Errorf(drover.Invalid, "quota %q: %s.Devices has %d entries, the limit is %d", quota, field, len(list), maxEntries)
 	}
@@ -108,7 +109,7 @@ func checkDevices(quota, field string, list []*drover.QuotaDevice) error {
 	for i, d := range list {
 		field := fmt.Sprintf("%s.Devices[%d]", field, i)
 		switch {
-		case d == nil || !device.MatchString(d.Name) || seen[d.Name]:
+		case d == nil || !deviceName().MatchString(d.Name) || seen[d.Name]:
 			return drover.Errorf(drover.Invalid, "quota %q: %s.Name: must be type, vendor/type or vendor/type/name and come once", quota, field)
 		case d.Count == nil || *d.Count > 1<<31:
 			return drover.Errorf(drover.Invalid, "quota %q: %s.Count: how many may be used? 0: none, at most %d", quota, field, 1<<31)
@@ -121,7 +122,7 @@ func checkDevices(quota, field string, list []*drover.QuotaDevice) error {
 }
 
 // Hash is that of what a limit says.
-func Hash(l *drover.QuotaLimit) []byte {
+func Hash(l *tenancy.QuotaLimit) []byte {
 	bare := *l
 	bare.Hash = nil
 	text, err := json.Marshal(bare)

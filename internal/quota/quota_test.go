@@ -7,21 +7,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
-func limits(r *drover.QuotaResources) *Account {
-	return &Account{Quota: "q", Limits: &drover.QuotaLimit{Region: "global", RegionLimit: r}}
+func limits(r *tenancy.QuotaResources) *Account {
+	return &Account{Quota: "q", Limits: &tenancy.QuotaLimit{Region: "global", RegionLimit: r}}
 }
 
 func TestAccountSaysWhatExceeds(t *testing.T) {
 	t.Parallel()
-	a := limits(&drover.QuotaResources{
+	a := limits(&tenancy.QuotaResources{
 		CPU: new(1000), MemoryMB: new(512), Cores: new(-1), Allocations: new(2),
-		Devices:   []*drover.QuotaDevice{{Name: "nvidia/gpu", Count: new(uint64(1))}, {Name: "fpga", Count: new(uint64(0))}},
-		Storage:   &drover.QuotaStorage{VariablesMB: 1},
-		NodePools: []*drover.QuotaNodePool{{NodePool: "batch", MemoryMB: new(100)}},
+		Devices:   []*tenancy.QuotaDevice{{Name: "nvidia/gpu", Count: new(uint64(1))}, {Name: "fpga", Count: new(uint64(0))}},
+		Storage:   &tenancy.QuotaStorage{VariablesMB: 1},
+		NodePools: []*tenancy.QuotaNodePool{{NodePool: "batch", MemoryMB: new(100)}},
 	})
 	a.Add("batch", Amount{CPU: 600, MemoryMB: 60, Allocations: 1, Devices: map[string]int64{"nvidia/gpu/t4": 1}})
 	of := func(device string) Amount { return Amount{Devices: map[string]int64{device: 1}} }
@@ -60,7 +62,7 @@ func TestAccountSaysWhatExceeds(t *testing.T) {
 // A lowered limit refuses what is new, and lets what is there shrink.
 func TestAboveTheLimitOnlyGrowthIsRefused(t *testing.T) {
 	t.Parallel()
-	a := limits(&drover.QuotaResources{CPU: new(10), MemoryMB: new(10)})
+	a := limits(&tenancy.QuotaResources{CPU: new(10), MemoryMB: new(10)})
 	a.Add("default", Amount{CPU: 20, MemoryMB: 5})
 	require.Equal(t, []string{"cpu exhausted (1 needed > 0 left of 10)"}, a.Exceeds("default", Amount{CPU: 1}))
 	require.Nil(t, a.Exceeds("default", Amount{CPU: -5, MemoryMB: 5}))
@@ -111,40 +113,40 @@ func TestUseIsTakenBack(t *testing.T) {
 
 func TestCompleteNamesTheField(t *testing.T) {
 	t.Parallel()
-	spec := func(l ...*drover.QuotaLimit) *drover.QuotaSpec { return &drover.QuotaSpec{Name: "q", Limits: l} }
-	region := func(r *drover.QuotaResources) *drover.QuotaSpec {
-		return spec(&drover.QuotaLimit{Region: "global", RegionLimit: r})
+	spec := func(l ...*tenancy.QuotaLimit) *tenancy.QuotaSpec { return &tenancy.QuotaSpec{Name: "q", Limits: l} }
+	region := func(r *tenancy.QuotaResources) *tenancy.QuotaSpec {
+		return spec(&tenancy.QuotaLimit{Region: "global", RegionLimit: r})
 	}
-	for want, q := range map[string]*drover.QuotaSpec{
+	for want, q := range map[string]*tenancy.QuotaSpec{
 		`invalid name "*"`: {Name: "*"}, `quota "q": Limits: must provide at least one limit`: spec(),
-		`Limits[0].Region: must provide a region`:          spec(&drover.QuotaLimit{}),
-		`Limits[1].Region: there are two limits`:           spec(&drover.QuotaLimit{Region: "a"}, &drover.QuotaLimit{Region: "a"}),
+		`Limits[0].Region: must provide a region`:          spec(&tenancy.QuotaLimit{}),
+		`Limits[1].Region: there are two limits`:           spec(&tenancy.QuotaLimit{Region: "a"}, &tenancy.QuotaLimit{Region: "a"}),
 		`Limits[0]: is null`:                               spec(nil),
-		`Limits[0].RegionLimit.NUMA is not supported`:      region(&drover.QuotaResources{NUMA: &drover.NUMAResource{}}),
-		`Limits[0].RegionLimit.SecretsMB is not supported`: region(&drover.QuotaResources{SecretsMB: new(1)}),
-		`Limits[0].RegionLimit.Storage is not supported`: region(&drover.QuotaResources{
-			Storage: &drover.QuotaStorage{HostVolumesMB: 1},
+		`Limits[0].RegionLimit.NUMA is not supported`:      region(&tenancy.QuotaResources{NUMA: &drover.NUMAResource{}}),
+		`Limits[0].RegionLimit.SecretsMB is not supported`: region(&tenancy.QuotaResources{SecretsMB: new(1)}),
+		`Limits[0].RegionLimit.Storage is not supported`: region(&tenancy.QuotaResources{
+			Storage: &tenancy.QuotaStorage{HostVolumesMB: 1},
 		}),
-		`Limits[0].RegionLimit.Devices[0].Name`:  region(&drover.QuotaResources{Devices: []*drover.QuotaDevice{{Count: new(uint64(1))}}}),
-		`Limits[0].RegionLimit.Devices[0].Count`: region(&drover.QuotaResources{Devices: []*drover.QuotaDevice{{Name: "gpu"}}}),
-		`Devices[0]: constraints and affinities`: region(&drover.QuotaResources{Devices: []*drover.QuotaDevice{
-			{Name: "gpu", Count: new(uint64(1)), Constraints: []*drover.Constraint{{}}},
+		`Limits[0].RegionLimit.Devices[0].Name`:  region(&tenancy.QuotaResources{Devices: []*tenancy.QuotaDevice{{Count: new(uint64(1))}}}),
+		`Limits[0].RegionLimit.Devices[0].Count`: region(&tenancy.QuotaResources{Devices: []*tenancy.QuotaDevice{{Name: "gpu"}}}),
+		`Devices[0]: constraints and affinities`: region(&tenancy.QuotaResources{Devices: []*tenancy.QuotaDevice{
+			{Name: "gpu", Count: new(uint64(1)), Constraints: []*constraint.Constraint{{}}},
 		}}),
-		`NodePools[1].NodePool: must be the name of a node pool that comes once`: region(&drover.QuotaResources{
-			NodePools: []*drover.QuotaNodePool{{NodePool: "a"}, {NodePool: "a"}},
+		`NodePools[1].NodePool: must be the name of a node pool that comes once`: region(&tenancy.QuotaResources{
+			NodePools: []*tenancy.QuotaNodePool{{NodePool: "a"}, {NodePool: "a"}},
 		}),
-		`NodePools[0].Storage is not supported`: region(&drover.QuotaResources{
-			NodePools: []*drover.QuotaNodePool{{NodePool: "a", Storage: &drover.QuotaStorage{VariablesMB: 1}}},
+		`NodePools[0].Storage is not supported`: region(&tenancy.QuotaResources{
+			NodePools: []*tenancy.QuotaNodePool{{NodePool: "a", Storage: &tenancy.QuotaStorage{VariablesMB: 1}}},
 		}),
-		`Devices[0].Name: must be type`: region(&drover.QuotaResources{Devices: []*drover.QuotaDevice{
+		`Devices[0].Name: must be type`: region(&tenancy.QuotaResources{Devices: []*tenancy.QuotaDevice{
 			{Name: "nvidia/g pu/Tesla T4", Count: new(uint64(1))},
 		}}),
 	} {
 		require.ErrorContains(t, Complete(q), want)
 	}
-	q := region(&drover.QuotaResources{CPU: new(1)})
+	q := region(&tenancy.QuotaResources{CPU: new(1)})
 	require.NoError(t, Complete(q))
-	other := region(&drover.QuotaResources{CPU: new(2)})
+	other := region(&tenancy.QuotaResources{CPU: new(2)})
 	require.NoError(t, Complete(other))
 	require.NotEqual(t, q.Limits[0].Hash, other.Limits[0].Hash)
 	require.NoError(t, Complete(q))
@@ -153,10 +155,10 @@ func TestCompleteNamesTheField(t *testing.T) {
 
 func TestUsageHasTheFormOfTheLimit(t *testing.T) {
 	t.Parallel()
-	eu := &drover.QuotaResources{
-		Devices: []*drover.QuotaDevice{{Name: "gpu", Count: new(uint64(9))}}, NodePools: []*drover.QuotaNodePool{{NodePool: "p"}},
+	eu := &tenancy.QuotaResources{
+		Devices: []*tenancy.QuotaDevice{{Name: "gpu", Count: new(uint64(9))}}, NodePools: []*tenancy.QuotaNodePool{{NodePool: "p"}},
 	}
-	q := &drover.QuotaSpec{Name: "q", Here: "eu", Limits: []*drover.QuotaLimit{{Region: "us"}, {Region: "eu", RegionLimit: eu}}}
+	q := &tenancy.QuotaSpec{Name: "q", Here: "eu", Limits: []*tenancy.QuotaLimit{{Region: "us"}, {Region: "eu", RegionLimit: eu}}}
 	require.NoError(t, Complete(q))
 	used := Use{}.Add("p", Amount{CPU: 5, Allocations: 1, Devices: map[string]int64{"x/gpu/y": 2}}).Add("", Amount{VariablesBytes: 1})
 	u := Usage(q, used, execution.Spent{CPU: 90 * time.Second, Bytes: 5 << 20}, 1.5).Used[key(q.Limits[1].Hash)]
@@ -172,7 +174,7 @@ func TestUsageHasTheFormOfTheLimit(t *testing.T) {
 
 func TestTakeIsWhatThereIsRoomFor(t *testing.T) {
 	t.Parallel()
-	a := limits(&drover.QuotaResources{CPU: new(1000)})
+	a := limits(&tenancy.QuotaResources{CPU: new(1000)})
 	require.Equal(t, 3, a.Take("default", Amount{CPU: 300, Allocations: 1}, 10))
 	require.Equal(t, Amount{CPU: 900, Allocations: 3}, a.Used.Total)
 	require.Equal(t, 2, a.Take("default", Amount{CPU: 50}, 2))
@@ -182,14 +184,14 @@ func TestTakeIsWhatThereIsRoomFor(t *testing.T) {
 
 func TestADaysBudget(t *testing.T) {
 	t.Parallel()
-	a := limits(&drover.QuotaResources{ExecutionCPUSeconds: new(60), ExecutionMB: new(10)})
+	a := limits(&tenancy.QuotaResources{ExecutionCPUSeconds: new(60), ExecutionMB: new(10)})
 	require.NoError(t, a.Overspent(execution.Spent{CPU: 59 * time.Second, Bytes: 10<<20 - 1}))
 	require.EqualError(t, a.Overspent(execution.Spent{CPU: 61 * time.Second}),
 		`quota "q": execution_cpu_seconds exhausted (61.0 CPU-seconds used of 60 for today, which ends at 00:00 UTC)`)
 	err := a.Overspent(execution.Spent{Bytes: 10 << 20})
 	require.ErrorContains(t, err, "execution_mb exhausted (10.0 MB used of 10")
 	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
-	require.Error(t, limits(&drover.QuotaResources{ExecutionMB: new(-1)}).Overspent(execution.Spent{}))
-	require.NoError(t, limits(&drover.QuotaResources{}).Overspent(execution.Spent{CPU: time.Hour}))
+	require.Error(t, limits(&tenancy.QuotaResources{ExecutionMB: new(-1)}).Overspent(execution.Spent{}))
+	require.NoError(t, limits(&tenancy.QuotaResources{}).Overspent(execution.Spent{CPU: time.Hour}))
 	require.NoError(t, (*Account)(nil).Overspent(execution.Spent{CPU: time.Hour}))
 }

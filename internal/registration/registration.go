@@ -6,15 +6,17 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/taskenv"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // Service is a service of an allocation with its references resolved.
 type Service struct {
-	*drover.Service        // as the job has it
-	Task            string // "" = of the group
-	Name            string
-	Tags            []string
-	Env             *taskenv.Env
+	*service.Service        // as the job has it
+	Task             string // "" = of the group
+	Name             string
+	Tags             []string
+	Env              *taskenv.Env
 }
 
 // Key names a service among those of its allocation: OWNER/NAME/PORT, where the owner is its task, "" of the group.
@@ -23,7 +25,7 @@ func (s *Service) Key() string { return s.Task + "/" + s.Name + "/" + s.PortLabe
 // Any reports whether the allocation has services that are registered here.
 func Any(a *drover.Allocation) bool {
 	g := groupOf(a)
-	ours := func(s *drover.Service) bool { return s != nil && s.Provider == drover.ServiceProviderNomad }
+	ours := func(s *service.Service) bool { return s != nil && s.Provider == service.ProviderNomad }
 	return g != nil && (slices.ContainsFunc(g.Services, ours) ||
 		slices.ContainsFunc(g.Tasks, func(t *drover.Task) bool { return slices.ContainsFunc(t.Services, ours) }))
 }
@@ -37,7 +39,7 @@ func groupOf(a *drover.Allocation) *drover.TaskGroup {
 
 // Of returns the registrations of an allocation on its node, in the order of its services: those of the group while the allocation
 // runs, those of a task while that does. There are none of what is being stopped, and none of a service whose address is not known.
-func Of(a *drover.Allocation, n *drover.Node) (out []*drover.ServiceRegistration) {
+func Of(a *drover.Allocation, n *drover.Node) (out []*service.Registration) {
 	if !Any(a) || a.ClientStatus != drover.AllocClientRunning || a.ServerTerminal() {
 		return nil
 	}
@@ -49,7 +51,7 @@ func Of(a *drover.Allocation, n *drover.Node) (out []*drover.ServiceRegistration
 		if !known {
 			continue
 		}
-		r := &drover.ServiceRegistration{
+		r := &service.Registration{
 			ID: id(a, s), ServiceName: s.Name, Namespace: a.Namespace, NodeID: a.NodeID, JobID: a.JobID, AllocID: a.ID, Tags: s.Tags,
 			Address: address, Port: port, CreateIndex: a.CreateIndex, ModifyIndex: a.AllocModifyIndex,
 			Unhealthy: slices.Contains(a.FailingServices, s.Key()),
@@ -57,7 +59,7 @@ func Of(a *drover.Allocation, n *drover.Node) (out []*drover.ServiceRegistration
 		if n != nil {
 			r.Datacenter = n.Datacenter
 		}
-		if !slices.ContainsFunc(out, func(other *drover.ServiceRegistration) bool { return other.ID == r.ID }) {
+		if !slices.ContainsFunc(out, func(other *service.Registration) bool { return other.ID == r.ID }) {
 			out = append(out, r)
 		}
 	}
@@ -80,10 +82,10 @@ func Services(a *drover.Allocation, n *drover.Node) (out []Service) {
 		return nil
 	}
 	canary := a.DeploymentStatus != nil && a.DeploymentStatus.Canary
-	add := func(t *drover.Task, list []*drover.Service) {
+	add := func(t *drover.Task, list []*service.Service) {
 		var env *taskenv.Env
 		for _, s := range list {
-			if s == nil || s.Provider != drover.ServiceProviderNomad {
+			if s == nil || s.Provider != service.ProviderNomad {
 				continue
 			}
 			if env == nil {
@@ -121,19 +123,19 @@ func Address(mode, custom, port string, a *drover.Allocation, n *drover.Node) (a
 		if err != nil || literal < 1 || literal > 65535 {
 			return "", 0, false
 		}
-		m = drover.PortMapping{Value: literal, HostIP: hostAddress(n)}
+		m = network.PortMapping{Value: literal, HostIP: hostAddress(n)}
 	}
 	inner := m.Value
 	if m.To > 0 {
 		inner = m.To
 	}
 	switch mode {
-	case drover.AddressModeAlloc, drover.AddressModeDriver:
+	case service.AddressModeAlloc, service.AddressModeDriver:
 		if a.NetworkStatus == nil || a.NetworkStatus.Address == "" {
 			return "", 0, false
 		}
 		return a.NetworkStatus.Address, inner, true
-	case drover.AddressModeAllocIPv6:
+	case service.AddressModeAllocIPv6:
 		if a.NetworkStatus == nil || a.NetworkStatus.AddressIPv6 == "" {
 			return "", 0, false
 		}
@@ -149,10 +151,10 @@ func Address(mode, custom, port string, a *drover.Allocation, n *drover.Node) (a
 }
 
 // portOf finds a port of the allocation by its label: of the group's network, or of a task's in the older form.
-func portOf(a *drover.Allocation, label string) (drover.PortMapping, bool) {
+func portOf(a *drover.Allocation, label string) (network.PortMapping, bool) {
 	r := a.AllocatedResources
 	if r == nil || label == "" {
-		return drover.PortMapping{}, false
+		return network.PortMapping{}, false
 	}
 	for _, p := range r.Shared.Ports {
 		if p.Label == label {
@@ -163,12 +165,12 @@ func portOf(a *drover.Allocation, label string) (drover.PortMapping, bool) {
 		for _, n := range t.Networks {
 			for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
 				if p.Label == label {
-					return drover.PortMapping{Label: label, Value: p.Value, To: p.To, HostIP: n.IP}, true
+					return network.PortMapping{Label: label, Value: p.Value, To: p.To, HostIP: n.IP}, true
 				}
 			}
 		}
 	}
-	return drover.PortMapping{}, false
+	return network.PortMapping{}, false
 }
 
 // hostAddress is the node's first address.

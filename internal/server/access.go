@@ -8,12 +8,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
-	"github.com/drover-project/drover/internal/claims"
+	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/access"
 	"github.com/drover-project/drover/internal/control/idp"
 	"github.com/drover-project/drover/internal/httpapi"
 	nomadacl "github.com/drover-project/drover/internal/httpapi/nomad/acl"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/internal/server/callers"
 )
 
 // resetFile is where an operator leaves the index with which access control is bootstrapped again: beside the log, as Nomad's.
@@ -25,7 +26,7 @@ func (a *Agent) openAccess(ctx context.Context, c *control) {
 	deps := access.Deps{
 		Log: c.log, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, TTL: a.cfg.TokenTTLs(), Follows: a.cfg.Authority(),
 		Providers: idp.New(idp.Config{Allow: a.cfg.LoginAllow()}, idp.Deps{Clock: a.deps.Clock, Log: c.logger}), Logger: c.logger,
-		Keyring: c.keyring,
+		Keyring: c.keyring, CollectAfter: config.Duration(a.cfg.Server.TokenGC, 0),
 	}
 	if !a.forgetful() {
 		deps.Reset = access.ResetFile(filepath.Join(a.logFolder(), resetFile))
@@ -41,8 +42,8 @@ func (a *Agent) openAccess(ctx context.Context, c *control) {
 	}
 	c.tokens = resolver
 	if c.servers.Clustered() {
-		c.tokens = &knowing{
-			Resolver: c.tokens, leads: c.servers.Leads, catchUp: c.linearize, clock: a.deps.Clock, life: context.WithoutCancel(ctx),
+		c.tokens = &callers.Knowing{
+			Resolver: c.tokens, Leads: c.servers.Leads, CatchUp: c.servers.Linearize, Clock: a.deps.Clock, Life: context.WithoutCancel(ctx),
 		}
 	}
 }
@@ -54,22 +55,11 @@ func (a *Agent) resolver() httpapi.Resolver {
 	case !a.cfg.AccessControl() && (one == nil || a.control == nil):
 		return one
 	case !a.cfg.AccessControl():
-		return besides{one, a.control.tokens}
+		return callers.Besides{One: one, Tasks: a.control.tokens}
 	case a.control == nil:
 		return a.relay.Resolver(a.cfg.RememberTokens())
 	}
 	return a.control.tokens
-}
-
-// besides resolves the one token, and identities of tasks as well.
-type besides struct{ one, tasks httpapi.Resolver }
-
-// Resolve implements httpapi.Resolver.
-func (b besides) Resolve(secret acl.Secret) (*rights.Caller, error) {
-	if claims.Looks(string(secret)) {
-		return b.tasks.Resolve(secret)
-	}
-	return b.one.Resolve(secret)
 }
 
 // nomadAccess is access control as the Nomad face needs it.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/id"
@@ -97,6 +96,30 @@ func TestPagesOfElsewhereAreRefused(t *testing.T) {
 	h.ServeHTTP(reply, q)
 	require.GreaterOrEqual(t, reply.Code, 400)
 	require.NotContains(t, reply.Body.String(), "[]")
+}
+
+// What is switched off says so, or is not there.
+func TestFacesThatAreSwitchedOff(t *testing.T) {
+	t.Parallel()
+	on, err := serverOnly(t, nil).handler()
+	require.NoError(t, err)
+	require.NotEqual(t, http.StatusNotFound, asked(t, on, http.MethodGet, "/ui/", "").Code)
+	off, err := serverOnly(t, func(c *config.Agent) {
+		c.UI, c.Server.EventBroker = &config.UI{Enabled: new(false)}, new(false)
+	}).handler()
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNotFound, asked(t, off, http.MethodGet, "/ui/", "").Code)
+	stream := asked(t, off, http.MethodGet, "/v1/event/stream", "")
+	require.Equal(t, http.StatusNotImplemented, stream.Code)
+	require.Contains(t, stream.Body.String(), "server.enable_event_broker is false")
+	// Pages still hear of changes.
+	ctx, leave := context.WithCancel(t.Context())
+	leave() // the stream ends after its first line
+	brief := httptest.NewRecorder()
+	path := "http://127.0.0.1:4646/v1/event/stream?brief=true&topic=Job"
+	off.ServeHTTP(brief, httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
+	require.Equal(t, http.StatusOK, brief.Code, brief.Body)
+	require.Contains(t, brief.Body.String(), `"Index"`)
 }
 
 // limits.max_body_bytes bounds what a request may carry.
@@ -188,11 +211,6 @@ func TestNodesThatAreNotHere(t *testing.T) {
 	asked, err := a.validateTask(&drover.Task{Driver: "raw_exec"})
 	require.False(t, asked)
 	require.NoError(t, err)
-	require.NoError(t, a.checkEnvironment(t.Context(), execution.Environment{Image: "/not/there"}), "another node may have it")
-	a.exec = nil
-	giveBack, err := a.withhold(t.Context(), []string{"x"})
-	require.NoError(t, err)
-	giveBack()
 	ready, cancel := context.WithCancel(t.Context())
 	require.True(t, a.awaitNode(ready), "there is none to wait for")
 	cancel()

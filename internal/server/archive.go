@@ -14,7 +14,7 @@ import (
 func (a *Agent) openArchives(c *control, machine *fsm.FSM) {
 	c.archives = archive.New(archive.Deps{
 		Image: func() archive.Image { return machine.Image() }, Log: c.log, Clock: a.deps.Clock, IDs: a.deps.IDs, Region: a.cfg.Region,
-		Folder: a.logFolder(), Logger: a.deps.Log.With("part", "archive"),
+		Folder: a.logFolder(), Logger: a.deps.Log.With("part", "archive"), Keys: c.keyring, Encrypt: a.cfg.Server.Snapshots.Encrypted(),
 	})
 	if cfg := a.cfg.Server.Snapshots; cfg != nil {
 		every, keep := cfg.Schedule()
@@ -27,10 +27,10 @@ func (a *Agent) openArchives(c *control, machine *fsm.FSM) {
 type nomadArchives struct{ *archive.Archives }
 
 // Save implements cluster.Archives.
-func (n nomadArchives) Save(context.Context) (cluster.Archive, error) {
-	s, err := n.Archives.Save()
+func (n nomadArchives) Save(ctx context.Context, encrypt bool) (cluster.Archive, error) {
+	s, err := n.Archives.Save(ctx, encrypt)
 	if err != nil {
 		return cluster.Archive{}, err
 	}
-	return cluster.Archive{ReadCloser: s, Index: s.Index, Length: s.Length, Digest: s.Digest}, nil
+	return cluster.Archive{ReadCloser: s, Index: s.Index, Length: s.Length, Digest: s.Digest, Encrypted: len(s.Key) > 0}, nil
 }

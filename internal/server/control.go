@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/size"
 	"github.com/drover-project/drover/internal/control/access"
 	"github.com/drover-project/drover/internal/control/archive"
 	"github.com/drover-project/drover/internal/control/assignment"
@@ -26,13 +27,13 @@ import (
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/lifecycle"
-	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/registry"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/revoked"
 	"github.com/drover-project/drover/internal/server/servers"
+	"github.com/drover-project/drover/internal/server/settings"
 )
 
 // control is the control plane of this process.
@@ -64,11 +65,11 @@ type control struct {
 // leader launches periodic jobs through the intake, which needs the log: so the intake is handed over last.
 func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	cfg, d := a.cfg.Server, a.deps
-	maxSource, err := config.Size(cfg.JobMaxSource, drover.MaxJobSource)
+	maxSource, err := size.Parse(cfg.JobMaxSource, drover.MaxJobSource)
 	if err != nil {
 		return nil, fmt.Errorf("server.job_max_source_size: %w", err)
 	}
-	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{}), logger: d.Log}
+	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{MaxEntries: cfg.EventBufferSize}), logger: d.Log}
 	if c.joinToken, err = a.joinToken(); err != nil {
 		return nil, err
 	}
@@ -82,20 +83,13 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 			c.close()
 		}
 	}()
-	c.leader = leader.New(a.leaderConfig(), leader.Deps{
-		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
-		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
-			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
-			return err
-		},
-		Withhold: a.withhold, Samples: a.samples,
-	})
+	a.openLeader(c)
 	c.view = demand.New(fleetplane.DemandConfig(a.cfg.Fleet), demand.Deps{
 		State: func() demand.State { return c.store.Snapshot() }, Now: d.Clock.Now, Lacks: feasible.Lacks,
 	})
 	// Observers are called while the log is replayed, too.
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
-	logConfig := raftlog.Config{DataDir: a.logFolder()}
+	logConfig := settings.Log(cfg, a.logFolder())
 	if c.servers.Clustered() {
 		self := c.servers.Self()
 		logConfig.ID, logConfig.Network, logConfig.Advertise, logConfig.Join = self.ID, c.servers.Network(), self.Address, true
@@ -106,12 +100,11 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
-	a.openArchives(c, machine)
 	judged := a.metrics.Counter("drover.admission.verdicts", "jobs that an admission rule was against, by rule and level", "rule", "level")
 	// c.leader already refers to c.intake, in Launch; it is not called before this process leads and runs.
 	c.intake = intake.New(intake.Deps{
 		Log: c.servers, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
-		MaxCount:        cfg.JobMaxCount,
+		Versions: cfg.JobTrackedVersions, MaxCount: cfg.JobMaxCount, MaxPriority: cfg.JobMaxPriority, DefaultPriority: cfg.JobDefaultPriority,
 		ServiceProvider: cfg.DefaultServiceProvider, Region: a.cfg.Region,
 		Images:         registry.New(registry.Config{Clock: d.Clock}),
 		Judged:         func(rule, level string) { judged.WithLabelValues(rule, level).Inc() },
@@ -120,6 +113,7 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	if err := a.openKeyring(c); err != nil {
 		return nil, err
 	}
+	a.openArchives(c, machine)
 	a.openAccess(ctx, c)
 	c.issuer = identity.New(identity.Deps{
 		Signer: c.keyring, Store: c.store, Clock: a.deps.Clock, IDs: a.deps.IDs, Issuer: cfg.OIDCIssuer, Region: a.cfg.Region,
@@ -141,6 +135,21 @@ func (a *Agent) openControl(ctx context.Context) (_ *control, err error) {
 	return c, c.firstSchedulerConfig(ctx, cfg.SchedulerConfig)
 }
 
+// openLeader makes what this server does while it leads. It withholds runners from the execution service, which is opened later.
+func (a *Agent) openLeader(c *control) {
+	d := a.deps
+	c.leader = leader.New(settings.Leader(a.cfg), leader.Deps{
+		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"), Samples: a.samples,
+		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
+			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
+			return err
+		},
+		Withhold: func(ctx context.Context, allocIDs []string) (leases []uint64, giveBack func(settled bool), err error) {
+			return a.exec.Withhold(ctx, allocIDs)
+		},
+	})
+}
+
 // openFront makes what answers nodes. Only the log of the leader itself takes what they report.
 func (a *Agent) openFront(c *control) {
 	d := a.deps
@@ -151,9 +160,14 @@ func (a *Agent) openFront(c *control) {
 	c.front = nodes.New(nodes.Deps{
 		Servers: c.servers, Gate: c.gate, Log: c.log, Store: c.store, Clock: d.Clock, Issuer: c.issuer, Looker: c.lookups,
 		Workloads: a.workloads,
-		Holds:     func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
-		Suspect:   a.remote.Suspect,
-		Control:   decidingNodes{decides, c.gate, func(nodeID string) { a.fleet.Heard(nodeID) }},
+		Drain: func(ctx context.Context, r drover.DrainRequest) error {
+			_, err := c.intake.DrainNode(ctx, r) // it is made before nodes are served
+			return err
+		},
+		Holds:   func(nodeID string) bool { _, err := a.reached(nodeID); return err == nil },
+		Logger:  d.Log.With("part", "nodes"),
+		Suspect: a.remote.Suspect,
+		Control: nodes.Deciding{Controller: decides, Gate: c.gate, Heard: func(nodeID string) { a.fleet.Heard(nodeID) }},
 	})
 }
 
@@ -165,18 +179,7 @@ func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.Schedule
 	if stored := c.store.Snapshot().SchedulerConfig(); stored != nil && stored.ModifyIndex > 0 {
 		return nil
 	}
-	first := drover.SchedulerConfiguration{
-		SchedulerAlgorithm: cfg.Algorithm, MemoryOversubscriptionEnabled: optional.Value(cfg.Oversubscribe),
-		RejectJobRegistration: optional.Value(cfg.RejectJobs), PauseEvalBroker: optional.Value(cfg.PauseBroker),
-	}
-	first.PreemptionConfig.SystemSchedulerEnabled = true // as when nobody says otherwise
-	if p := cfg.Preemption; p != nil {
-		first.PreemptionConfig = drover.PreemptionConfig{
-			SystemSchedulerEnabled: p.System == nil || *p.System, SysBatchSchedulerEnabled: optional.Value(p.SysBatch),
-			BatchSchedulerEnabled: optional.Value(p.Batch), ServiceSchedulerEnabled: optional.Value(p.Service),
-		}
-	}
-	if _, _, err := c.intake.SetSchedulerConfig(ctx, first, false); err != nil {
+	if _, _, err := c.intake.SetSchedulerConfig(ctx, settings.Scheduler(cfg), false); err != nil {
 		return fmt.Errorf("server.default_scheduler_config: %w", err)
 	}
 	return nil
@@ -184,25 +187,6 @@ func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.Schedule
 
 // forgetful reports whether nothing is to outlive the process.
 func (a *Agent) forgetful() bool { return a.cfg.Dev && a.cfg.DataDir == "" }
-
-// leaderConfig takes the leader's settings from the configuration; 0 stands for the leader's own default.
-func (a *Agent) leaderConfig() leader.Config {
-	cfg := a.cfg.Server
-	var failover time.Duration // of a lone server there is none: its nodes are connected to it
-	if a.cfg.Clustered() {
-		failover = cfg.FailoverTTL()
-	}
-	return leader.Config{
-		FailoverTTL:    failover,
-		Schedulers:     optional.Value(cfg.NumSchedulers),
-		HeartbeatTTL:   config.Duration(cfg.MinHeartbeatTTL, 0),
-		HeartbeatGrace: config.Duration(cfg.HeartbeatGrace, 0),
-		GC: leader.GCConfig{
-			Evals: config.Duration(cfg.EvalGC, 0), Jobs: config.Duration(cfg.JobGC, 0),
-			Nodes: config.Duration(cfg.NodeGC, 0), Deployments: config.Duration(cfg.DeploymentGC, 0),
-		},
-	}
-}
 
 // parts of the control plane that run; the log stops after all that uses it.
 func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", Run: c.log.Run} }

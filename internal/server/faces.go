@@ -2,15 +2,13 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/insight"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
@@ -21,18 +19,21 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/httpapi/nomad/vars"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
-	"github.com/drover-project/drover/internal/httpapi/throttle"
 	"github.com/drover-project/drover/internal/httpapi/web"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/addresses"
+	"github.com/drover-project/drover/internal/server/attention"
 	"github.com/drover-project/drover/internal/server/execseam"
+	"github.com/drover-project/drover/internal/server/nodes"
 	"github.com/drover-project/drover/internal/server/revoked"
+	"github.com/drover-project/drover/internal/server/sampler"
 	"github.com/drover-project/drover/internal/server/self"
+	"github.com/drover-project/drover/internal/server/settings"
 	"github.com/drover-project/drover/internal/version"
 )
-
-func msec(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // httpPart serves the faces on the one port.
 func (a *Agent) httpPart() lifecycle.Part {
@@ -53,7 +54,10 @@ func (a *Agent) httpPart() lifecycle.Part {
 			if a.control != nil {
 				ln, secure = a.control.revoked.Listen(ln), a.control.revoked.Config(secure)
 			}
-			ln = tls.NewListener(ln, secure)
+			within, _ := a.cfg.Limits.Handshakes()
+			ln = httpapi.Encrypt(ln, httpapi.Handshakes{
+				TLS: secure, Within: within, Most: httpapi.MostHandshakes, Clock: a.deps.Clock, Log: s.Logger,
+			})
 		}
 		return s.Serve(ctx, ln)
 	}}
@@ -67,7 +71,7 @@ func (a *Agent) handler() (http.Handler, error) {
 
 // joinFaces joins the faces. A process without server answers of itself only, and has a server answer the rest.
 func (a *Agent) joinFaces() (http.Handler, error) {
-	guard, err := a.pageGuard()
+	guard, err := addresses.Guard(a.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -78,23 +82,27 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 	shared.Open = a.cfg.OpenRoutes
 	if l := a.cfg.Limits; l != nil {
 		shared.MaxBody = l.MaxBodyBytes
-		shared.Limits = a.requestLimits(l)
+		shared.Limits = a.limits(l)
 	}
 	if a.control == nil {
 		a.relay = a.openNodeRelay()
 		a.joined.known = a.relay.Known(a.cfg.RememberTokens())
 		shared.Relay, shared.ServersDecide, shared.Resolver = a.relay, true, a.resolver()
-		return withPage(shared, a.nodeFaces(shared)), nil
+		return a.withPage(shared, a.nodeFaces(shared)), nil
 	}
 	if a.control.servers.Clustered() {
 		a.relay = a.openRelay()
 		shared.Relay = a.relay
 	}
 	shared.Resolver = a.resolver()
+	asked, nodesState := a.survey(), func() insight.NodesState { return a.control.store.Snapshot() }
+	find := func(id string) *drover.Allocation { return a.control.store.Snapshot().Allocation(id) }
+	samples := sampler.New(find, a.workloads, a.deps.Clock)
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: execseam.State{Store: a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
-			Events: execseam.Events{Buffer: a.control.events}, Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
+			Events: execseam.Events{Buffer: a.control.events}, NoEvents: a.cfg.Server.NoEvents(),
+			Archives: nomadArchives{a.control.archives}, ACL: a.nomadAccess(),
 			Keys: a.nomadKeyring(), Introductions: a.introductions(),
 			Vars:     vars.Config{Variables: a.control.variables},
 			Agent:    a.info(),
@@ -115,36 +123,45 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Observations: a.exec, Variables: a.control.variables,
 			Incarnation: a.exec.Terms, Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup,
-			Attention: a.attention().For, Examine: a.examination(), Audit: a.auditRecords(),
-			History: a.exec.history, Topology: a.topology().Topology,
+			Attention: attention.New(a.sources().Facts, a.deps.Clock).For, Examine: asked.Examine, Audit: asked.Audit,
+			History: a.exec.History(), Topology: attention.NewTopology(nodesState, a.deps.Clock).Newest,
+			Usage: samples.Batch, PlanDrain: a.control.intake.PlanDrain, UsagePast: samples.Past, NodePast: samples.PastOfNode,
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		&fleetface.Face{
 			Fleet: a.fleet.Office(), Work: a.fleet.Work(), Metrics: a.metrics, Simulate: whatif.Simulate, Clock: a.deps.Clock,
 		},
 	}
-	return withPage(shared, faces), nil
+	return a.withPage(shared, faces), nil
 }
 
-// withPage joins the faces and the page, which asks them.
-func withPage(shared httpapi.Config, faces []httpapi.Face) http.Handler {
+// sources are what this server, which leads, knows of the cluster.
+func (a *Agent) sources() attention.Sources {
+	return attention.Sources{
+		State: func() insight.State { return a.control.store.Snapshot() }, Health: a.control.servers.Operate().AutopilotHealth,
+		Environments: a.exec, Fleet: a.fleet.Office(), Clock: a.deps.Clock,
+	}
+}
+
+// withPage joins the faces and the page, which asks them, unless the page is switched off.
+func (a *Agent) withPage(shared httpapi.Config, faces []httpapi.Face) http.Handler {
+	if a.cfg.UI.Off() {
+		return httpapi.Handler(shared, faces...)
+	}
 	page := &web.Face{Clock: shared.Clock}
+	if ui := a.cfg.UI; ui != nil && ui.Label != nil {
+		page.Label = parts.Label(*ui.Label)
+	}
 	page.API = httpapi.Handler(shared, append(faces, page)...)
 	return page.API
 }
 
-// requestLimits are those of the configuration; nil if it has none.
-func (a *Agent) requestLimits(l *config.Limits) *httpapi.Limits {
-	if l.TokenRate == 0 && l.AddressRate == 0 {
-		return nil
-	}
-	refused := a.metrics.Counter("drover.http.refused_by_limits", "requests that came too often, by what is bounded", "by")
-	out := &httpapi.Limits{Refused: func(by string) { refused.WithLabelValues(by).Inc() }}
-	if l.TokenRate > 0 {
-		out.Tokens = throttle.New[string](l.TokenRate, l.TokenBurst)
-	}
-	if l.AddressRate > 0 {
-		out.Addresses = throttle.New[netip.Addr](l.AddressRate, l.AddressBurst)
+// limits are those of requests; nil if the configuration has none.
+func (a *Agent) limits(l *config.Limits) *httpapi.Limits {
+	out := settings.Limits(l)
+	if out != nil {
+		refused := a.metrics.Counter("drover.http.refused_by_limits", "requests that came too often, by what is bounded", "by")
+		out.Refused = func(by string) { refused.WithLabelValues(by).Inc() }
 	}
 	return out
 }
@@ -192,7 +209,7 @@ func (c *control) self() *self.Control {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		front := remoteNodes{a.control.front, a.control.servers, a.advertised()}
+		front := nodes.Remote{Front: a.control.front, Servers: a.control.servers, HTTPAddr: a.advertised()}
 		relays := link.NewRelays()
 		handler, secure := a.links(relays.Handler(front, link.Handler(front, front, a.remote)))
 		protocols.SetUnencryptedHTTP2(secure == nil)
@@ -205,7 +222,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		guard := a.control.revoked
 		handler = guard.Handler(func(r *http.Request) string { return link.CallerOf(r.Header).NodeID }, a.strangers(handler))
 		srv := &http.Server{
-			Handler: a.counted(handler), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: guard.Config(secure),
+			Handler: a.counted().Handler(handler), Protocols: &protocols, HTTP2: link.HTTP2(), TLSConfig: guard.Config(secure),
 			ReadHeaderTimeout: 10 * time.Second, ConnContext: revoked.ConnContext,
 			ErrorLog: slog.NewLogLogger(a.deps.Log.With("part", "rpc").Handler(), slog.LevelDebug), // anybody can break handshakes
 		}
@@ -224,10 +241,14 @@ func (a *Agent) rpcPart() lifecycle.Part {
 			}
 			err = srv.Serve(peers.Nodes()) // whose handshakes are done
 		case secure != nil:
-			srv.ConnState = a.accepted
-			err = srv.ServeTLS(guard.Listen(a.rpc), "", "")
+			srv.ConnState, srv.TLSConfig = a.counted().Accepted, srv.TLSConfig.Clone() // likewise
+			srv.TLSConfig.NextProtos = []string{"h2"}
+			_, within := a.cfg.Limits.Handshakes()
+			err = srv.Serve(httpapi.Encrypt(guard.Listen(a.rpc), httpapi.Handshakes{
+				TLS: srv.TLSConfig, Within: within, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "rpc"),
+			}))
 		default:
-			srv.ConnState = a.accepted
+			srv.ConnState = a.counted().Accepted
 			err = srv.Serve(guard.Listen(a.rpc))
 		}
 		if ctx.Err() != nil {
@@ -237,29 +258,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 	}}
 }
 
-// accepted counts connections, where the port is not split (servers.Listen does it there).
-func (a *Agent) accepted(_ net.Conn, state http.ConnState) {
-	if state == http.StateNew {
-		a.samples.Count("nomad.nomad.rpc.accept_conn", 1)
-	}
-}
-
 type nodesFunc func(nodeID string) (exchange.Workloads, error)
 
 // Workloads implements allocations.Nodes of the Nomad face.
 func (f nodesFunc) Workloads(nodeID string) (exchange.Workloads, error) { return f(nodeID) }
-
-// counted counts the calls of nodes and of other servers, those of them that only read, and those that are answered with an error.
-func (a *Agent) counted(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.samples.Count("nomad.nomad.rpc.request", 1)
-		if r.Method == http.MethodGet {
-			a.samples.Count("nomad.nomad.rpc.query", 1)
-		}
-		answer := &failing{ResponseWriter: w}
-		if next.ServeHTTP(answer, r); answer.status >= http.StatusBadRequest {
-			a.samples.Count("nomad.nomad.rpc.request_error", 1)
-		}
-		a.recordRefused(r, answer)
-	})
-}

@@ -3,9 +3,9 @@ package server
 import (
 	"time"
 
-	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/machine"
+	"github.com/drover-project/drover/internal/server/settings"
 )
 
 // guard puts what the agent does for its machine between it and control; nil if there is nothing of the kind.
@@ -16,11 +16,7 @@ func (a *Agent) guard(n *node, control exchange.Controller) *machine.Guard {
 	}
 	probes := a.metrics.Spans("drover.machine.probe", "Tries of the machine's boot and run probe, by outcome (success, fail)",
 		"probe", "outcome")
-	return machine.New(machine.Config{
-		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff, Notices: m.Notices,
-		Idle: config.Duration(m.DeadAfter, 0), Busy: config.Duration(m.DeadBusy, 0),
-		ProbeEvery: config.Duration(m.ProbeEvery, 0), ProbeTimeout: config.Duration(m.ProbeWithin, 0),
-	}, machine.Deps{
+	return machine.New(settings.Machine(m), machine.Deps{
 		Controller: control, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "machine"), Work: func() int { return n.agent.Work() },
 		Probed: func(probe string, took time.Duration, ok bool) {
 			outcome := "fail"

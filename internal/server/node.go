@@ -4,22 +4,21 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
+	"github.com/drover-project/drover/internal/node/cloud"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/node/stats"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/server/host"
+	"github.com/drover-project/drover/internal/server/settings"
 	"github.com/drover-project/drover/internal/telemetry"
-	"github.com/drover-project/drover/internal/version"
+	"github.com/drover-project/drover/usage"
 )
 
 // node is the node agent of this process.
@@ -42,7 +41,9 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	if groups := h.Groups(); groups != nil {
 		sweeper = groups
 	}
-	cfg, err := a.nodeConfig(h.SharedCores())
+	cfg, err := settings.Node(a.cfg, settings.Process{
+		DataDir: a.dataDir, Forgetful: a.forgetful(), HTTPAddr: a.advertised(), SharedCores: h.SharedCores(), Clock: d.Clock,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +52,14 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		return nil, err
 	}
 	tasks := a.metrics.Allocs()
+	clouds := settings.Clouds(a.cfg.Client, d.Clock, d.Log.With("part", "cloud"))
+	if !cfg.InMemory {
+		clouds.Kept = filepath.Join(cmp.Or(cfg.StateDir, filepath.Join(cfg.DataDir, "client")), "cloud.json")
+	}
 	n.agent, err = agent.New(cfg, agent.Deps{
 		Groups: sweeper, Networks: h.Networks(), Devices: h.Devices(), Evaluator: a.texts.Templates(),
 		Controller: controller, Drivers: h.Drivers(), Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
-		TaskAPI: a.taskAPI(),
+		TaskAPI: a.taskAPI(), Clouds: cloud.New(clouds),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
 		},
@@ -65,55 +70,9 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	a.metrics.Source(telemetry.WorkMetrics(n.agent.Node, n.agent.Allocations))
 	if optional.Value(a.cfg.Telemetry.NodeMetrics) {
 		ctx := context.WithoutCancel(ctx)
-		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(ctx) }))
+		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*usage.HostStats, error) { return n.agent.NodeStats(ctx) }))
 	}
 	return n, nil
-}
-
-// nodeConfig is what the configuration says of the node. Errors: Invalid.
-func (a *Agent) nodeConfig(sharedCores bool) (agent.Config, error) {
-	cfg := a.cfg.Client
-	out := agent.Config{
-		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, ShieldFolders: true, StopOnExit: a.cfg.Dev,
-		Name: a.cfg.Name, Region: a.cfg.Region, Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
-		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
-		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version,
-		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
-		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg), VolumesDir: cfg.HostVolumesDir, VolumePaths: cfg.HostVolumePaths,
-		VolumePluginDir: cmp.Or(cfg.HostVolumePluginDir, filepath.Join(a.dataDir, "host_volume_plugins")),
-		HostNetworks:    hostNetworks(cfg), Interface: cfg.NetworkInterface,
-		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: sharedCores,
-		GC: agent.GCConfig{
-			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
-			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),
-		},
-		PublishAllocMetrics: optional.Value(a.cfg.Telemetry.AllocMetrics),
-		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
-	}
-	if cfg.NetworkInterface != "" {
-		if err := new(fingerprint.Host{Attributes: map[string]string{}}).On(cfg.NetworkInterface); err != nil {
-			return out, drover.Errorf(drover.Invalid, "client.network_interface: %w", err)
-		}
-	}
-	artifacts, err := cfg.Artifacts()
-	if err != nil {
-		return out, err
-	}
-	out.ArtifactAllow, out.ArtifactTimeout, out.ArtifactSize = artifacts.Allow, artifacts.Timeout, artifacts.Size
-	out.ArtifactUnpacked, out.ArtifactFiles = artifacts.Unpacked, artifacts.UnpackedMany
-	if cfg.Template != nil {
-		out.DenyFunctions = cfg.Template.FunctionDenylist
-	}
-	if r := cfg.Reserved; r != nil {
-		out.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
-		out.ReservedPorts = r.ReservedPorts
-	}
-	for _, n := range cfg.HostNetworks { // numbers are given out once a node, whatever the address
-		if n.ReservedPorts != "" {
-			out.ReservedPorts = strings.TrimPrefix(out.ReservedPorts+","+n.ReservedPorts, ",")
-		}
-	}
-	return out, nil
 }
 
 // controllerOf returns control as the node's agent calls it: in this process or over a link, behind the machine's guard
@@ -140,12 +99,17 @@ func (a *Agent) controllerOf(n *node, cfg agent.Config) (exchange.Controller, er
 	return controller, nil
 }
 
+// stateDir is where the node has its identity and its state.
+func (a *Agent) stateDir() string {
+	return cmp.Or(a.cfg.Client.StateDir, filepath.Join(a.dataDir, "client"))
+}
+
 // keptServers is where the node remembers which servers there are; "" if nothing is to outlive the process.
 func (a *Agent) keptServers() string {
 	if a.forgetful() {
 		return ""
 	}
-	return filepath.Join(a.dataDir, "client", "servers.json")
+	return filepath.Join(a.stateDir(), "servers.json")
 }
 
 // validateTask asks the task's driver about its configuration; asked is false if this process does not have it.
@@ -154,24 +118,6 @@ func (a *Agent) validateTask(t *drover.Task) (asked bool, err error) {
 		return false, nil
 	}
 	return a.node.host.Validate(t)
-}
-
-// hostVolumes are the volumes of the configuration by their names, as the node reports them to control.
-// hostNetworks are the names that the configuration gives to addresses of the machine.
-func hostNetworks(cfg *config.Client) map[string]*drover.HostNetworkInfo {
-	out := map[string]*drover.HostNetworkInfo{}
-	for _, n := range cfg.HostNetworks {
-		out[n.Name] = &drover.HostNetworkInfo{Name: n.Name, CIDR: n.CIDR, Interface: n.Interface, ReservedPorts: n.ReservedPorts}
-	}
-	return out
-}
-
-func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
-	out := map[string]*drover.HostVolumeInfo{}
-	for _, v := range cfg.HostVolumes {
-		out[v.Name] = &drover.HostVolumeInfo{Path: v.Path, ReadOnly: optional.Value(v.ReadOnly)}
-	}
-	return out
 }
 
 // parts are the loops of the node. There are tunnels only to control in other processes.

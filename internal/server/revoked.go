@@ -19,7 +19,7 @@ func (a *Agent) openRevoked(c *control) {
 		Changed: func() <-chan struct{} { return c.store.Watch(tables.Revocations, "") },
 		Refused: func(from net.Addr, r *cluster.Revocation) {
 			refused.WithLabelValues().Inc()
-			a.recordRevoked(from, r)
+			a.refusals().Revoked(from, r)
 		},
 		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "rpc"),
 	})

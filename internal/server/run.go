@@ -12,7 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/logsink"
+	"github.com/drover-project/drover/internal/server/addresses"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -29,21 +30,18 @@ func Run(
 	}
 	level := &slog.LevelVar{}
 	level.Set(first)
-	if cfg.LogFile != "" {
-		f, err := os.OpenFile(cfg.LogFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
-		if err != nil {
-			return drover.Errorf(drover.Invalid, "log_file: %w", err)
-		}
-		defer f.Close()
-		logs = io.MultiWriter(logs, f)
+	sinks := cfg.LogSinks()
+	sinks.Level = level
+	places, err := logsink.Open(sinks, logs, clock.Wall{})
+	if err != nil {
+		return err
 	}
-	var out slog.Handler = slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})
-	if optional.Value(cfg.LogJSON) {
-		out = slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})
-	}
+	defer places.Close()
 	telemetry.PaceGC()
-	ring := telemetry.NewRing(out)
-	a, err := New(ctx, cfg, Deps{Log: slog.New(ring), Ring: ring, Clock: clock.Wall{}, IDs: id.Random{}, Again: again, Level: level})
+	ring := telemetry.NewRing(places.Handler())
+	a, err := New(ctx, cfg, Deps{
+		Log: slog.New(ring), Ring: ring, Clock: clock.Wall{}, IDs: id.Random{}, Again: again, Level: level, Reopen: places.Reopen,
+	})
 	if err != nil {
 		return err
 	}
@@ -51,7 +49,7 @@ func Run(
 		return err
 	}
 	if len(cfg.Ignored) > 0 {
-		slog.New(ring).Warn("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
+		slog.New(ring).Warn("these keys of Nomad's have no effect here; drover config validate says why", "keys", cfg.Ignored)
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
 	for _, line := range cfg.Exposed() {
@@ -74,15 +72,21 @@ func Run(
 	}()
 	go func() { // ends when the node is there, or with the agent
 		if a.awaitNode(readyCtx) {
-			ready(usable(a.HTTPAddr(), "127.0.0.1"))
+			ready(addresses.Usable(a.HTTPAddr(), "127.0.0.1"))
 		}
 	}()
 	return a.Run(ctx)
 }
 
-// Reload reads the configuration again and takes up certificates, the log's level and headers. On an error all stays as it was.
+// Reload reads the configuration again and takes up certificates, the log's level and headers. On an error all stays as it was. The
+// log goes on in the file that is at log_file now, which somebody may have renamed.
 // Errors: Invalid; NotImplemented if there is nothing to read.
 func (a *Agent) Reload() error {
+	if reopen := a.deps.Reopen; reopen != nil {
+		if err := reopen(); err != nil {
+			a.deps.Log.Error("the log goes on in the former file", "key", "log_file", "error", err)
+		}
+	}
 	if err := a.live.Reload(); err != nil {
 		a.deps.Log.Error("the configuration cannot be used: the former one stays in force", "error", err)
 		return err
@@ -97,9 +101,14 @@ func (a *Agent) awaitNode(ctx context.Context) bool {
 	if a.control == nil || a.node == nil || a.control.servers.Clustered() { // there may be no leader for long
 		return ctx.Err() == nil
 	}
+	return a.awaitOwnNode(ctx, func(n *drover.Node) bool { return n.Status == drover.NodeStatusReady })
+}
+
+// awaitOwnNode waits until this server's state has the node of this process, as it should be. It reports whether the agent still runs.
+func (a *Agent) awaitOwnNode(ctx context.Context, is func(*drover.Node) bool) bool {
 	for {
 		changed := a.control.store.Watch(tables.Nodes, "")
-		if n := a.control.store.Snapshot().Node(a.node.agent.NodeID()); n != nil && n.Status == drover.NodeStatusReady {
+		if n := a.control.store.Snapshot().Node(a.node.agent.NodeID()); n != nil && is(n) {
 			return true
 		}
 		select {

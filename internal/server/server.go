@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
+	"os"
 	"sync"
 
 	"github.com/drover-project/drover/acl"
@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -20,10 +21,16 @@ import (
 	"github.com/drover-project/drover/internal/nameserver"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/server/addresses"
+	"github.com/drover-project/drover/internal/server/departure"
+	"github.com/drover-project/drover/internal/server/enrol"
+	"github.com/drover-project/drover/internal/server/execplane"
 	"github.com/drover-project/drover/internal/server/fleetplane"
 	"github.com/drover-project/drover/internal/server/live"
+	"github.com/drover-project/drover/internal/server/names"
 	"github.com/drover-project/drover/internal/server/regions"
 	"github.com/drover-project/drover/internal/server/texts"
+	"github.com/drover-project/drover/internal/statsd"
 	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -37,6 +44,8 @@ type Deps struct {
 
 	Again func() (*config.Agent, error) // reads the configuration again; nil if that cannot be
 	Level *slog.LevelVar                // of the log; nil if it is fixed
+
+	Reopen func() error // goes on in the file that is at log_file; nil if there is none
 }
 
 // Agent is a process's worth of Drover: control plane, node, or both, and the faces.
@@ -48,14 +57,14 @@ type Agent struct {
 	metrics *telemetry.Metrics
 	samples *telemetry.Samples
 
-	control *control // nil without server
-	node    *node    // nil without client
-	exec    *executionService
+	control *control          // nil without server
+	node    *node             // nil without client
+	exec    *execplane.Plane  // nil without server
 	fleet   *fleetplane.Plane // nil without server
 	texts   texts.Evaluators
 	live    *live.Settings
 	ownCert *gate.Own          // the server's certificate where it makes it itself, else nil
-	enrolls *enrolling         // how this node gets its certificate; nil unless it does
+	enrolls *enrol.Enrolling   // how this node gets its certificate; nil unless it does
 	audit   *audit.Log         // nil: requests are not recorded
 	dns     *nameserver.Server // nil without dns
 	remote  *link.Nodes
@@ -83,11 +92,12 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}()
 	a.samples = a.metrics.Samples()
+	a.metrics.Filter(cfg.Telemetry.PrefixFilter, cfg.Telemetry.FilterDefault == nil || *cfg.Telemetry.FilterDefault)
 	a.texts = texts.Open(texts.DefaultLimits(), deps.Clock, deps.Log.With("part", "evaluator"))
 	if a.live, err = live.New(cfg, deps.Again, deps.Level); err != nil {
 		return a, err
 	}
-	if _, err = a.pageGuard(); err != nil {
+	if _, err = addresses.Guard(a.cfg); err != nil {
 		return a, err
 	}
 	if a.folder, err = takeover.TakeFolder(ctx, cfg.DataDir, deps.Clock); err != nil {
@@ -97,7 +107,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 	if err = a.openOwn(); err != nil {
 		return a, err
 	}
-	if a.audit, err = a.openAudit(ctx); err != nil {
+	if a.audit, err = a.record().Open(ctx, audit.Deps{Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log.With("part", "audit")}); err != nil {
 		return a, err
 	}
 	if a.http, err = takeover.Listen(ctx, cfg.HTTPAddress(), "ports.http", deps.Clock); err != nil {
@@ -108,6 +118,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			if a.rpc, err = takeover.Listen(ctx, cfg.RPCAddress(), "ports.rpc", deps.Clock); err != nil {
 				return a, err
 			}
+			a.rpc = httpapi.LimitLinks(a.rpc, cfg.Limits.LinksOf())
 		}
 		if a.control, err = a.openControl(ctx); err != nil {
 			return a, err
@@ -127,16 +138,28 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			return a, err
 		}
 	}
-	if a.control != nil {
-		a.control.self().Measure(a.metrics)
-		if a.exec, err = a.openExecution(); err != nil {
-			return a, err
-		}
-		if a.fleet, err = fleetplane.Open(cfg, a.fleetDeps()); err != nil {
-			return a, err
-		}
+	if err = a.openPlanes(); err != nil {
+		return a, err
 	}
-	return a, a.openNames(ctx)
+	nd := names.Deps{Faces: a.handler, Clock: deps.Clock}
+	if a.node != nil {
+		nd.Bridge = a.node.host.Bridge()
+	}
+	a.dns, err = names.Open(ctx, cfg.DNS, nd)
+	return a, err
+}
+
+// openPlanes opens what a server has besides control: executions and the fleet.
+func (a *Agent) openPlanes() (err error) {
+	if a.control == nil {
+		return nil
+	}
+	a.control.self().Measure(a.metrics)
+	if a.exec, err = execplane.Open(a.cfg, a.execDeps()); err != nil {
+		return err
+	}
+	a.fleet, err = fleetplane.Open(a.cfg, a.fleetDeps())
+	return err
 }
 
 // openRegions makes what carries over what regions share.
@@ -149,12 +172,21 @@ func (a *Agent) openRegions() {
 	})
 }
 
+// execDeps is what the execution service needs of this agent, which has a control plane.
+func (a *Agent) execDeps() execplane.Deps {
+	c, d := a.control, a.deps
+	return execplane.Deps{
+		Store: c.store, Log: c.log, Servers: c.servers, Intake: c.intake, Events: c.events, Issuer: c.issuer, Workloads: a.workloads,
+		Clock: d.Clock, IDs: d.IDs, Logger: d.Log, DataDir: a.dataDir, Forgetful: a.forgetful(), Local: a.node != nil,
+	}
+}
+
 // fleetDeps is what the fleet needs of this agent, which has a control plane.
 func (a *Agent) fleetDeps() fleetplane.Deps {
 	c, d := a.control, a.deps
 	return fleetplane.Deps{
 		Store: c.store, Log: c.log, Intake: c.intake, View: c.view, Servers: c.servers, Metrics: a.metrics, Again: d.Again,
-		Clock: d.Clock, IDs: d.IDs, Logger: d.Log, DataDir: a.dataDir, Forgetful: a.forgetful(), Address: serverAddress(a),
+		Clock: d.Clock, IDs: d.IDs, Logger: d.Log, DataDir: a.dataDir, Forgetful: a.forgetful(), Address: addresses.Server(a.cfg, a.rpc),
 	}
 }
 
@@ -207,18 +239,40 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Ring(a.nodeParts()...)
 	}
 	if a.exec != nil {
-		g.Ring(a.exec.parts()...)
+		g.Ring(a.exec.Parts()...)
 	}
 	if a.fleet != nil {
 		g.Ring(lifecycle.Part{Name: "fleet", Run: a.fleet.Run})
 	}
+	if pushed := a.pushed(); pushed.Enabled() {
+		push := statsd.New(pushed, statsd.Deps{Readings: a.metrics.Readings, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "telemetry")})
+		g.Ring(lifecycle.Part{Name: "telemetry", Run: push.Run})
+	}
 	g.Ring(a.httpPart())
 	if a.dns != nil {
-		g.Ring(a.namesPart())
+		g.Ring(lifecycle.Part{Name: "dns", Run: a.dns.Run})
 	}
-	ctx, stop := a.leaving(ctx)
+	ctx, stop := a.departure().Context(ctx)
 	defer stop()
 	return g.Run(ctx)
+}
+
+// departure is how this agent goes.
+func (a *Agent) departure() departure.Departure {
+	d := departure.Departure{Config: a.cfg, Log: a.deps.Log}
+	if a.control != nil && a.control.servers.Clustered() {
+		d.Cluster = a.control.servers
+	}
+	if a.node != nil {
+		d.Node = a.node.agent
+	}
+	return d
+}
+
+// pushed is who gets metrics without asking.
+func (a *Agent) pushed() statsd.Config {
+	host, _ := os.Hostname() // without a name there is none in the names of gauges
+	return a.cfg.Pushed(host)
 }
 
 // close gives back what New took: listeners, the log, and last the lock on the data folder.
@@ -244,17 +298,4 @@ func (a *Agent) close() {
 			a.deps.Log.Warn("stopping", "error", err)
 		}
 	}
-}
-
-// port returns the port of a listener's address; 0 if it has none, such as that of a socket.
-func port(addr net.Addr) uint16 {
-	_, text, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return 0
-	}
-	return uint16(n)
 }

@@ -23,7 +23,7 @@ func (a *Agent) taskAPI() *taskapi.API {
 	faces := httpapi.NewHeld(taskBodies, allBodies).Handler(http.HandlerFunc(a.answerTask))
 	return taskapi.New(taskapi.Deps{
 		Handler: faces, Admit: a.admitTask, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "task api"),
-		Refused: a.recordTask,
+		Refused: a.refusals().Task,
 	})
 }
 

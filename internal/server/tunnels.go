@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi/relay"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/peer"
-	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/internal/server/enrol"
 )
 
 // dial makes the link to servers in other processes. Errors: those of the node's identity and of the certificates.
@@ -22,13 +23,13 @@ func (a *Agent) dial(cfg agent.Config, known []string, kept string) (*link.Diale
 	}
 	secure := a.live.RPC
 	if a.enrolls != nil {
-		secure = a.enrolls.secure
+		secure = a.enrolls.Secure
 	}
 	return link.Dial(link.DialConfig{
 		Servers: known, Kept: kept, TLS: secure.Source(), Names: peer.ServerNames(a.cfg.Region),
 		Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
 		Tokens: func(ctx context.Context, server string) (exchange.Tokens, error) {
-			return nodeTokens(ctx, a.cfg.Client, a.dataDir, server)
+			return enrol.Tokens(ctx, a.cfg.Client, a.stateDir(), server)
 		},
 		Faces: http.HandlerFunc(a.answerServers), Known: a.control != nil, Clock: a.deps.Clock, Log: a.deps.Log,
 	}), nil
@@ -49,7 +50,7 @@ func (a *Agent) answerServers(w http.ResponseWriter, r *http.Request) {
 
 // tunnels lets the other servers reach the node of this process, which asks its own server what to do.
 func (a *Agent) tunnels(ctx context.Context) error {
-	if !a.awaitOwnNode(ctx) {
+	if !a.awaitOwnNode(ctx, func(*drover.Node) bool { return true }) {
 		return nil
 	}
 	ended := make(chan error, 1)
@@ -64,19 +65,4 @@ func (a *Agent) tunnels(ctx context.Context) error {
 		}
 	}
 	return <-ended
-}
-
-// awaitOwnNode waits until this server's state has the node of this process. It reports whether the agent still runs.
-func (a *Agent) awaitOwnNode(ctx context.Context) bool {
-	for {
-		changed := a.control.store.Watch(tables.Nodes, "")
-		if a.control.store.Snapshot().Node(a.node.agent.NodeID()) != nil {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
 }

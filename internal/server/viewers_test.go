@@ -23,6 +23,7 @@ import (
 	"github.com/drover-project/drover/internal/control/insight"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/e2e/large"
+	"github.com/drover-project/drover/internal/server/attention"
 )
 
 // spent is what the process had of the processors.
@@ -43,9 +44,9 @@ func BenchmarkViewers(b *testing.B) {
 	c := large.New(large.Config{
 		Nodes: nodes, Jobs: 2000, Allocations: 100_000,
 		Attention: func(s *store.Store) func(context.Context, cluster.Viewer) (cluster.Attention, error) {
-			return (&attention{clock: clock.Wall{}, turn: make(chan struct{}, 1), gather: func(context.Context) insight.Facts {
+			return attention.New(func(context.Context) insight.Facts {
 				return insight.Facts{Now: clock.Wall{}.Now(), State: s.Snapshot()}
-			}}).For
+			}, clock.Wall{}).For
 		},
 	})
 	viewerOf := atomic.Int64{}

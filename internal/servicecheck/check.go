@@ -3,7 +3,7 @@ package servicecheck
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/service"
 )
 
 // Check is how a service is checked on its node.
@@ -26,7 +26,7 @@ type Check struct {
 	TLSSkipVerify          bool
 	Header                 map[string][]string
 	Method                 string // of http; default GET
-	CheckRestart           *drover.CheckRestart
+	CheckRestart           *service.CheckRestart
 	GRPCService            string
 	GRPCUseTLS             bool
 	TaskName               string

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/service"
 )
 
 // Of returns the checks of a service. One that cannot be read, which Faults reports, is left out.
-func Of(s *drover.Service) (out []*Check) {
+func Of(s *service.Service) (out []*Check) {
 	for _, m := range s.Checks {
 		if c, err := read(m); err == nil {
 			out = append(out, c)

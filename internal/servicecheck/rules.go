@@ -9,11 +9,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/validation"
+	"github.com/drover-project/drover/service"
 )
 
 // each calls f for each service of a job, with its path; t is nil for those of a group.
-func each(j *drover.Job, f func(at string, g *drover.TaskGroup, t *drover.Task, s *drover.Service)) {
-	list := func(at string, g *drover.TaskGroup, t *drover.Task, services []*drover.Service) {
+func each(j *drover.Job, f func(at string, g *drover.TaskGroup, t *drover.Task, s *service.Service)) {
+	list := func(at string, g *drover.TaskGroup, t *drover.Task, services []*service.Service) {
 		for _, s := range services {
 			if s != nil {
 				f(fmt.Sprintf("%s.service[%s]", at, s.Name), g, t, s)
@@ -37,7 +38,7 @@ func each(j *drover.Job, f func(at string, g *drover.TaskGroup, t *drover.Task, 
 // Canonicalize fills in the defaults of the checks of a job that is canonical otherwise, and stores each under the names of the
 // API. It is idempotent.
 func Canonicalize(j *drover.Job) {
-	each(j, func(_ string, _ *drover.TaskGroup, _ *drover.Task, s *drover.Service) {
+	each(j, func(_ string, _ *drover.TaskGroup, _ *drover.Task, s *service.Service) {
 		for i, m := range s.Checks {
 			if c, err := read(m); err == nil {
 				c.canonicalize(s)
@@ -49,7 +50,7 @@ func Canonicalize(j *drover.Job) {
 }
 
 // canonicalize fills in what a check has from its service.
-func (c *Check) canonicalize(s *drover.Service) {
+func (c *Check) canonicalize(s *service.Service) {
 	optional.Default(&c.OnUpdate, s.OnUpdate)
 	if own := s.CheckRestart; own != nil {
 		merged := *own
@@ -68,7 +69,7 @@ func (c *Check) canonicalize(s *drover.Service) {
 // Faults returns what is wrong with the checks of a job, joined, each with its path; nil if nothing is.
 func Faults(j *drover.Job) error {
 	v := &validation.Report{}
-	each(j, func(at string, g *drover.TaskGroup, t *drover.Task, s *drover.Service) {
+	each(j, func(at string, g *drover.TaskGroup, t *drover.Task, s *service.Service) {
 		for i, m := range s.Checks {
 			at := fmt.Sprintf("%s.Checks[%d]", at, i)
 			if c, err := read(m); err != nil {
@@ -84,7 +85,7 @@ func Faults(j *drover.Job) error {
 
 var (
 	checkTypes = []string{"http", "tcp", "grpc", "script"}
-	onUpdates  = []string{drover.OnUpdateRequireHealthy, drover.OnUpdateIgnoreWarnings, drover.OnUpdateIgnore}
+	onUpdates  = []string{service.OnUpdateRequireHealthy, service.OnUpdateIgnoreWarnings, service.OnUpdateIgnore}
 )
 
 // validate looks at a check.
@@ -93,8 +94,8 @@ func (c *Check) validate(v *validation.Report, at string, g *drover.TaskGroup) {
 	v.Check(c.Type != "http" || c.Path != "", at+".Path", "must be set for http")
 	v.Check(g.KnowsPort(c.PortLabel), at+".PortLabel", "the group has no port %q", c.PortLabel)
 	v.Check(c.Protocol == "" || c.Protocol == "http" || c.Protocol == "https", at+".Protocol", "must be http or https, got %q", c.Protocol)
-	v.Check(c.AddressMode == "" || slices.Contains(drover.AddressModes(), c.AddressMode), at+".AddressMode", "must be %s, got %q",
-		strings.Join(drover.AddressModes(), ", "), c.AddressMode)
+	v.Check(c.AddressMode == "" || slices.Contains(service.AddressModes(), c.AddressMode), at+".AddressMode", "must be %s, got %q",
+		strings.Join(service.AddressModes(), ", "), c.AddressMode)
 	v.Check(c.Interval == 0 || c.Interval >= time.Second, at+".Interval", "must be at least 1s, got %v", c.Interval)
 	v.Check(c.Timeout == 0 || c.Timeout >= time.Second, at+".Timeout", "must be at least 1s, got %v", c.Timeout)
 	v.Check(c.TaskName == "" || strings.Contains(c.TaskName, "${") || g.Task(c.TaskName) != nil, at+".TaskName", "the group has no task %q",

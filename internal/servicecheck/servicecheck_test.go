@@ -8,13 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // with is a canonical job whose group has a service with the check.
-func with(check map[string]any) (*drover.Job, *drover.Service) {
+func with(check map[string]any) (*drover.Job, *service.Service) {
 	j := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{
-		Name: "g", Networks: []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}},
-		Services: []*drover.Service{{Name: "web", PortLabel: "http", Checks: []map[string]any{check}}},
+		Name: "g", Networks: []*network.Resource{{DynamicPorts: []network.Port{{Label: "http"}}}},
+		Services: []*service.Service{{Name: "web", PortLabel: "http", Checks: []map[string]any{check}}},
 		Tasks:    []*drover.Task{{Name: "t", Driver: "fake"}},
 	}}}
 	j.Canonicalize()
@@ -27,7 +29,7 @@ func TestBothForms(t *testing.T) {
 	want := &Check{
 		Name: "up", Type: "http", Path: "/", PortLabel: "http", TaskName: "t", Interval: 10 * time.Second, Timeout: 1500 * time.Millisecond,
 		Header: map[string][]string{"A": {"b", "c"}}, TLSSkipVerify: true, SuccessBeforePassing: 2, OnUpdate: "ignore",
-		CheckRestart: &drover.CheckRestart{Limit: 3, Grace: new(time.Minute), IgnoreWarnings: true},
+		CheckRestart: &service.CheckRestart{Limit: 3, Grace: new(time.Minute), IgnoreWarnings: true},
 	}
 	for name, m := range map[string]map[string]any{
 		"file": {
@@ -54,12 +56,12 @@ func TestBothForms(t *testing.T) {
 func TestDefaultsOfTheService(t *testing.T) {
 	t.Parallel()
 	j, s := with(map[string]any{"Type": "tcp", "CheckRestart": map[string]any{"Limit": 5}})
-	s.OnUpdate, s.CheckRestart = "ignore_warnings", &drover.CheckRestart{Limit: 2, IgnoreWarnings: true}
+	s.OnUpdate, s.CheckRestart = "ignore_warnings", &service.CheckRestart{Limit: 2, IgnoreWarnings: true}
 	s.Checks = append(s.Checks, map[string]any{"Type": "tcp"})
 	Canonicalize(j)
 	list := Of(s)
-	require.Equal(t, &drover.CheckRestart{Limit: 5, Grace: new(time.Second), IgnoreWarnings: true}, list[0].CheckRestart)
-	require.Equal(t, &drover.CheckRestart{Limit: 2, Grace: new(time.Second), IgnoreWarnings: true}, list[1].CheckRestart)
+	require.Equal(t, &service.CheckRestart{Limit: 5, Grace: new(time.Second), IgnoreWarnings: true}, list[0].CheckRestart)
+	require.Equal(t, &service.CheckRestart{Limit: 2, Grace: new(time.Second), IgnoreWarnings: true}, list[1].CheckRestart)
 	require.Equal(t, "ignore_warnings", list[0].OnUpdate)
 	require.Nil(t, s.CheckRestart)
 	before := s.Checks[0]

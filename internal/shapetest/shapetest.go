@@ -58,7 +58,7 @@ func (w *walker) fields(t reflect.Type) {
 		if name == "" {
 			name = f.Name
 		}
-		w.lines = append(w.lines, fmt.Sprintf("%s.%s %s", t, name, typeName(f.Type)))
+		w.lines = append(w.lines, fmt.Sprintf("%s.%s %s", called(t), name, typeName(f.Type)))
 		w.walk(f.Type)
 	}
 }
@@ -68,13 +68,33 @@ func opaque(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.BinaryMarshaler]())
 }
 
+// former are the names under which shapes know types that were moved out of the root package: a type's name is not written.
+var former = map[string]string{
+	"network.Resource": "drover.NetworkResource", "network.Status": "drover.AllocNetworkStatus",
+	"workload.Identity": "drover.WorkloadIdentity", "service.Registration": "drover.ServiceRegistration",
+}
+
+// movedOut are the packages that have the rest of them, under the names that they had.
+var movedOut = []string{"constraint", "network", "service", "tenancy", "volume"}
+
+// called is the name under which shapes know a type.
+func called(t reflect.Type) string {
+	if name, moved := former[t.String()]; moved {
+		return name
+	}
+	if from, name, ok := strings.Cut(t.String(), "."); ok && slices.Contains(movedOut, from) {
+		return "drover." + name
+	}
+	return t.String()
+}
+
 // typeName is the type with what stands behind its names.
 func typeName(t reflect.Type) string {
 	switch {
 	case t.Name() != "" && (t.Kind() == reflect.Struct || t.Kind() == reflect.Interface || t.PkgPath() == ""):
-		return t.String()
+		return called(t)
 	case t.Name() != "":
-		return fmt.Sprintf("%s(%s)", t, t.Kind())
+		return fmt.Sprintf("%s(%s)", called(t), t.Kind())
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -5,11 +5,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
-	"github.com/drover-project/drover/internal/node/taskmachine"
 	"github.com/drover-project/drover/internal/tables"
 )
-
-var oomExit = taskmachine.Exited{Code: 137, Signal: 9, OOMKilled: true}
 
 // lastSeen is what the checks remember of the state before.
 type lastSeen struct {
@@ -20,15 +17,15 @@ type lastSeen struct {
 
 // checkEvents: event indexes strictly increase.
 func (w *World) checkEvents(ev drover.Events) {
-	if w.quorum == nil && (w.servers[0] == nil || w.servers[0].process.over) {
+	if w.quorum == nil && (w.servers[0] == nil || w.servers[0].process.Over) {
 		return // the log is being replayed
 	}
 	if ev.Index <= w.last.events {
-		w.breach("events of index %d come after those of %d", ev.Index, w.last.events)
+		w.Breach("events of index %d come after those of %d", ev.Index, w.last.events)
 	}
 	for _, e := range ev.Events {
 		if e.Index != ev.Index {
-			w.breach("an event of index %d has index %d", ev.Index, e.Index)
+			w.Breach("an event of index %d has index %d", ev.Index, e.Index)
 		}
 		if e.Topic == drover.TopicAllocation {
 			w.last.changed = append(w.last.changed, e.Key)
@@ -40,10 +37,13 @@ func (w *World) checkEvents(ev drover.Events) {
 // checkEntry checks what must hold at every index.
 func (w *World) checkEntry(s *store.Snapshot, index uint64) {
 	if s.Index() != index || w.last.snap != nil && index <= w.last.snap.Index() {
-		w.breach("the state has index %d after entry %d", s.Index(), index)
+		w.Breach("the state has index %d after entry %d", s.Index(), index)
 	}
 	before := w.last.snap
 	w.last.snap = s
+	if why := w.extra.Applied(before, s, w.Now); why != "" {
+		w.Breach("index %d: %s", index, why)
+	}
 	if before != nil && before.TableIndex(tables.Allocs) == s.TableIndex(tables.Allocs) &&
 		before.TableIndex(tables.Nodes) == s.TableIndex(tables.Nodes) {
 		return
@@ -53,7 +53,7 @@ func (w *World) checkEntry(s *store.Snapshot, index uint64) {
 		if a := s.Allocation(id); a != nil {
 			touched[a.NodeID] = true
 			if before != nil {
-				w.checkChange(before.Allocation(id), a)
+				w.checkChange(s, before.Allocation(id), a)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (w *World) checkEntry(s *store.Snapshot, index uint64) {
 func (w *World) checkNode(s *store.Snapshot, n *drover.Node, recount bool) {
 	used := s.Used(n.ID)
 	if ok, dim := used.Fits(n.Total()); !ok {
-		w.breach("index %d: node %s is over its %s: %v of %v", s.Index(), n.Name, dim, used, n.Total())
+		w.Breach("index %d: node %s is over its %s: %v of %v", s.Index(), n.Name, dim, used, n.Total())
 	}
 	if !recount {
 		return
@@ -82,7 +82,7 @@ func (w *World) checkNode(s *store.Snapshot, n *drover.Node, recount bool) {
 		}
 	}
 	if held != used {
-		w.breach("index %d: the store counts %v as used on %s, its allocations hold %v", s.Index(), used, n.Name, held)
+		w.Breach("index %d: the store counts %v as used on %s, its allocations hold %v", s.Index(), used, n.Name, held)
 	}
 }
 
@@ -91,34 +91,35 @@ func (w *World) checkPorts(a *drover.Allocation, taken map[string]string) {
 	for _, p := range a.AllocatedResources.Shared.Ports {
 		key := a.NodeID + "/" + strconv.Itoa(p.Value)
 		if other := taken[key]; other != "" {
-			w.breach("port %d of a node is held by %s and %s", p.Value, other, a.ID)
+			w.Breach("port %d of a node is held by %s and %s", p.Value, other, a.ID)
 		}
 		taken[key] = a.ID
 	}
 }
 
 // checkChange: an allocation stays on its node, its statuses never move backwards, its claim is never taken back.
-func (w *World) checkChange(old, a *drover.Allocation) {
+func (w *World) checkChange(s *store.Snapshot, old, a *drover.Allocation) {
 	if old == nil {
 		return
 	}
 	if w.quorum != nil {
 		w.checkTaken(old, a)
 		w.checkIdle(old, a)
+		w.checkPlanned(s, old, a)
 	}
 	switch {
 	case old.NodeID != a.NodeID:
-		w.breach("allocation %s moved from node %s to %s", a.ID, old.NodeID, a.NodeID)
+		w.Breach("allocation %s moved from node %s to %s", a.ID, old.NodeID, a.NodeID)
 	case old.ServerTerminal() && !a.ServerTerminal():
-		w.breach("allocation %s was stopped and is wanted again", a.ID)
+		w.Breach("allocation %s was stopped and is wanted again", a.ID)
 	case old.ClientTerminal() && old.ClientStatus != a.ClientStatus && old.ClientStatus != drover.AllocClientLost:
-		w.breach("allocation %s was %s and is %s", a.ID, old.ClientStatus, a.ClientStatus)
+		w.Breach("allocation %s was %s and is %s", a.ID, old.ClientStatus, a.ClientStatus)
 	case old.ClientTerminal() && !a.ClientTerminal():
-		w.breach("allocation %s had ended and is %s", a.ID, a.ClientStatus)
+		w.Breach("allocation %s had ended and is %s", a.ID, a.ClientStatus)
 	case old.ClientStatus == drover.AllocClientRunning && a.ClientStatus == drover.AllocClientPending && !w.restarted(a):
-		w.breach("allocation %s ran and is pending", a.ID)
+		w.Breach("allocation %s ran and is pending", a.ID)
 	case old.Claim != nil && (a.Claim == nil || a.Claim.RunnerID != old.Claim.RunnerID):
-		w.breach("the claim of %s was taken back", a.ID)
+		w.Breach("the claim of %s was taken back", a.ID)
 	}
 }
 
@@ -126,7 +127,7 @@ func (w *World) checkChange(old, a *drover.Allocation) {
 // Nomad calls it.
 func (w *World) restarted(a *drover.Allocation) bool {
 	for _, n := range w.nodes {
-		if n.spec.ID == a.NodeID && n.wiped {
+		if n.Spec.ID == a.NodeID && n.wiped {
 			return true
 		}
 	}
@@ -142,6 +143,6 @@ func (w *World) restarted(a *drover.Allocation) bool {
 func (w *World) checkAcked() {
 	all := w.entries()
 	if n := len(all); w.clients.acked > 0 && (n == 0 || w.clients.acked > all[n-1].index) {
-		w.breach("a client was told index %d, the log ends before", w.clients.acked)
+		w.Breach("a client was told index %d, the log ends before", w.clients.acked)
 	}
 }

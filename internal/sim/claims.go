@@ -10,11 +10,12 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/sim/scenario"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // claim claims a runner as a client does, of the server that was asked, or the one that this one passes it on to. Failures are
 // only logged: an empty pool or a server that starts is no breach.
-func (w *World) claim(p *proc, s *server, req execution.ClaimRequest) {
+func (w *World) claim(p *virtual.Proc, s *server, req execution.ClaimRequest) {
 	at := s.number
 	if w.quorum != nil && (s.runners == nil || !s.holds() || s.runners.core.Warm(req.Environment) == 0) {
 		at = s.holder(req.Environment)
@@ -24,27 +25,30 @@ func (w *World) claim(p *proc, s *server, req execution.ClaimRequest) {
 		err = w.claimHere(p, s, req)
 	} else {
 		q := question{s.String(), at, max(req.Wait, 0) + peerCall, false}
-		_, err = call(w.net, p, q, func(p *proc, s *server) (struct{}, error) { return struct{}{}, w.claimHere(p, s, req) })
+		_, err = call(w.net, p, q, func(p *virtual.Proc, s *server) (struct{}, error) { return struct{}{}, w.claimHere(p, s, req) })
 	}
 	if err != nil {
-		w.say("claim of %s: %v", req.Environment, err)
+		w.Say("claim of %s: %v", req.Environment, err)
 	}
 }
 
 // claimHere claims a runner of the server, and checks that nobody got the same one before.
-func (w *World) claimHere(p *proc, s *server, req execution.ClaimRequest) error {
+func (w *World) claimHere(p *virtual.Proc, s *server, req execution.ClaimRequest) error {
 	r, err := s.runners.claim(p, req)
 	if err != nil {
 		return err
 	}
-	w.say("claim of %s at %s: runner %s", req.Environment, s, short(r.AllocID))
+	w.Say("claim of %s at %s: runner %s", req.Environment, s, virtual.Short(r.AllocID))
 	if before, again := w.clients.handed[r.AllocID]; again {
-		w.breach("runner %s was handed out twice, by servers %d and %d", r.AllocID, before.by, s.number)
+		w.Breach("runner %s was handed out twice, by servers %d and %d", r.AllocID, before.by, s.number)
 	}
-	h := handed{by: s.number, at: w.now, claim: r}
+	h := handed{by: s.number, at: w.Now, claim: r}
 	if a := w.truth().Store().Snapshot().Allocation(r.AllocID); a != nil {
 		if h.lease = a.Lease; w.quorum != nil && takenAway(a) {
-			w.breach("runner %s is handed out by %s after its lease was taken away", r.AllocID, s)
+			w.Breach("runner %s is handed out by %s after its lease was taken away", r.AllocID, s)
+		}
+		if w.quorum != nil && w.quorum.stopped[r.AllocID] {
+			w.Breach("runner %s is handed out by %s after a plan stopped it", r.AllocID, s)
 		}
 	}
 	w.clients.handed[r.AllocID] = h
@@ -68,14 +72,14 @@ func (s *server) holder(env string) int {
 }
 
 // release gives a runner back. While it lives it is its claimer's, whatever happened to the servers.
-func (w *World) release(p *proc, s *server, i int) {
+func (w *World) release(p *virtual.Proc, s *server, i int) {
 	id := w.clients.held[i]
 	w.clients.held = slices.Delete(w.clients.held, i, i+1)
 	at, allocID := s.number, runner.AllocOf(id)
 	if w.quorum != nil {
 		at = max(s.keeper(allocID), 0)
 	}
-	give := func(p *proc, s *server) (struct{}, error) {
+	give := func(p *virtual.Proc, s *server) (struct{}, error) {
 		err := s.runners.release(p, id)
 		if drover.CodeOf(err) == drover.NotFound {
 			w.checkKnown(s, id)
@@ -87,7 +91,7 @@ func (w *World) release(p *proc, s *server, i int) {
 		return
 	}
 	if _, err := call(w.net, p, question{s.String(), at, peerCall, false}, give); err != nil {
-		w.say("release of %s: %v", short(allocID), err)
+		w.Say("release of %s: %v", virtual.Short(allocID), err)
 	}
 }
 
@@ -101,12 +105,12 @@ func (w *World) checkKnown(s *server, id string) {
 	if w.quorum != nil && (a.Lease != s.runners.lease || s.store.Index() < w.quorum.last() || len(s.runners.news) > 0) {
 		return // it is another's by now, or was for a moment
 	}
-	w.breach("runner %s was handed out, lives, and is not known", id)
+	w.Breach("runner %s was handed out, lives, and is not known", id)
 }
 
 // dispatch starts a child of a parameterized job, with a token that makes it one however often the client asks: it asks again
 // until it was answered.
-func (w *World) dispatch(p *proc, s *server, parent string, o scenario.Options) error {
+func (w *World) dispatch(p *virtual.Proc, s *server, parent string, o scenario.Options) error {
 	token := "t" + string(rune('a'+o["token"]%8))
 	for range 4 {
 		out, err := s.intake.DispatchJob(w.ctx, drover.DispatchRequest{
@@ -119,8 +123,8 @@ func (w *World) dispatch(p *proc, s *server, parent string, o scenario.Options) 
 		if code := drover.CodeOf(err); code != drover.Unavailable && code != drover.NotLeader && code != drover.Canceled {
 			return err
 		}
-		w.say("dispatch %s: %v, once more", token, err)
-		p.sleep(w.between(0, 3*time.Second))
+		w.Say("dispatch %s: %v, once more", token, err)
+		p.Sleep(w.Between(0, 3*time.Second))
 	}
 	return nil
 }
@@ -135,11 +139,11 @@ func (w *World) checkToken(parent, token, child string) {
 		}
 	}
 	if found > 1 {
-		w.breach("token %s of %s has %d jobs", token, parent, found)
+		w.Breach("token %s of %s has %d jobs", token, parent, found)
 	}
 	before := w.clients.tokens[parent+token]
 	if before != "" && before != child && s.Job(drover.DefaultNamespace, before) != nil {
-		w.breach("token %s of %s gave %s, and now %s", token, parent, before, child)
+		w.Breach("token %s of %s gave %s, and now %s", token, parent, before, child)
 	}
 	w.clients.tokens[parent+token] = child
 }

@@ -11,9 +11,9 @@
 //
 //   - report.go and node.go: node/agent's pull, push, admission and registration. The product's loops select over timers,
 //     wake-ups and streams; its pusher also paces updates by their rate, which is left out, and the local state on disk is a map.
-//   - local.go: allocrunner, without hooks, task folders, prestart, poststart and poststop tasks, and restarts of all tasks. The
-//     product's runner owns a goroutine with an inbox, and its health watch asks for checks of services.
-//   - task.go: taskrunner and a driver. The effects of the task machine become events of the world.
+//   - herd/allocation.go: allocrunner, without hooks, task folders, prestart, poststart and poststop tasks, and restarts of all tasks. The
+//     product's runner owns a goroutine with an inbox, and its health watch (herd/health.go) asks for checks of services.
+//   - herd/task.go: taskrunner and a driver. The effects of the task machine become events of the world.
 //   - quorum.go, network.go, front.go and lessee.go: of several servers raft, connections, server/nodes with the proposals of
 //     server/servers, and server/lessee. DESIGN.md says what is simulated of them.
 //   - runners.go: exec/runner's Service, the shell of Core. A claim waits on the world's heap, and the journal is a slice on the

@@ -1,27 +1,32 @@
 package sim
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // dump writes the state down for those who look for a cause.
 func (w *World) dump() {
-	if w.trace.write == nil || w.servers[0] == nil {
+	if w.Trace.Write == nil || w.servers[0] == nil {
 		return
 	}
 	s := w.truth().Store().Snapshot()
-	w.say("state at index %d", s.Index())
+	w.Say("state at index %d", s.Index())
 	for n := range s.Nodes("") {
-		w.say("  node %s %s %s %s drain=%v: %v of %v", n.Name, short(n.ID), n.Status, n.SchedulingEligibility, n.Drain, s.Used(n.ID), n.Total())
+		w.Say("  node %s %s %s %s drain=%v: %v of %v", n.Name, virtual.Short(n.ID), n.Status, n.SchedulingEligibility, n.Drain,
+			s.Used(n.ID), n.Total())
 	}
 	for j := range s.Jobs("*", "") {
-		w.say("  job %s %s version %d stop=%v", j.ID, j.Status, j.Version, j.Stop)
+		w.Say("  job %s %s version %d stop=%v", j.ID, j.Status, j.Version, j.Stop)
 		w.dumpJob(s, j.Namespace, j.ID)
 	}
 	for _, s := range w.servers {
-		w.say("  %s index %d leads=%v", s, s.store.Index(), s.accepts)
+		w.Say("  %s index %d leads=%v", s, s.store.Index(), s.accepts)
 		if s.leader != nil {
-			w.say("    broker %+v", s.leader.Stats())
+			w.Say("    broker %+v", s.leader.Stats())
 		}
 	}
 }
@@ -30,17 +35,20 @@ func (w *World) dump() {
 func (w *World) dumpJob(s *store.Snapshot, namespace, id string) {
 	for a := range s.AllocationsByJob(namespace, id) {
 		if !a.ClientTerminal() {
-			w.say("    alloc %s %s v%d on %s: %s/%s claim=%v", short(a.ID), a.Name, a.Version(), short(a.NodeID), a.DesiredStatus, a.ClientStatus,
-				a.Claim != nil)
+			w.Say("    alloc %s %s v%d on %s: %s/%s claim=%v", virtual.Short(a.ID), a.Name, a.Version(), virtual.Short(a.NodeID),
+				a.DesiredStatus, a.ClientStatus, a.Claim != nil)
 		}
 	}
 	for e := range s.EvaluationsByJob(namespace, id) {
 		if !e.Terminal() {
-			w.say("    eval %s %s %s snapshot %d modified %d until %s classes %v escaped %v queued %v", short(e.ID), e.TriggeredBy, e.Status,
+			w.Say("    eval %s %s %s snapshot %d modified %d until %s classes %v escaped %v queued %v", virtual.Short(e.ID), e.TriggeredBy, e.Status,
 				e.SnapshotIndex, e.ModifyIndex, e.WaitUntil, e.ClassEligibility, e.EscapedComputedClass, e.QueuedAllocations)
 		}
 	}
 	for d := range s.DeploymentsByJob(namespace, id) {
-		w.say("    deployment %s version %d: %s (%s)", short(d.ID), d.JobVersion, d.Status, d.StatusDescription)
+		w.Say("    deployment %s version %d: %s (%s)", virtual.Short(d.ID), d.JobVersion, d.Status, d.StatusDescription)
+		for _, g := range slices.Sorted(maps.Keys(d.TaskGroups)) {
+			w.Say("      group %s: %+v", g, *d.TaskGroups[g])
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/drover-project/drover/internal/sim/scenario"
@@ -17,26 +15,26 @@ func (w *World) fault(verb, arg string, o scenario.Options) bool {
 	}
 	switch verb {
 	case "snapshot":
-		if !s.process.over {
+		if !s.process.Over {
 			s.compact()
 		}
 	case "crash":
 		w.crash(s)
-		w.after(d, "boot", func() { w.recover(s.number) })
+		w.After(d, "boot", func() { w.recover(s.number) })
 	case "trap":
 		w.trap = trap{point: trapPoint(o["point"]), down: d}
 	case "lose":
 		s.loseLeadership()
-		w.after(d, "elected", func() { w.recover(0) })
+		w.After(d, "elected", func() { w.recover(0) })
 	case "logfull":
 		w.full = true
-		w.after(d, "room", func() { w.full = false })
+		w.After(d, "room", func() { w.full = false })
 	case "lossy":
 		w.lossy = true
-		w.after(d, "lossless", func() { w.lossy = false })
+		w.After(d, "lossless", func() { w.lossy = false })
 	case "stuck":
 		w.stuck = true
-		w.after(d, "unstuck", func() { w.stuck = false })
+		w.After(d, "unstuck", func() { w.stuck = false })
 	default:
 		return w.nodeFault(verb, arg, o)
 	}
@@ -57,49 +55,41 @@ func (w *World) nodeFault(verb, name string, o scenario.Options) bool {
 		n.isolate(d)
 		return true
 	case "stand":
-		if n.up() && n.host != nil {
-			n.host.stop()
-			w.after(d, "goes on", n.host.goOn)
+		if n.Up() && n.host != nil {
+			n.host.Stop()
+			w.After(d, "goes on", n.host.GoOn)
 		}
 		return true
 	case "slow":
-		n.slow = true
-		w.after(d, "fast", func() { n.slow = false })
+		n.Slow = true
+		w.After(d, "fast", func() { n.Slow = false })
 		return true
 	case "full":
-		n.full = true
-		w.after(d, "empty", func() { n.full = false })
+		n.Full = true
+		w.After(d, "empty", func() { n.Full = false })
 		return true
 	case "skew":
-		n.skew = time.Duration(o["seconds"]) * time.Second
+		n.Skew = time.Duration(o["seconds"]) * time.Second
 		return true
 	case "oom":
-		n.oom()
+		n.OOM()
 		return true
 	default:
 		return false
 	}
 	// Only faults that end the agent get here.
-	w.after(d, "back", func() {
-		if !n.up() {
+	w.After(d, "back", func() {
+		if !n.Up() {
 			n.start()
 		}
 	})
 	return true
 }
 
-// oom kills something that runs.
-func (n *node) oom() {
-	keys := slices.Sorted(maps.Keys(n.runs))
-	if len(keys) > 0 {
-		n.runs[keys[n.w.rng.IntN(len(keys))]].end(oomExit)
-	}
-}
-
 // recover brings the server back, or elects one that is alone.
 func (w *World) recover(number int) {
 	switch s := w.servers[number]; {
-	case s.process.over:
+	case s.process.Over:
 		w.boot(number)
 	case w.quorum == nil && !s.accepts:
 		s.lead()
@@ -108,8 +98,8 @@ func (w *World) recover(number int) {
 
 // heal ends all faults. Tasks do not fail any more either.
 func (w *World) heal() {
-	w.say("the faults are over")
-	w.quiet, w.lossy, w.full, w.stuck = true, false, false, false
+	w.Say("the faults are over")
+	w.quiet, w.healed, w.lossy, w.full, w.stuck = true, w.Now, false, false, false
 	for i := range w.servers {
 		w.recover(i)
 	}
@@ -117,11 +107,11 @@ func (w *World) heal() {
 		w.healServers()
 	}
 	for _, n := range w.nodes {
-		n.cut, n.slow, n.full = false, false, false
-		if n.host != nil && n.host.stopped {
-			n.host.goOn()
+		n.cut, n.Slow, n.Full = false, false, false
+		if n.host != nil && n.host.Stopped {
+			n.host.GoOn()
 		}
-		if !n.up() {
+		if !n.Up() {
 			n.start()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // disk is what survives the server's process: the log with the snapshot it starts from, and the journal of claims.
@@ -37,7 +38,7 @@ type proposal struct {
 	reached uint64    // the servers that have it in their logs, as bits
 	by      *server
 	at      time.Time
-	asks    *proc
+	asks    *virtual.Proc
 	index   uint64
 	value   any
 	err     error
@@ -63,14 +64,14 @@ func (l ownLog) Propose(_ context.Context, c command.Command) (uint64, any, erro
 		return 0, nil, err
 	}
 	switch {
-	case s.process.over || !s.accepts:
+	case s.process.Over || !s.accepts:
 		return 0, nil, drover.Errorf(drover.NotLeader, "this server does not lead")
 	case s.w.full:
 		return 0, nil, drover.Errorf(drover.Exhausted, "no space left on device")
 	}
-	p := &proposal{data: data, asks: s.w.current}
+	p := &proposal{data: data, asks: s.w.Current}
 	s.flying = append(s.flying, p)
-	at := s.w.now.Add(s.w.between(200*time.Microsecond, 20*time.Millisecond))
+	at := s.w.Now.Add(s.w.Between(200*time.Microsecond, 20*time.Millisecond))
 	if !at.After(s.lastCommit) {
 		at = s.lastCommit.Add(time.Microsecond)
 	}
@@ -78,10 +79,10 @@ func (l ownLog) Propose(_ context.Context, c command.Command) (uint64, any, erro
 	if s.w.quorum != nil {
 		s.w.quorum.propose(s, p, at)
 	} else {
-		s.w.at(at, c.Kind().String(), func() { s.commit(p) })
+		s.w.At(at, c.Kind().String(), func() { s.commit(p) })
 	}
 	for !p.done {
-		p.asks.park()
+		p.asks.Park()
 	}
 	return p.index, p.value, p.err
 }
@@ -93,18 +94,18 @@ func (s *server) commit(p *proposal) {
 	}
 	s.flying = s.flying[1:]
 	p.index, p.value, p.err = s.append(p.data)
-	if s.w.lossy && s.w.chance(10) {
+	if s.w.lossy && s.w.Chance(10) {
 		p.err = drover.Errorf(drover.Unavailable, "the answer was lost")
 	}
 	p.done = true
-	p.asks.wakeAfter(s.w.between(0, time.Millisecond))
+	p.asks.WakeAfter(s.w.Between(0, time.Millisecond))
 }
 
 // append puts an entry into the log and applies it.
 func (s *server) append(data []byte) (uint64, any, error) {
 	d := s.disk
 	index := s.store.Index() + 1
-	if s.w.rng.IntN(64) == 0 {
+	if s.w.Rng.IntN(64) == 0 {
 		s.compact()
 	}
 	if s.skip {
@@ -118,13 +119,13 @@ func (s *server) append(data []byte) (uint64, any, error) {
 
 // lose decides what becomes of the entries in flight: some were committed, the rest never is. Who asked is not told.
 func (s *server) lose() (committed [][]byte) {
-	n := s.w.rng.IntN(len(s.flying) + 1)
+	n := s.w.Rng.IntN(len(s.flying) + 1)
 	for i, p := range s.flying {
 		if i < n {
 			committed = append(committed, p.data)
 		}
 		p.done, p.err = true, drover.Errorf(drover.Unavailable, "leadership was lost; the entry may be committed or not")
-		p.asks.wakeAfter(s.w.between(0, time.Second))
+		p.asks.WakeAfter(s.w.Between(0, time.Second))
 	}
 	s.flying = nil
 	return committed
@@ -134,7 +135,7 @@ func (s *server) lose() (committed [][]byte) {
 func (s *server) compact() {
 	var b bytes.Buffer
 	if err := s.fsm.Snapshot(&b); err != nil {
-		s.w.breach("cannot write a snapshot: %v", err)
+		s.w.Breach("cannot write a snapshot: %v", err)
 	}
 	s.disk.snapshot, s.disk.index = b.Bytes(), s.store.Index()
 }
@@ -145,7 +146,7 @@ func (w *World) load(s *server) (*store.Store, *fsm.FSM) {
 	f := fsm.New(st, s)
 	if d.snapshot != nil {
 		if err := f.Restore(bytes.NewReader(d.snapshot)); err != nil {
-			w.breach("cannot restore a snapshot: %v", err)
+			w.Breach("cannot restore a snapshot: %v", err)
 		}
 	}
 	if w.quorum != nil {
@@ -154,7 +155,7 @@ func (w *World) load(s *server) (*store.Store, *fsm.FSM) {
 	proven := d.lostAt == 0 || st.Index() > d.lostAt
 	prove := func() {
 		if !proven && f.Hash() != d.lost {
-			w.breach("the snapshot of %d and the entries up to %d give another state than the one that was lost", d.index, d.lostAt)
+			w.Breach("the snapshot of %d and the entries up to %d give another state than the one that was lost", d.index, d.lostAt)
 		}
 		proven = true
 	}
@@ -178,7 +179,7 @@ func (w *World) replay() {
 		_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
 	}
 	if f.Hash() != w.truth().Hash() {
-		w.breach("the whole log gives another state than the server has, which restored snapshots")
+		w.Breach("the whole log gives another state than the server has, which restored snapshots")
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	greedy    mutation = "a server hands out what is leased to others"
 	forgetful mutation = "claims are not written to the journal"
 	impatient mutation = "idle runners end too early"
+	unasked   mutation = "a leader stops runners without asking who may have handed them out"
 )
 
 // early is how much later the idle timers take the time to be than it is.

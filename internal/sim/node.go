@@ -7,33 +7,28 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/agent"
+	"github.com/drover-project/drover/internal/sim/herd"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // node is a machine with an agent on it. What the agent stores survives the agent; what runs survives it too, unless
 // the machine restarts.
 type node struct {
-	w     *World
-	spec  *drover.Node
-	agent *scope // nil while there is none
+	*herd.Machine
+	w *World
 
 	at     int // the server that it speaks with
-	host   *host
-	wiped  bool // it lost its local state once
-	cut    bool // the network is
-	slow   bool // starts take long
-	full   bool // its disk is
-	skew   time.Duration
-	stored map[string]*local   // what the agent knows of allocations, in its local state
-	runs   map[string]*process // by allocation and task
-	ran    map[string]bool     // allocations of pools that ever ran here: none may start twice
-	starts uint64              // of agents, as the local state counts them
+	host   *virtual.Host
+	wiped  bool   // it lost its local state once
+	cut    bool   // the network is
+	starts uint64 // of agents, as the local state counts them
 
 	// Of the agent's life.
 	contacted bool
 	pending   map[string]exchange.AllocUpdate
 	order     []string // of pending
-	urgent    signal
-	again     signal
+	urgent    virtual.Signal
+	again     virtual.Signal
 	refused   map[string]bool
 	heard     bool // registered
 	sight     *agent.Sight
@@ -57,81 +52,74 @@ func (w *World) addNode(i int) *node {
 		},
 		Status: drover.NodeStatusInit,
 	}
-	n := &node{w: w, spec: spec, stored: map[string]*local{}, runs: map[string]*process{}, ran: map[string]bool{}}
+	n := &node{w: w}
+	n.Machine = herd.New(w.World, spec, herd.Around{
+		Quiet: func() bool { return w.quiet }, Mended: func() bool { return w.quiet && w.Now.Sub(w.healed) > mendAfter },
+		Report: func(u exchange.AllocUpdate) { n.add(u) }, Begins: n.checkAlone,
+	})
 	if w.quorum != nil {
-		n.host, n.at = &host{w: w}, i%len(w.servers)
+		n.host, n.at = &virtual.Host{W: w.World}, i%len(w.servers)
 	}
 	w.nodes = append(w.nodes, n)
 	return n
 }
 
-// clock is the time as the machine has it: wrong by its skew.
-func (n *node) clock() time.Time { return n.w.now.Add(n.skew) }
-
-func (n *node) up() bool { return n.agent != nil }
-
 // start starts the agent: what was stored is looked for, and decided on once control was heard.
 func (n *node) start() {
-	n.w.say("%s: agent up", n.spec.Name)
-	n.agent, n.sight, n.obeyed = &scope{w: n.w, host: n.host}, &agent.Sight{}, 0
+	n.w.Say("%s: agent up", n.Spec.Name)
+	n.Agent, n.sight, n.obeyed = &virtual.Scope{W: n.w.World, Host: n.host}, &agent.Sight{}, 0
 	n.contacted, n.heard, n.refused = false, false, map[string]bool{}
 	n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
 	n.starts++
 	n.said = n.starts << 40
-	n.urgent, n.again = signal{}, signal{}
-	for _, l := range n.locals() {
-		l.restore()
+	n.urgent, n.again = virtual.Signal{}, virtual.Signal{}
+	for _, l := range n.Locals() {
+		l.Restore()
 	}
-	n.agent.spawn(n.spec.Name+" beat", n.stayRegistered)
-	n.agent.spawn(n.spec.Name+" pull", n.pull)
-	n.agent.spawn(n.spec.Name+" push", n.push)
+	n.Agent.Spawn(n.Spec.Name+" beat", n.stayRegistered)
+	n.Agent.Spawn(n.Spec.Name+" pull", n.pull)
+	n.Agent.Spawn(n.Spec.Name+" push", n.push)
 }
 
 // kill ends the agent; tasks run on.
 func (n *node) kill() {
-	if n.agent != nil {
-		n.host.end()
-		n.w.say("%s: agent killed", n.spec.Name)
-		n.agent.end()
-		n.agent = nil
+	if n.Agent != nil {
+		n.host.End()
+		n.w.Say("%s: agent killed", n.Spec.Name)
+		n.Agent.End()
+		n.Agent = nil
 	}
 }
 
 // reboot ends everything that runs, and with wipe what the agent stored too.
 func (n *node) reboot(wipe bool) {
 	n.kill()
-	for _, x := range n.runs {
-		x.dead = true
-	}
-	n.runs = map[string]*process{}
+	n.Machine.Reboot(wipe)
 	if wipe {
-		n.w.say("%s: wiped", n.spec.Name)
-		n.wiped, n.ran = true, map[string]bool{}
-		n.stored = map[string]*local{}
-		n.starts = 0
+		n.wiped, n.starts = true, 0
 	}
 }
 
 // travel is the way to the server or back; it reports whether the message arrives.
-func (n *node) travel(p *proc) bool {
-	p.sleep(n.w.between(100*time.Microsecond, 20*time.Millisecond))
-	if n.cut || n.w.servers[0].process.over {
-		p.sleep(n.w.between(100*time.Millisecond, 2*time.Second)) // until it is given up
+func (n *node) travel(p *virtual.Proc) bool {
+	p.Sleep(n.w.Between(100*time.Microsecond, 20*time.Millisecond))
+	if n.cut || n.w.servers[0].process.Over {
+		p.Sleep(n.w.Between(100*time.Millisecond, 2*time.Second)) // until it is given up
 		return false
 	}
 	return true
 }
 
 // stayRegistered is the agent's.
-func (n *node) stayRegistered(p *proc) {
+func (n *node) stayRegistered(p *virtual.Proc) {
 	retry := 100 * time.Millisecond
 	for {
 		heard := n.heard
-		answer, err := ask(n, p, func(p *proc, s *server) (exchange.Registration, error) {
+		answer, err := ask(n, p, func(p *virtual.Proc, s *server) (exchange.Registration, error) {
 			if heard {
-				return s.heartbeat(p, n.spec.ID)
+				return s.heartbeat(p, n.Spec.ID)
 			}
-			return s.register(p, n.spec)
+			return s.register(p, n.Spec)
 		})
 		if err == nil && !n.heard {
 			n.sight.Registered(answer)
@@ -144,7 +132,7 @@ func (n *node) stayRegistered(p *proc) {
 			n.heard = n.heard && drover.CodeOf(err) != drover.NotFound
 			retry = min(2*retry, 15*time.Second)
 		}
-		if n.again.wait(p, wait) {
+		if n.again.Wait(p, wait) {
 			n.heard = false
 		}
 	}

@@ -26,7 +26,9 @@ type quorum struct {
 	orphans []*proposal
 	head    *fsm.FSM // the state of who lags in nothing
 	history map[uint64]*store.Snapshot
-	begins  string // the server whose incarnation begins with the entry that is looked at; "" otherwise
+	begins  string          // the server whose incarnation begins with the entry that is looked at; "" otherwise
+	plans   bool            // the entry that is looked at is the planner's
+	stopped map[string]bool // allocations that a plan stopped
 }
 
 // member is what a server is in a quorum.
@@ -66,13 +68,13 @@ type witness struct {
 func (o witness) Events(ev drover.Events) { o.w.checkEvents(ev) }
 
 func newQuorum(w *World) *quorum {
-	q := &quorum{w: w, next: 1, history: map[uint64]*store.Snapshot{}}
+	q := &quorum{w: w, next: 1, history: map[uint64]*store.Snapshot{}, stopped: map[string]bool{}}
 	q.head = fsm.New(store.New(), witness{w: w})
 	return q
 }
 
 // running reports whether the process is there and does not stand still.
-func (s *server) running() bool { return !s.process.over && !s.host.stopped }
+func (s *server) running() bool { return !s.process.Over && !s.host.Stopped }
 
 // last is the index of the newest entry, 0 without one.
 func (q *quorum) last() uint64 {
@@ -84,7 +86,7 @@ func (q *quorum) last() uint64 {
 
 // reaches reports whether messages get from a server to another now, and it is there to read them.
 func (q *quorum) reaches(from, to *server) bool {
-	return from.running() && to.running() && q.w.net.open(from.String(), to.String())
+	return from.running() && to.running() && q.w.net.Open(from.String(), to.String())
 }
 
 // majority reports whether the server reaches a majority of all and is answered, itself included.
@@ -112,12 +114,12 @@ func (q *quorum) tick() {
 			q.drain(s)
 		}
 	}
-	q.w.after(tickEvery, "tick", q.tick)
+	q.w.After(tickEvery, "tick", q.tick)
 }
 
 // look lets a server notice who leads.
 func (q *quorum) look(s *server) {
-	m, now := &s.member, q.w.now
+	m, now := &s.member, q.w.Now
 	for _, o := range q.w.servers {
 		if o != s && o.disk.term > s.disk.term && q.reaches(o, s) {
 			s.disk.term = o.disk.term
@@ -146,7 +148,7 @@ func (q *quorum) elect() {
 	if l := q.leader; l != nil && l.running() && l.accepts && q.majority(l) {
 		return
 	}
-	now, n := q.w.now, len(q.w.servers)
+	now, n := q.w.Now, len(q.w.servers)
 	for i := range n {
 		s := q.w.servers[(i+int(q.term))%n]
 		m := &s.member
@@ -160,8 +162,8 @@ func (q *quorum) elect() {
 			}
 		}
 		if 2*votes > n {
-			m.patience = q.w.between(time.Second, 3*time.Second)
-			if q.w.chance(70) { // else the votes were split
+			m.patience = q.w.Between(time.Second, 3*time.Second)
+			if q.w.Chance(70) { // else the votes were split
 				q.crown(s)
 			}
 			return
@@ -187,26 +189,26 @@ func (q *quorum) crown(s *server) {
 	}
 	s.disk.logged = q.last()
 	m := &s.member
-	s.disk.term, m.leader, m.majority, m.began, m.beats = q.term, s.number, q.w.now, q.w.now, map[string]time.Time{}
+	s.disk.term, m.leader, m.majority, m.began, m.beats = q.term, s.number, q.w.Now, q.w.Now, map[string]time.Time{}
 	s.accepts = true
-	q.w.say("%s is elected in term %d, with %d of %d entries of the former leader", s, q.term, len(q.entries)-before, len(inherited))
+	q.w.Say("%s is elected in term %d, with %d of %d entries of the former leader", s, q.term, len(q.entries)-before, len(inherited))
 	s.lead()
 }
 
 // propose takes an entry of a server that believes to lead.
 func (q *quorum) propose(s *server, p *proposal, due time.Time) {
-	p.due, p.by, p.at, p.reached = due, s, q.w.now, 1<<s.number
+	p.due, p.by, p.at, p.reached = due, s, q.w.Now, 1<<s.number
 	for _, o := range q.w.servers {
 		if o == s {
 			continue
 		}
-		q.w.after(q.w.net.delay(), "append", func() {
+		q.w.After(q.w.net.Delay(), "append", func() {
 			if s.accepts && q.reaches(s, q.w.servers[o.number]) {
 				p.reached |= 1 << o.number
 			}
 		})
 	}
-	q.w.at(due, "commit", func() { q.drain(s) })
+	q.w.At(due, "commit", func() { q.drain(s) })
 }
 
 // resend sends again what did not arrive.
@@ -214,7 +216,7 @@ func (q *quorum) resend(s *server) {
 	for _, o := range q.w.servers {
 		if o != s && q.reaches(s, o) && q.reaches(o, s) {
 			for _, p := range s.flying {
-				if q.w.now.Sub(p.at) > tickEvery {
+				if q.w.Now.Sub(p.at) > tickEvery {
 					p.reached |= 1 << o.number
 				}
 			}
@@ -226,7 +228,7 @@ func (q *quorum) resend(s *server) {
 func (q *quorum) drain(s *server) {
 	for q.leader == s && s.running() && s.accepts && len(s.flying) > 0 {
 		p := s.flying[0]
-		if p.due.After(q.w.now) || 2*bits.OnesCount64(p.reached) <= len(q.w.servers) || !q.majority(s) {
+		if p.due.After(q.w.Now) || 2*bits.OnesCount64(p.reached) <= len(q.w.servers) || !q.majority(s) {
 			return
 		}
 		s.flying = s.flying[1:]
@@ -239,10 +241,10 @@ func (q *quorum) drain(s *server) {
 		s.catchUp(p.index)
 		a := s.member.answers[p.index]
 		p.value, p.err, p.done = a.value, a.err, true
-		if q.w.lossy && q.w.chance(10) {
+		if q.w.lossy && q.w.Chance(10) {
 			p.index, p.value, p.err = 0, nil, unavailable("the answer was lost")
 		}
-		p.asks.wakeAfter(q.w.between(0, time.Millisecond))
+		p.asks.WakeAfter(q.w.Between(0, time.Millisecond))
 		for _, o := range q.w.servers {
 			if o != s && q.reaches(s, o) {
 				q.feed(o)
@@ -263,8 +265,9 @@ func (q *quorum) append(p *proposal) (index uint64) {
 	s := q.head.Store().Snapshot()
 	q.history[index] = s
 	before := q.w.last.snap
-	q.begins = ""
+	q.begins, q.plans = "", false
 	if c, err := command.Decode(p.data); err == nil {
+		_, q.plans = c.(*command.ApplyPlans)
 		if b, ok := c.(*command.BeginIncarnation); ok {
 			q.begins = b.Server
 		}
@@ -276,7 +279,7 @@ func (q *quorum) append(p *proposal) (index uint64) {
 
 // stepDown ends the belief of a server that it leads. Who waits for its log is told that nobody knows.
 func (q *quorum) stepDown(s *server, why string) {
-	q.w.say("%s leads no more: %s", s, why)
+	q.w.Say("%s leads no more: %s", s, why)
 	s.unlead()
 	s.member.leader = -1
 	q.lost(s)
@@ -289,15 +292,15 @@ func (q *quorum) lost(s *server) {
 	}
 	for _, p := range s.flying {
 		p.done, p.err = true, unavailable("leadership was lost; the entry may be committed or not")
-		p.asks.wakeAfter(q.w.between(0, 100*time.Millisecond))
+		p.asks.WakeAfter(q.w.Between(0, 100*time.Millisecond))
 	}
 	s.flying = nil
 }
 
 // join makes a process that began a follower.
 func (s *server) join() {
-	s.member = member{leader: -1, contact: s.w.now, patience: s.w.between(time.Second, 3*time.Second), answers: map[uint64]answer{}}
-	s.process.spawn("lessee", s.lease)
+	s.member = member{leader: -1, contact: s.w.Now, patience: s.w.Between(time.Second, 3*time.Second), answers: map[uint64]answer{}}
+	s.process.Spawn("lessee", s.lease)
 }
 
 // feed has a server that lags told of the entries that it does not have.
@@ -307,7 +310,7 @@ func (q *quorum) feed(s *server) {
 	}
 	s.member.feeding = true
 	l := q.leader
-	s.process.after(q.w.net.lag(s), "entries", func() {
+	s.process.After(q.w.net.lag(s), "entries", func() {
 		s.member.feeding = false
 		if q.reaches(l, s) && l.accepts {
 			s.catchUp(q.last())
@@ -319,7 +322,7 @@ func (q *quorum) feed(s *server) {
 func (s *server) catchUp(to uint64) {
 	q, d := s.w.quorum, s.disk
 	from, _ := slices.BinarySearchFunc(q.entries, s.store.Index()+1, func(e entry, i uint64) int { return int(e.index) - int(i) })
-	if behind := len(q.entries) - from; behind > 40 && !s.accepts && s.w.chance(30) {
+	if behind := len(q.entries) - from; behind > 40 && !s.accepts && s.w.Chance(30) {
 		s.install()
 		from = len(q.entries)
 	}
@@ -330,11 +333,11 @@ func (s *server) catchUp(to uint64) {
 		value, err := s.fsm.Apply(e.index, e.data)
 		s.member.answers[e.index] = answer{value, err}
 		delete(s.member.answers, e.index-keptAnswer)
-		if s.w.rng.IntN(300) == 0 {
+		if s.w.Rng.IntN(300) == 0 {
 			s.compact()
 		}
 		if d.lostAt == e.index && s.fsm.Hash() != d.lost {
-			s.w.breach("%s has another state at index %d than before it was killed", s, e.index)
+			s.w.Breach("%s has another state at index %d than before it was killed", s, e.index)
 		}
 	}
 	d.logged = max(d.logged, to)
@@ -344,12 +347,12 @@ func (s *server) catchUp(to uint64) {
 func (s *server) install() {
 	var b bytes.Buffer
 	if err := s.w.quorum.head.Snapshot(&b); err != nil {
-		s.w.breach("cannot write a snapshot: %v", err)
+		s.w.Breach("cannot write a snapshot: %v", err)
 	}
 	if err := s.fsm.Restore(&b); err != nil {
-		s.w.breach("cannot restore a snapshot: %v", err)
+		s.w.Breach("cannot restore a snapshot: %v", err)
 	}
-	s.w.say("%s gets a snapshot of index %d", s, s.store.Index())
+	s.w.Say("%s gets a snapshot of index %d", s, s.store.Index())
 }
 
 // Restored implements fsm.RestoreObserver.
@@ -359,7 +362,7 @@ func (s *server) Restored(index uint64) {
 	}
 	if s.runners != nil {
 		s.runners.missed = true
-		s.runners.newsUp.raise()
+		s.runners.newsUp.Raise()
 	}
 }
 

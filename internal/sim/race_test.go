@@ -2,7 +2,7 @@
 
 package sim
 
-// Under the race detector a seed takes eight times as long, and of several servers four times that.
-const defaultSeeds = 300
+// Under the race detector a seed takes eight times as long, and of several servers four times that: make seeds runs the others.
+const defaultSeeds = 20
 
-const defaultSeveral = 4
+const defaultSeveral = 2

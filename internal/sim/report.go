@@ -6,6 +6,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/sim/herd"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // This file is the agent's pull and push.
@@ -20,20 +22,20 @@ const (
 
 // pull asks for the node's assignment until the agent ends, by blocking queries of up to pullWait. It begins when the
 // node is registered. A server that does not know the node makes it register again, and read everything anew.
-func (n *node) pull(p *proc) {
+func (n *node) pull(p *virtual.Proc) {
 	behind := 0
 	pause := 100 * time.Millisecond
 	for {
 		if !n.heard {
-			p.sleep(50 * time.Millisecond)
+			p.Sleep(50 * time.Millisecond)
 			continue
 		}
 		seen := n.sight.Now()
 		if n.w.broken == obedient {
 			seen = exchange.Seen{Index: seen.Index}
 		}
-		a, err := ask(n, p, func(_ *proc, s *server) (exchange.Assignment, error) {
-			return s.control.Pull(s.ctx, n.spec.ID, seen, pullWait)
+		a, err := ask(n, p, func(_ *virtual.Proc, s *server) (exchange.Assignment, error) {
+			return s.control.Pull(s.ctx, n.Spec.ID, seen, pullWait)
 		})
 		ok, news := false, false
 		if err == nil {
@@ -42,11 +44,11 @@ func (n *node) pull(p *proc) {
 			}
 			ok = ok || n.w.broken == obedient
 		} else if drover.CodeOf(err) == drover.NotFound {
-			n.again.raise()
+			n.again.Raise()
 			n.sight.Forget()
 		}
 		if !ok {
-			p.sleep(pause)
+			p.Sleep(pause)
 			pause = min(2*pause, 5*time.Second)
 			continue
 		}
@@ -55,7 +57,7 @@ func (n *node) pull(p *proc) {
 		if news {
 			n.take(a)
 		}
-		p.sleep(5 * time.Millisecond)
+		p.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -63,26 +65,26 @@ func (n *node) pull(p *proc) {
 func (n *node) take(a exchange.Assignment) {
 	listed := map[string]bool{}
 	for _, alloc := range a.Allocs {
-		if alloc.NodeID != n.spec.ID {
-			n.w.breach("node %s is given allocation %s of node %s", n.spec.Name, alloc.ID, alloc.NodeID)
+		if alloc.NodeID != n.Spec.ID {
+			n.w.Breach("node %s is given allocation %s of node %s", n.Spec.Name, alloc.ID, alloc.NodeID)
 		}
 		listed[alloc.ID] = true
 		n.said = max(n.said, alloc.Reported)
-		if l := n.stored[alloc.ID]; l != nil {
-			l.tell(alloc)
+		if l := n.Stored[alloc.ID]; l != nil {
+			l.Tell(alloc)
 		} else if !n.refused[alloc.ID] {
 			n.admit(alloc)
 		}
 	}
-	for _, l := range n.locals() {
-		if listed[l.alloc.ID] {
+	for _, l := range n.Locals() {
+		if listed[l.Alloc.ID] {
 			continue
 		}
-		if l.ended {
-			delete(n.stored, l.alloc.ID)
+		if l.Ended {
+			delete(n.Stored, l.Alloc.ID)
 			continue
 		}
-		l.kill()
+		l.Kill()
 	}
 	for id := range n.refused {
 		if !listed[id] {
@@ -91,8 +93,8 @@ func (n *node) take(a exchange.Assignment) {
 	}
 	if !n.contacted {
 		n.contacted = true
-		for _, l := range n.locals() {
-			l.resumeLater()
+		for _, l := range n.Locals() {
+			l.ResumeLater()
 		}
 	}
 }
@@ -107,9 +109,9 @@ func (n *node) admit(alloc *drover.Allocation) {
 	case g.Pool != nil && (alloc.Claim != nil || alloc.ClientStatus == drover.AllocClientRunning):
 		n.refuse(alloc, drover.AllocClientFailed, "The node does not remember this runner; it is never started a second time")
 	default:
-		l := newLocal(n, alloc, g)
-		n.stored[alloc.ID] = l
-		l.settle()
+		l := herd.NewAllocation(n.Machine, alloc, g)
+		n.Stored[alloc.ID] = l
+		l.Settle()
 	}
 }
 
@@ -118,9 +120,9 @@ func (n *node) refuse(alloc *drover.Allocation, status, why string) {
 	n.refused[alloc.ID] = true
 	states := map[string]*drover.TaskState{}
 	for _, t := range alloc.Job.Group(alloc.TaskGroup).Tasks {
-		states[t.Name] = &drover.TaskState{State: drover.TaskStateDead, Failed: status == drover.AllocClientFailed, FinishedAt: n.clock()}
+		states[t.Name] = &drover.TaskState{State: drover.TaskStateDead, Failed: status == drover.AllocClientFailed, FinishedAt: n.Clock()}
 	}
-	n.add(exchange.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: n.clock().UnixNano()})
+	n.add(exchange.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: n.Clock().UnixNano()})
 }
 
 // add replaces what is pending of the allocation.
@@ -129,16 +131,16 @@ func (n *node) add(u exchange.AllocUpdate) {
 		n.order = append(n.order, u.ID)
 	}
 	n.pending[u.ID] = u
-	n.urgent.raise()
+	n.urgent.Raise()
 }
 
 // push sends what changed until the agent ends, as much as there is in one call. It begins after the first assignment.
 // What could not be sent goes back to the front, unless something newer is pending about the same allocation.
-func (n *node) push(p *proc) {
+func (n *node) push(p *virtual.Proc) {
 	pause := 100 * time.Millisecond
 	for {
 		if len(n.order) == 0 || !n.contacted {
-			n.urgent.wait(p, time.Second)
+			n.urgent.Wait(p, time.Second)
 			continue
 		}
 		ids := n.order
@@ -150,10 +152,10 @@ func (n *node) push(p *proc) {
 			updates = append(updates, u)
 		}
 		n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
-		_, err := ask(n, p, func(p *proc, s *server) (struct{}, error) { return struct{}{}, s.push(p, n, updates) })
+		_, err := ask(n, p, func(p *virtual.Proc, s *server) (struct{}, error) { return struct{}{}, s.push(p, n, updates) })
 		if err == nil {
 			pause = 100 * time.Millisecond
-			p.sleep(5 * time.Millisecond)
+			p.Sleep(5 * time.Millisecond)
 			continue
 		}
 		for _, u := range slices.Backward(updates) {
@@ -162,7 +164,7 @@ func (n *node) push(p *proc) {
 				n.order = append([]string{u.ID}, n.order...)
 			}
 		}
-		p.sleep(pause)
+		p.Sleep(pause)
 		pause = min(2*pause, 10*time.Second)
 	}
 }

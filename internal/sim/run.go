@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/minheap"
 	"github.com/drover-project/drover/internal/sim/scenario"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // restWithin is how long after the last fault everything has to be as it was asked for.
 const restWithin = 30 * time.Minute
+
+// mendAfter is how long after it what always fails goes on failing. The policy of a job may have it replaced for ever, so that it
+// does not come to rest; what is to become of its deployment it has become by then.
+const mendAfter = 10 * time.Minute
 
 // Result is what a run came to.
 type Result struct {
@@ -31,16 +35,21 @@ type Result struct {
 // Run runs a scenario to its end, or to the first broken invariant. write, if not nil, is given a line for each thing
 // worth reading. The same scenario gives the same result.
 func Run(ctx context.Context, s scenario.Scenario, write func(string)) Result {
-	return run(ctx, s, write, "")
+	return run(ctx, s, write, "", alone{})
 }
 
-// run is Run, with a rule that is broken on purpose.
-func run(ctx context.Context, s scenario.Scenario, write func(string), broken mutation) (r Result) {
+// Play is Run with what a package beside this one adds.
+func Play(ctx context.Context, s scenario.Scenario, write func(string), x Extra) Result {
+	return run(ctx, s, write, "", x)
+}
+
+// run is Play, with a rule that is broken on purpose.
+func run(ctx context.Context, s scenario.Scenario, write func(string), broken mutation, x Extra) (r Result) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := &World{
-		ctx: ctx, start: start, now: start, broken: broken, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
-		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s,
-		clients: &clients{handed: map[string]handed{}, tokens: map[string]string{}}, queue: minheap.New((*event).before, nil),
+		World: virtual.New(start, rand.New(rand.NewPCG(s.Seed, 0x51e)), write), ctx: ctx, broken: broken, extra: x, ids: id.NewSeeded(s.Seed),
+		log: slog.New(slog.DiscardHandler), scenario: s,
+		clients: &clients{handed: map[string]handed{}, tokens: map[string]string{}},
 	}
 	if write != nil {
 		w.log = slog.New(slog.NewTextHandler(w, nil))
@@ -48,10 +57,10 @@ func run(ctx context.Context, s scenario.Scenario, write func(string), broken mu
 	defer func() {
 		if x := recover(); x != nil {
 			r.Failure = failureText(x)
-			w.say("BROKEN: %s", r.Failure)
+			w.Say("BROKEN: %s", r.Failure)
 			w.dump()
 		}
-		r.Events, r.Virtual, r.Trace, r.Trapped = w.events, w.elapsed(), w.trace.sum.Sum64(), w.trapped
+		r.Events, r.Virtual, r.Trace, r.Trapped = w.Events, w.Elapsed(), w.Trace.Sum.Sum64(), w.trapped
 		w.end()
 	}()
 	w.open(s.Servers)
@@ -59,44 +68,48 @@ func run(ctx context.Context, s scenario.Scenario, write func(string), broken mu
 		w.addNode(i).start()
 	}
 	for _, step := range s.Steps {
-		w.at(start.Add(step.At), "step", func() { w.do(step) })
+		w.At(start.Add(step.At), "step", func() { w.do(step) })
 	}
-	w.runUntil(start.Add(s.Span))
+	w.RunUntil(start.Add(s.Span))
 	w.heal()
 	w.comeToRest()
 	w.checkStates()
 	r.State, r.Entries = w.truth().Hash(), w.truth().Store().Index()
-	w.replay()
+	if _, alone := x.(alone); alone { // one test that the log gives the state is enough
+		w.replay()
+	}
 	return r
 }
 
 // failureText tells what a panic says: a breach's own words, or the panic's value.
 func failureText(x any) string {
-	if b, ok := x.(breach); ok {
-		return b.what
+	if b, ok := x.(virtual.Breach); ok {
+		return b.What
 	}
 	return fmt.Sprint(x)
 }
 
 // comeToRest waits until there is no unrest.
 func (w *World) comeToRest() {
-	healed := w.now
 	why := ""
-	for w.now.Sub(healed) < restWithin {
-		w.runUntil(w.now.Add(10 * time.Second))
+	for w.Now.Sub(w.healed) < restWithin {
+		if s := w.servers[0]; w.quorum == nil {
+			s.process.Spawn("decide", func(*virtual.Proc) { w.extra.Decide(w.ctx, s.intake) })
+		}
+		w.RunUntil(w.Now.Add(10 * time.Second))
 		if why = w.unrest(); why == "" {
-			w.say("at rest")
+			w.Say("at rest")
 			return
 		}
 	}
-	w.breach("not at rest %s after the last fault: %s", restWithin, why)
+	w.Breach("not at rest %s after the last fault: %s", restWithin, why)
 }
 
 // end ends all loops.
 func (w *World) end() {
 	for _, n := range w.nodes {
-		if n.up() {
-			n.agent.end()
+		if n.Up() {
+			n.Agent.End()
 		}
 	}
 	for _, s := range w.servers {
@@ -104,12 +117,12 @@ func (w *World) end() {
 			continue
 		}
 		if s.term != nil {
-			s.term.end()
+			s.term.End()
 		}
 		if s.lessee.life != nil {
-			s.lessee.life.end()
+			s.lessee.life.End()
 		}
-		s.process.end()
+		s.process.End()
 		s.cancel()
 	}
 }

@@ -8,37 +8,38 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/server/execseam"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // runners is the shell of exec/runner's Core in virtual time, as Service is in the product: the loops, the journal on
 // the world's disk, and the use cases of control. Between any two events the process may be killed.
 type runners struct {
 	s       *server
-	life    *scope // of its loops
-	lease   uint64 // of several servers
-	over    bool   // nothing is handed out any more
+	life    *virtual.Scope // of its loops
+	lease   uint64         // of several servers
+	over    bool           // nothing is handed out any more
 	core    *runner.Core
 	synced  bool
 	missed  bool           // the state was replaced
 	news    []drover.Event // to be looked at
-	newsUp  signal
-	toWrite signal
-	timerUp signal
-	waiting map[*runner.Waiter]*signal
-	line    []*signal // the same, in their order
-	holders []*signal // of those who withhold runners and wait for claims to be recorded
+	newsUp  virtual.Signal
+	toWrite virtual.Signal
+	timerUp virtual.Signal
+	waiting map[*runner.Waiter]*virtual.Signal
+	line    []*virtual.Signal // the same, in their order
+	holders []*virtual.Signal // of those who withhold runners and wait for claims to be recorded
 }
 
 // maxWaiting claims wait for runners of an environment; few, so that lines get full.
 const maxWaiting = 3
 
 // newRunners starts the execution service in the server's process. Its loops begin only once the journal was read.
-func newRunners(s *server, life *scope, lease uint64) *runners {
-	r := &runners{s: s, life: life, lease: lease, core: runner.NewCore(maxWaiting, lease), waiting: map[*runner.Waiter]*signal{}}
-	life.spawn("runners", func(p *proc) {
+func newRunners(s *server, life *virtual.Scope, lease uint64) *runners {
+	r := &runners{s: s, life: life, lease: lease, core: runner.NewCore(maxWaiting, lease), waiting: map[*runner.Waiter]*virtual.Signal{}}
+	life.Spawn("runners", func(p *virtual.Proc) {
 		r.load()
-		life.spawn("record", r.record)
-		life.spawn("idle", r.endIdle)
+		life.Spawn("record", r.record)
+		life.Spawn("idle", r.endIdle)
 		r.observe(p)
 	})
 	return r
@@ -46,24 +47,24 @@ func newRunners(s *server, life *scope, lease uint64) *runners {
 
 // tell is Service.tell.
 func (r *runners) tell(event func(c *runner.Core, now time.Time)) {
-	event(r.core, r.s.host.now(r.s.w))
+	event(r.core, r.s.host.Now(r.s.w.World))
 	e := r.core.Effects()
 	for _, w := range e.Served {
 		if served := r.waiting[w]; served != nil {
-			served.raise()
+			served.Raise()
 		}
 	}
 	if e.Settled {
 		for _, up := range r.holders {
-			up.raise()
+			up.Raise()
 		}
 		r.holders = nil
 	}
 	if e.Record {
-		r.toWrite.raise()
+		r.toWrite.Raise()
 	}
 	if e.Rearm {
-		r.timerUp.raise()
+		r.timerUp.Raise()
 	}
 }
 
@@ -73,13 +74,13 @@ func (r *runners) follow(ev drover.Events) {
 		return // the log is being replayed
 	}
 	r.news = append(r.news, ev.Events...)
-	r.newsUp.raise()
+	r.newsUp.Raise()
 }
 
 // observe brings the core up to date with the state, at first and at random with all of it: the product's event stream
 // may lose events too.
-func (r *runners) observe(p *proc) {
-	for missed := true; ; missed = r.s.w.chance(2) || r.missed {
+func (r *runners) observe(p *virtual.Proc) {
+	for missed := true; ; missed = r.s.w.Chance(2) || r.missed {
 		news := r.news
 		r.news, r.missed = nil, false
 		r.tell(func(c *runner.Core, now time.Time) {
@@ -90,13 +91,13 @@ func (r *runners) observe(p *proc) {
 			}
 		})
 		r.synced = true
-		r.newsUp.wait(p, time.Hour)
-		p.sleep(r.s.w.between(0, 5*time.Millisecond))
+		r.newsUp.Wait(p, time.Hour)
+		p.Sleep(r.s.w.Between(0, 5*time.Millisecond))
 	}
 }
 
 // claim hands out a runner. wait is how long the claim stands in line; < 0: not at all.
-func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runner, err error) {
+func (r *runners) claim(p *virtual.Proc, req execution.ClaimRequest) (got execution.Runner, err error) {
 	switch {
 	case r == nil || r.over || !r.s.holds():
 		return got, errOver()
@@ -110,15 +111,15 @@ func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runn
 		}
 		turn, err = c.Claim(now, req)
 	})
-	until := r.s.w.now.Add(req.Wait)
+	until := r.s.w.Now.Add(req.Wait)
 	for err == nil && turn.Waiter != nil {
-		served := &signal{}
+		served := &virtual.Signal{}
 		r.waiting[turn.Waiter] = served
 		r.line = append(r.line, served)
-		came := served.wait(p, until.Sub(r.s.w.now))
+		came := served.Wait(p, until.Sub(r.s.w.Now))
 		delete(r.waiting, turn.Waiter)
-		r.line = slices.DeleteFunc(r.line, func(o *signal) bool { return o == served })
-		if p.sleep(r.s.w.between(0, time.Millisecond)); !came || r.over {
+		r.line = slices.DeleteFunc(r.line, func(o *virtual.Signal) bool { return o == served })
+		if p.Sleep(r.s.w.Between(0, time.Millisecond)); !came || r.over {
 			r.tell(func(c *runner.Core, _ time.Time) { c.Leave(turn.Waiter) })
 			if r.over {
 				return got, errOver()
@@ -144,14 +145,14 @@ func errOver() error { return drover.Errorf(drover.NotLeader, "No cluster leader
 // end lets nothing be handed out any more.
 func (r *runners) end() {
 	r.over = true
-	r.life.end()
+	r.life.End()
 	for _, served := range r.line {
-		served.raise()
+		served.Raise()
 	}
 }
 
 // release ends a claimed runner.
-func (r *runners) release(p *proc, runnerID string) (err error) {
+func (r *runners) release(p *virtual.Proc, runnerID string) (err error) {
 	switch {
 	case r == nil || r.over:
 		return errOver()
@@ -163,29 +164,39 @@ func (r *runners) release(p *proc, runnerID string) (err error) {
 		allocID, err = c.Release(runnerID, drover.Errorf(drover.Gone, "%w", runner.ErrStopped))
 	})
 	if err == nil {
+		r.ended(allocID)
 		r.writeRelease(p, allocID, true)
 	}
 	return err
 }
 
+// ended notes that a runner is its claimer's no more, from before it is written down: it was given back, whether or not the claimer
+// hears the answer, or it was idle for too long.
+func (r *runners) ended(allocID string) {
+	if h, ok := r.s.w.clients.handed[allocID]; ok && h.lease == r.lease {
+		h.ended = true
+		r.s.w.clients.handed[allocID] = h
+	}
+}
+
 // writeRelease writes a release, which its claimer asked for or not, to the journal and tells the core whether it is there.
-func (r *runners) writeRelease(p *proc, allocID string, asked bool) {
+func (r *runners) writeRelease(p *virtual.Proc, allocID string, asked bool) {
 	err := r.write(p, runner.Line{Release: allocID, Asked: asked})
 	r.tell(func(c *runner.Core, _ time.Time) { c.Released(allocID, err == nil) })
 }
 
 // write appends to the journal, which has a moment before and after it in which the process may be killed.
-func (r *runners) write(p *proc, line runner.Line) error {
+func (r *runners) write(p *virtual.Proc, line runner.Line) error {
 	line.Lease = r.lease
-	p.sleep(r.s.w.between(0, time.Millisecond))
-	if r.s.w.full && r.s.w.chance(50) {
+	p.Sleep(r.s.w.Between(0, time.Millisecond))
+	if r.s.w.full && r.s.w.Chance(50) {
 		return drover.Errorf(drover.Exhausted, "no space left on device")
 	}
 	if r.s.w.broken != forgetful {
 		r.s.disk.journal = append(r.s.disk.journal, line)
 	}
 	r.s.w.pass(r.s, p, written)
-	p.sleep(r.s.w.between(0, time.Millisecond))
+	p.Sleep(r.s.w.Between(0, time.Millisecond))
 	return nil
 }
 
@@ -201,33 +212,39 @@ func (r *runners) withhold(allocIDs []string) (giveBack func()) {
 		}
 	}()
 	r.tell(func(c *runner.Core, _ time.Time) { c.Withhold(allocIDs) })
-	for until := r.s.w.now.Add(2 * time.Second); ; {
+	for until := r.s.w.Now.Add(2 * time.Second); ; {
 		pending := false
 		r.tell(func(c *runner.Core, _ time.Time) { pending = c.Hold(r.s.store.Snapshot(), allocIDs) })
-		left := until.Sub(r.s.w.now)
+		left := until.Sub(r.s.w.Now)
 		if !pending || left <= 0 {
 			held = true
 			return giveBack
 		}
-		up := &signal{}
+		up := &virtual.Signal{}
 		r.holders = append(r.holders, up)
-		up.wait(r.s.w.current, left)
+		up.Wait(r.s.w.Current, left)
 	}
 }
 
-// endIdle releases runners whose time is over, and sleeps until the next of them.
-func (r *runners) endIdle(p *proc) {
+// endIdle releases runners whose time is over, and sleeps until the next of them. While the server's leases do not hold, another may
+// have taken them over, and have them in use.
+func (r *runners) endIdle(p *virtual.Proc) {
 	for {
+		if late, ok := r.core.NextDeadline(); ok && !r.s.now().Before(late) && !r.s.holds() {
+			r.timerUp.Wait(p, time.Second)
+			continue
+		}
 		var due []string
 		wait := time.Hour
 		r.tell(func(c *runner.Core, now time.Time) { due = c.Expire(now.Add(r.s.w.broken.early())) })
 		for _, id := range due {
+			r.ended(id)
 			r.writeRelease(p, id, false)
 		}
 		if next, ok := r.core.NextDeadline(); ok {
-			wait = r.s.host.lasts(next.Sub(r.s.now()) - r.s.w.broken.early())
+			wait = r.s.host.Lasts(next.Sub(r.s.now()) - r.s.w.broken.early())
 		}
-		r.timerUp.wait(p, wait)
+		r.timerUp.Wait(p, wait)
 	}
 }
 
@@ -242,12 +259,12 @@ func (r *runners) load() {
 }
 
 // record proposes claims and releases.
-func (r *runners) record(p *proc) {
+func (r *runners) record(p *virtual.Proc) {
 	wait := 20 * time.Millisecond
 	for {
-		r.toWrite.wait(p, time.Hour)
+		r.toWrite.Wait(p, time.Hour)
 		if _, urgent := r.core.Activity(); !urgent {
-			p.sleep(r.s.w.between(0, 200*time.Millisecond))
+			p.Sleep(r.s.w.Between(0, 200*time.Millisecond))
 		}
 		for {
 			var b runner.Batch
@@ -263,7 +280,7 @@ func (r *runners) record(p *proc) {
 				wait = 20 * time.Millisecond
 				continue
 			}
-			p.sleep(wait)
+			p.Sleep(wait)
 			wait = min(2*wait, 2*time.Second)
 		}
 	}
@@ -284,7 +301,7 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 		return false
 	}
 	if len(lines) > 0 {
-		r.s.w.pass(r.s, r.s.w.current, recorded)
+		r.s.w.pass(r.s, r.s.w.Current, recorded)
 	}
 	r.tell(func(c *runner.Core, _ time.Time) { c.ClaimsRecorded(lines, errs) })
 	for i := range lines {

@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/sim/settled"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 const (
@@ -23,12 +25,12 @@ const (
 type server struct {
 	w       *World
 	number  int
-	host    *host // nil for a server that is alone
+	host    *virtual.Host // nil for a server that is alone
 	disk    *disk
-	process *scope
-	term    *scope // of the present leadership
-	accepts bool   // the log takes entries: it leads, as far as it knows
-	member  member // what it is in a quorum
+	process *virtual.Scope
+	term    *virtual.Scope // of the present leadership
+	accepts bool           // the log takes entries: it leads, as far as it knows
+	member  member         // what it is in a quorum
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -48,19 +50,20 @@ type server struct {
 // boot starts a process on its disk.
 func (w *World) boot(number int) {
 	s := &server{w: w, number: number, disk: w.disks[number], skip: true}
+	s.lessee.held, s.lessee.wants = map[string]held{}, map[string]bool{}
 	if w.quorum != nil {
-		s.host = w.newHost(number)
+		s.host = virtual.NewHost(w.World, w.steps[number], 0.05*(2*w.Rng.Float64()-1)) // its clock was set meanwhile, and goes a little wrong
 	}
-	s.process = &scope{w: w, host: s.host}
+	s.process = &virtual.Scope{W: w.World, Host: s.host}
 	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	s.store, s.fsm = w.load(s)
-	clock := simClock{w: w, scope: s.process}
+	clock := virtual.Clock{W: w.World, Scope: s.process}
 	s.intake = intake.New(intake.Deps{Log: s, Store: s.store, Clock: clock, IDs: w.ids, Collect: s.collect})
 	s.control = assignment.New(assignment.Deps{
 		Log: ownLog{s}, Store: s.store, Leader: s, Clock: clock, IDs: w.ids, Logger: w.log, Several: w.quorum != nil, Touch: s.touch,
 	})
 	w.servers[number] = s
-	w.say("%s up at index %d", s, s.store.Index())
+	w.Say("%s up at index %d", s, s.store.Index())
 	if w.quorum != nil {
 		s.join()
 		return
@@ -79,10 +82,10 @@ func (s *server) String() string {
 
 // crash kills the process.
 func (w *World) crash(s *server) {
-	if s.process.over {
+	if s.process.Over {
 		return
 	}
-	w.say("%s killed at index %d", s, s.store.Index())
+	w.Say("%s killed at index %d", s, s.store.Index())
 	before := s.fsm.Hash()
 	s.unlead()
 	if w.quorum != nil {
@@ -94,9 +97,9 @@ func (w *World) crash(s *server) {
 		}
 	}
 	if s.lessee.life != nil {
-		s.lessee.life.end()
+		s.lessee.life.End()
 	}
-	s.process.end()
+	s.process.End()
 	s.cancel() // connections break
 	s.disk.lostAt, s.disk.lost = s.store.Index(), before
 	w.checkAcked()
@@ -105,37 +108,38 @@ func (w *World) crash(s *server) {
 // lead begins a term.
 func (s *server) lead() {
 	s.accepts, s.skip = true, true
-	s.term = &scope{w: s.w, host: s.host}
+	s.term = &virtual.Scope{W: s.w.World, Host: s.host}
 	s.leader = leader.New(leader.Config{
 		Workers: workers, Schedulers: workers, FailoverTTL: s.failoverTTL(),
 		GC: leader.GCConfig{
 			Interval: 2 * time.Minute, Evals: time.Minute, Jobs: 2 * time.Minute, Nodes: time.Hour, Deployments: time.Minute, Runners: 10,
 		},
 	}, leader.Deps{
-		Store: s.store, Clock: simClock{w: s.w, scope: s.term}, IDs: s.w.ids, Logger: s.w.log, Schedule: s.schedule, Withhold: s.withhold,
+		Store: s.store, Clock: virtual.Clock{W: s.w.World, Scope: s.term}, IDs: s.w.ids, Logger: s.w.log,
+		Schedule: s.schedule, Withhold: s.withhold,
 		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
 			_, err := s.intake.LaunchPeriodic(ctx, namespace, jobID, at)
 			return err
 		},
 	})
-	s.term.spawn("lead", func(p *proc) {
-		p.sleep(s.w.between(0, 100*time.Millisecond))
+	s.term.Spawn("lead", func(p *virtual.Proc) {
+		p.Sleep(s.w.Between(0, 100*time.Millisecond))
 		if s.w.quorum != nil {
 			for s.w.quorum.found(s) != nil {
-				p.sleep(retryDelay)
+				p.Sleep(retryDelay)
 			}
 		}
 		loops, err := s.leader.Begin(s.ctx, ownLog{s})
 		for err != nil {
-			p.sleep(retryDelay)
+			p.Sleep(retryDelay)
 			loops, err = s.leader.Begin(s.ctx, ownLog{s})
 		}
-		s.w.say("leading at index %d", s.store.Index())
+		s.w.Say("leading at index %d", s.store.Index())
 		for _, loop := range loops {
-			s.term.spawn("leader", func(*proc) { loop(s.ctx) })
+			s.term.Spawn("leader", func(*virtual.Proc) { loop(s.ctx) })
 		}
 		if s.w.quorum != nil {
-			s.term.spawn("lessees", s.watchLessees)
+			s.term.Spawn("lessees", s.watchLessees)
 		}
 	})
 }
@@ -146,16 +150,16 @@ func (s *server) unlead() {
 	if s.term == nil {
 		return // it never led
 	}
-	s.term.end()
+	s.term.End()
 	s.leader.End()
 }
 
 // loseLeadership ends the term; what was committed of the entries in flight is applied before the next one.
 func (s *server) loseLeadership() {
-	if s.process.over || !s.accepts {
+	if s.process.Over || !s.accepts {
 		return
 	}
-	s.w.say("leadership lost")
+	s.w.Say("leadership lost")
 	s.unlead()
 	for _, data := range s.lose() {
 		_, _, _ = s.append(data)
@@ -164,23 +168,27 @@ func (s *server) loseLeadership() {
 
 // schedule is the scheduler, on a machine where that takes time, in which the state goes on.
 func (s *server) schedule(in scheduler.Input) scheduler.Output {
-	if s.w.stuck && s.w.chance(5) {
-		s.w.say("a worker is stuck with evaluation %s", short(in.Eval.ID))
-		s.w.current.sleep(70 * time.Second) // longer than the nack timeout: somebody else gets it too
+	if s.w.stuck && s.w.Chance(5) {
+		s.w.Say("a worker is stuck with evaluation %s", virtual.Short(in.Eval.ID))
+		s.w.Current.Sleep(70 * time.Second) // longer than the nack timeout: somebody else gets it too
 	}
-	s.w.current.sleep(s.w.between(100*time.Microsecond, 30*time.Millisecond))
-	out := scheduler.Schedule(in)
-	s.w.say("evaluation %s of %s (%s) on state %d: %s", short(in.Eval.ID), in.Eval.JobID, in.Eval.TriggeredBy, in.Snapshot.Index(),
-		planText(out.Plan))
+	s.w.Current.Sleep(s.w.Between(100*time.Microsecond, 30*time.Millisecond))
+	out, why := s.w.extra.Schedule(in)
+	if why != "" {
+		s.w.Breach("evaluation %s of %s (%s): %s", virtual.Short(in.Eval.ID), in.Eval.JobID, in.Eval.TriggeredBy, why)
+	}
+	s.w.Say("evaluation %s of %s (%s) on state %d: %s", virtual.Short(in.Eval.ID), in.Eval.JobID, in.Eval.TriggeredBy, in.Snapshot.Index(),
+		settled.PlanText(out.Plan))
 	return out
 }
 
 // withhold is leader.Deps.Withhold, as the agent gives it to the leader in the product.
-func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func(), err error) {
+func (s *server) withhold(_ context.Context, allocIDs []string) (leases []uint64, giveBack func(settled bool), err error) {
 	if s.w.quorum != nil {
 		return s.withholdAll(allocIDs)
 	}
-	return s.runners.withhold(allocIDs), nil
+	own := s.runners.withhold(allocIDs)
+	return []uint64{0}, func(bool) { own() }, nil
 }
 
 // collect is intake.Deps.Collect.
@@ -196,7 +204,7 @@ func (s *server) Leading() bool { return s.leader != nil && s.leader.Leading() }
 
 // Heartbeat implements assignment.Leader.
 func (s *server) Heartbeat(nodeID string) time.Duration {
-	s.member.heard(nodeID, s.w.now)
+	s.member.heard(nodeID, s.w.Now)
 	return s.leader.Heartbeat(nodeID)
 }
 

@@ -33,7 +33,7 @@ func (s *server) failoverTTL() time.Duration {
 
 // trouble notes that something is wrong with a server until then. What it handed out and did not record may be lost by that.
 func (w *World) trouble(number int, d time.Duration) {
-	if until := w.now.Add(d); until.After(w.troubled[number]) {
+	if until := w.Now.Add(d); until.After(w.troubled[number]) {
 		w.troubled[number] = until
 	}
 }
@@ -45,28 +45,28 @@ func (w *World) serverFault(s *server, verb string, d time.Duration, o scenario.
 	case "lose":
 		if l := w.quorum.leader; l != nil && l.accepts && l.running() {
 			w.quorum.stepDown(l, "it hands over")
-			l.member.contact, l.member.patience = w.now, 3*time.Second
+			l.member.contact, l.member.patience = w.Now, 3*time.Second
 		}
 	case "pause":
 		if !s.running() {
 			return true
 		}
-		w.say("%s stands still", name)
-		s.host.stop()
-		w.after(d, "goes on", func() {
-			if s.host.stopped {
-				w.say("%s goes on", name)
-				s.host.goOn()
+		w.Say("%s stands still", name)
+		s.host.Stop()
+		w.After(d, "goes on", func() {
+			if s.host.Stopped {
+				w.Say("%s goes on", name)
+				s.host.GoOn()
 			}
 		})
 	case "part", "alone":
 		hurts = append(hurts, w.part(s, verb, d, o)...)
 	case "lag":
-		w.lagging[s.number] = w.now.Add(d)
+		w.lagging[s.number] = w.Now.Add(d)
 	case "step":
 		w.steps[s.number] += time.Duration(o["seconds"]) * time.Second
 	case "slownet", "loss", "repeat":
-		w.netFault(verb, d, o)
+		w.net.Worsen(verb, d, o["percent"])
 		hurts = hurts[:0]
 		for i := range w.servers {
 			hurts = append(hurts, i)
@@ -93,49 +93,32 @@ func (w *World) part(s *server, verb string, d time.Duration, o scenario.Options
 		other, from = []int{i}, w.servers[i].String()
 	}
 	if o["way"] != 1 {
-		w.net.shut(name, from, d)
+		w.net.Shut(name, from, d)
 	}
 	if o["way"] != 0 {
-		w.net.shut(from, name, d)
+		w.net.Shut(from, name, d)
 	}
 	return other
-}
-
-// netFault makes all of the network worse for a while.
-func (w *World) netFault(verb string, d time.Duration, o scenario.Options) {
-	n := w.net
-	switch verb {
-	case "slownet":
-		n.slow = true
-		w.after(d, "fast", func() { n.slow = false })
-	case "loss":
-		n.loses = o["percent"]
-		w.after(d, "no loss", func() { n.loses = 0 })
-	default:
-		n.repeats = o["percent"]
-		w.after(d, "no repeats", func() { n.repeats = 0 })
-	}
 }
 
 // isolate cuts a node from its servers.
 func (n *node) isolate(d time.Duration) {
 	if n.w.quorum != nil {
-		n.w.net.shut(n.spec.Name, "*", d)
-		n.w.net.shut("*", n.spec.Name, d)
+		n.w.net.Shut(n.Spec.Name, "*", d)
+		n.w.net.Shut("*", n.Spec.Name, d)
 		return
 	}
 	n.cut = true
-	n.w.after(d, "joined", func() { n.cut = false })
+	n.w.After(d, "joined", func() { n.cut = false })
 }
 
 // healServers ends all faults of servers.
 func (w *World) healServers() {
-	n := w.net
-	n.closed, n.loses, n.repeats, n.slow = map[string]int{}, 0, 0, false
+	w.net.Heal()
 	for i, s := range w.servers {
 		w.lagging[i] = time.Time{}
-		if s.host.stopped {
-			s.host.goOn()
+		if s.host.Stopped {
+			s.host.GoOn()
 		}
 	}
 }
@@ -164,10 +147,10 @@ func (w *World) checkLost(old, n *drover.Node, p *proposal) {
 	m := &p.by.member
 	at, heard := m.beats[n.ID]
 	if led := p.at.Sub(m.began); !heard && led < failoverTTL*9/10 {
-		w.breach("node %s is %s, %s after %s began to lead", n.Name, n.Status, led, p.by)
+		w.Breach("node %s is %s, %s after %s began to lead", n.Name, n.Status, led, p.by)
 	}
 	if silent := p.at.Sub(at); heard && silent >= 0 && silent < heartbeatTTL*9/10 { // it may be heard while the entry is on its way
-		w.breach("node %s is %s, %s after %s heard of it", n.Name, n.Status, p.at.Sub(at), p.by)
+		w.Breach("node %s is %s, %s after %s heard of it", n.Name, n.Status, p.at.Sub(at), p.by)
 	}
 }
 
@@ -183,10 +166,10 @@ func (w *World) checkLeases(s *store.Snapshot) {
 			continue
 		}
 		if !live[a.Lease] {
-			w.breach("runner %s is leased to incarnation %d, which has ended", a.ID, a.Lease)
+			w.Breach("runner %s is leased to incarnation %d, which has ended", a.ID, a.Lease)
 		}
 		if h, ok := w.clients.handed[a.ID]; ok && a.Claim == nil && a.Lease != h.lease {
-			w.breach("runner %s was handed out by server %d under lease %d, and is leased to %d", a.ID, h.by, h.lease, a.Lease)
+			w.Breach("runner %s was handed out by server %d under lease %d, and is leased to %d", a.ID, h.by, h.lease, a.Lease)
 		}
 	}
 }
@@ -198,17 +181,30 @@ func (w *World) checkTaken(old, a *drover.Allocation) {
 		return
 	}
 	if old.Claim != nil {
-		w.breach("runner %s, whose claim is recorded, is stopped as its server ended", a.ID)
+		w.Breach("runner %s, whose claim is recorded, is stopped as its server ended", a.ID)
 	}
 	h, ok := w.clients.handed[a.ID]
 	if !ok {
 		return
 	}
 	if w.troubled[h.by].Before(h.at.Add(-30 * time.Second)) {
-		w.breach("runner %s, which server %d handed out, is stopped, and nothing was wrong with that", a.ID, h.by)
+		w.Breach("runner %s, which server %d handed out, is stopped, and nothing was wrong with that", a.ID, h.by)
 	}
 	if w.quorum.begins == w.servers[h.by].String() {
-		w.breach("runner %s, which server %d handed out, is stopped as that came back, which did not record it before", a.ID, h.by)
+		w.Breach("runner %s, which server %d handed out, is stopped as that came back, which did not record it before", a.ID, h.by)
+	}
+}
+
+// checkPlanned: no plan stops a runner that was handed out and is not recorded as that, while the server that did so is heard of. A job
+// that ends takes all of its runners along. What that server ended, for its claimer or as it was idle, is stopped by whoever comes first.
+func (w *World) checkPlanned(s *store.Snapshot, old, a *drover.Allocation) {
+	job := s.Job(a.Namespace, a.JobID)
+	if !w.quorum.plans || old.ServerTerminal() || !a.ServerTerminal() || old.Claim != nil || job == nil || job.Stop {
+		return
+	}
+	w.quorum.stopped[a.ID] = true
+	if h, ok := w.clients.handed[a.ID]; ok && !h.ended && s.Lessee(h.lease) != nil {
+		w.Breach("runner %s, which server %d handed out, is stopped by a plan: %s", a.ID, h.by, a.DesiredDescription)
 	}
 }
 
@@ -224,8 +220,8 @@ func (w *World) checkIdle(old, a *drover.Allocation) {
 	if !ok || old.ServerTerminal() || !a.ServerTerminal() || !strings.Contains(a.DesiredDescription, runner.ErrIdle.Error()) {
 		return
 	}
-	if idle, was := h.claim.IdleTimeout, w.now.Sub(h.at); idle == 0 || was < idle*9/10 {
-		w.breach("runner %s is ended as idle after %s, its idle timeout is %s", a.ID, was, idle)
+	if idle, was := h.claim.IdleTimeout, w.Now.Sub(h.at); idle == 0 || was < idle*9/10 {
+		w.Breach("runner %s is ended as idle after %s, its idle timeout is %s", a.ID, was, idle)
 	}
 }
 
@@ -235,27 +231,27 @@ func (n *node) checkSight(a exchange.Assignment) {
 		return
 	}
 	if a.Age != "" && a.State < n.obeyed {
-		n.w.breach("%s obeys state %d after state %d", n.spec.Name, a.State, n.obeyed)
+		n.w.Breach("%s obeys state %d after state %d", n.Spec.Name, a.State, n.obeyed)
 	}
 	n.obeyed = max(n.obeyed, a.State)
 	s := n.w.quorum.history[a.State]
 	if s == nil {
 		return
 	}
-	want := assignment.Wanted(s, n.spec.ID)
+	want := assignment.Wanted(s, n.Spec.ID)
 	same := slices.EqualFunc(want.Allocs, a.Allocs, func(x, y *drover.Allocation) bool {
 		return x.ID == y.ID && x.ModifyIndex == y.ModifyIndex
 	})
 	if !same {
-		n.w.breach("%s is told what state %d does not want of it", n.spec.Name, a.State)
+		n.w.Breach("%s is told what state %d does not want of it", n.Spec.Name, a.State)
 	}
 }
 
 // checkAlone: a task that begins to run on a machine runs on no other.
-func (t *localTask) checkAlone() {
-	for _, o := range t.l.n.w.nodes {
-		if x := o.runs[t.key()]; o != t.l.n && x != nil && !x.dead && x.exit == nil {
-			t.l.n.w.breach("task %s starts on %s while it runs on %s", t.key(), t.l.n.spec.Name, o.spec.Name)
+func (n *node) checkAlone(task string) {
+	for _, o := range n.w.nodes {
+		if x := o.Runs[task]; o != n && x != nil && !x.Dead && x.Exit == nil {
+			n.w.Breach("task %s starts on %s while it runs on %s", task, n.Spec.Name, o.Spec.Name)
 		}
 	}
 }
@@ -291,7 +287,7 @@ func (w *World) checkStates() {
 	want := w.truth().Hash()
 	for _, s := range w.servers {
 		if s.fsm.Hash() != want {
-			w.breach("%s has another state at index %d than the log gives", s, s.store.Index())
+			w.Breach("%s has another state at index %d than the log gives", s, s.store.Index())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/sim/scenario"
+	"github.com/drover-project/drover/internal/sim/virtual"
 )
 
 // clients is what clients know: what was acknowledged to them.
@@ -18,17 +19,18 @@ type clients struct {
 	tokens map[string]string // jobs that were dispatched, by the token
 }
 
-// handed is a runner that was handed out: by which server, when, and under which lease.
+// handed is a runner that was handed out: by which server, when, and under which lease. Its claimer has it until that server ended it.
 type handed struct {
 	by    int
 	at    time.Time
 	lease uint64
 	claim execution.Runner
+	ended bool
 }
 
 // do performs a step.
 func (w *World) do(s scenario.Step) {
-	w.say("- %s %s", s.Verb, s.Args)
+	w.Say("- %s %s", s.Verb, s.Args)
 	o := scenario.OptionsOf(s.Args)
 	name := ""
 	if len(s.Args) > 0 {
@@ -39,26 +41,26 @@ func (w *World) do(s scenario.Step) {
 	}
 	asked := w.servers[0]
 	if w.quorum != nil {
-		asked = w.servers[w.rng.IntN(len(w.servers))]
+		asked = w.servers[w.Rng.IntN(len(w.servers))]
 	}
-	if asked.process.over {
+	if asked.process.Over {
 		return // connection refused
 	}
-	asked.process.spawn(s.Verb, func(p *proc) {
-		p.sleep(w.between(0, 10*time.Millisecond))
+	asked.process.Spawn(s.Verb, func(p *virtual.Proc) {
+		p.Sleep(w.Between(0, 10*time.Millisecond))
 		err := w.request(p, asked, s.Verb, name, o)
 		if err != nil {
-			w.say("%s %s: %v", s.Verb, name, err)
+			w.Say("%s %s: %v", s.Verb, name, err)
 		}
 		// Every other code is an answer that clients have to expect; an internal error is a bug of ours.
 		if drover.CodeOf(err) == drover.Internal && err != nil {
-			w.breach("%s %s: %v", s.Verb, name, err)
+			w.Breach("%s %s: %v", s.Verb, name, err)
 		}
 	})
 }
 
 // request is a request of a client or an operator, through the use cases that the faces share.
-func (w *World) request(p *proc, s *server, verb, name string, o scenario.Options) error {
+func (w *World) request(p *virtual.Proc, s *server, verb, name string, o scenario.Options) error {
 	in, ctx := s.intake, w.ctx
 	var out drover.Outcome
 	var err error
@@ -90,12 +92,12 @@ func (w *World) request(p *proc, s *server, verb, name string, o scenario.Option
 		err = w.dispatch(p, s, name, o)
 	case "preempt":
 		_, out, err = in.SetSchedulerConfig(ctx, drover.SchedulerConfiguration{PreemptionConfig: drover.PreemptionConfig{
-			SystemSchedulerEnabled: true, ServiceSchedulerEnabled: w.chance(50), BatchSchedulerEnabled: w.chance(50),
+			SystemSchedulerEnabled: true, ServiceSchedulerEnabled: w.Chance(50), BatchSchedulerEnabled: w.Chance(50),
 		}}, false)
 	case "env", "delenv", "claim", "release":
 		out, err = w.execute(p, s, verb, name, o)
 	default:
-		out, err = w.operate(s, verb, w.nodeNamed(name), o)
+		out, err = w.operate(s, verb, name, o)
 	}
 	if err == nil {
 		w.clients.acked = max(w.clients.acked, out.Index)
@@ -104,7 +106,7 @@ func (w *World) request(p *proc, s *server, verb, name string, o scenario.Option
 }
 
 // execute is what clients ask of the execution service.
-func (w *World) execute(p *proc, s *server, verb, name string, o scenario.Options) (out drover.Outcome, err error) {
+func (w *World) execute(p *virtual.Proc, s *server, verb, name string, o scenario.Options) (out drover.Outcome, err error) {
 	in, ctx := s.intake, w.ctx
 	switch verb {
 	case "env":
@@ -121,22 +123,22 @@ func (w *World) execute(p *proc, s *server, verb, name string, o scenario.Option
 			w.claim(p, s, execution.ClaimRequest{
 				Environment: name, IdleTimeout: time.Duration(o["idle"]) * time.Second, Wait: time.Duration(cmp.Or(o["wait"], -1)) * time.Second,
 			})
-			p.sleep(w.between(0, time.Second))
+			p.Sleep(w.Between(0, time.Second))
 		}
 	case "release":
 		for range o["times"] {
 			if len(w.clients.held) == 0 {
 				break
 			}
-			w.release(p, s, w.rng.IntN(len(w.clients.held)))
+			w.release(p, s, w.Rng.IntN(len(w.clients.held)))
 		}
 	}
 	return out, err
 }
 
-// operate is what operators do to nodes.
-func (w *World) operate(s *server, verb string, n *node, o scenario.Options) (drover.Outcome, error) {
-	in, ctx, id := s.intake, w.ctx, n.spec.ID
+// operate is what operators do to nodes, or a step of the world's extra.
+func (w *World) operate(s *server, verb, name string, o scenario.Options) (drover.Outcome, error) {
+	in, ctx, id := s.intake, w.ctx, w.nodeNamed(name).Spec.ID
 	switch verb {
 	case "drain":
 		spec := &drover.DrainSpec{Deadline: time.Duration(o["deadline"]) * time.Second}
@@ -150,7 +152,7 @@ func (w *World) operate(s *server, verb string, n *node, o scenario.Options) (dr
 	case "purgenode":
 		return in.PurgeNode(ctx, id)
 	}
-	return drover.Outcome{}, drover.Errorf(drover.Internal, "no such step: %s", verb)
+	return w.extra.Step(ctx, in, verb, name, o)
 }
 
 // anyAlloc returns the id of a random allocation that is not terminal; "" if there is none.
@@ -164,13 +166,13 @@ func (w *World) anyAlloc() string {
 	if len(ids) == 0 {
 		return ""
 	}
-	return ids[w.rng.IntN(len(ids))]
+	return ids[w.Rng.IntN(len(ids))]
 }
 
 // nodeNamed returns the node of that name, or the first one, so that a shortened scenario still runs.
 func (w *World) nodeNamed(name string) *node {
 	for _, n := range w.nodes {
-		if n.spec.Name == name {
+		if n.Spec.Name == name {
 			return n
 		}
 	}

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/drover-project/drover/internal/sim/virtual"
+)
 
 // trap kills the server at the next passing of one point on the way of a claim or release. By chance alone a crash hits
 // these moments seldom: most of them take milliseconds.
@@ -22,25 +26,25 @@ const (
 
 // pass kills the server now if a trap is set at this point. The process that passes gets no further. p is nil where it does
 // not wait: there the server dies a moment later, while an entry is in flight.
-func (w *World) pass(s *server, p *proc, point trapPoint) {
+func (w *World) pass(s *server, p *virtual.Proc, point trapPoint) {
 	if w.trap.point != point || w.quiet {
 		return
 	}
 	down, delay := w.trap.down, time.Duration(0)
 	w.trap = trap{}
 	if p == nil {
-		delay = w.between(0, 10*time.Millisecond)
+		delay = w.Between(0, 10*time.Millisecond)
 	}
-	w.say("the trap at point %d snaps", point)
+	w.Say("the trap at point %d snaps", point)
 	w.trapped[point]++
-	w.after(delay, "trapped", func() {
-		if w.servers[s.number] != s || s.process.over {
+	w.After(delay, "trapped", func() {
+		if w.servers[s.number] != s || s.process.Over {
 			return
 		}
 		w.crash(s)
-		w.after(down, "boot", func() { w.recover(s.number) })
+		w.After(down, "boot", func() { w.recover(s.number) })
 	})
 	if p != nil {
-		p.sleep(time.Millisecond)
+		p.Sleep(time.Millisecond)
 	}
 }

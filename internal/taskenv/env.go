@@ -12,6 +12,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/references"
+	"github.com/drover-project/drover/network"
 )
 
 // Env is the environment of one task on one node. It is not changed after Build, except by With.
@@ -45,7 +46,7 @@ type Input struct {
 	Task  *drover.Task // nil: of the group
 	Dirs  Dirs
 	// Network is the allocation's place in a network of its own; nil: it has none yet.
-	Network *drover.AllocNetworkStatus
+	Network *network.Status
 }
 
 // Dirs are the task's folders, as the task sees them.
@@ -167,7 +168,7 @@ func (e *Env) ports(in Input) {
 }
 
 // Inside is what a port is called within the allocation's own network; nothing without one.
-func Inside(status *drover.AllocNetworkStatus, p drover.PortMapping) map[string]string {
+func Inside(status *network.Status, p network.PortMapping) map[string]string {
 	if status == nil {
 		return nil
 	}
@@ -175,23 +176,27 @@ func Inside(status *drover.AllocNetworkStatus, p drover.PortMapping) map[string]
 	if p.To > 0 {
 		port = p.To
 	}
-	return map[string]string{
+	inside := map[string]string{
 		"NOMAD_ALLOC_INTERFACE_" + label: status.InterfaceName, "NOMAD_ALLOC_IP_" + label: address,
 		"NOMAD_ALLOC_ADDR_" + label: net.JoinHostPort(address, strconv.Itoa(port)),
 	}
+	if six := status.AddressIPv6; six != "" {
+		inside["NOMAD_ALLOC_IP6_"+label], inside["NOMAD_ALLOC_ADDR6_"+label] = six, net.JoinHostPort(six, strconv.Itoa(port))
+	}
+	return inside
 }
 
 // Networks is a copy with what Nomad interpolates in them: the host's name, the resolver's configuration, and arguments for plugins.
-func (e *Env) Networks(list []*drover.NetworkResource) []*drover.NetworkResource {
-	out := make([]*drover.NetworkResource, len(list))
+func (e *Env) Networks(list []*network.Resource) []*network.Resource {
+	out := make([]*network.Resource, len(list))
 	for i, n := range list {
 		c := new(*n)
 		c.Hostname = e.Replace(n.Hostname)
 		if n.DNS != nil {
-			c.DNS = &drover.DNSConfig{Servers: e.all(n.DNS.Servers), Searches: e.all(n.DNS.Searches), Options: e.all(n.DNS.Options)}
+			c.DNS = &network.DNSConfig{Servers: e.all(n.DNS.Servers), Searches: e.all(n.DNS.Searches), Options: e.all(n.DNS.Options)}
 		}
 		if n.CNI != nil {
-			c.CNI = &drover.CNIConfig{Args: map[string]string{}}
+			c.CNI = &network.CNIConfig{Args: map[string]string{}}
 			for key, value := range n.CNI.Args {
 				c.CNI.Args[key] = e.Replace(value)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 func input() Input {
@@ -31,7 +32,7 @@ func input() Input {
 						CpuShares: 100, ReservedCores: []uint16{1, 2},
 					}, Memory: drover.AllocatedMemoryResources{MemoryMB: 64, MemoryMaxMB: 128}},
 				},
-				Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{{Label: "http-1", Value: 20001, To: 80, HostIP: "10.0.0.1"}}},
+				Shared: drover.AllocatedSharedResources{Ports: []network.PortMapping{{Label: "http-1", Value: 20001, To: 80, HostIP: "10.0.0.1"}}},
 			},
 		},
 	}
@@ -112,14 +113,14 @@ func TestAddressesInTheAllocationsOwnNetwork(t *testing.T) {
 	t.Parallel()
 	in := Input{
 		Alloc: &drover.Allocation{AllocatedResources: &drover.AllocatedResources{
-			Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{
+			Shared: drover.AllocatedSharedResources{Ports: []network.PortMapping{
 				{Label: "http", Value: 20001, To: 80, HostIP: "10.0.0.1"}, {Label: "a-b", Value: 20002, HostIP: "10.0.0.1"},
 			}},
 		}},
 		Group: &drover.TaskGroup{},
 	}
 	require.NotContains(t, Build(in).Vars(), "NOMAD_ALLOC_IP_http")
-	in.Network = &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: "192.0.2.7", AddressIPv6: "2001:db8::7"}
+	in.Network = &network.Status{InterfaceName: "eth0", Address: "192.0.2.7", AddressIPv6: "2001:db8::7"}
 	vars := Build(in).Vars()
 	require.Equal(t, "192.0.2.7", vars["NOMAD_ALLOC_IP_http"])
 	require.Equal(t, "192.0.2.7:80", vars["NOMAD_ALLOC_ADDR_http"])
@@ -136,13 +137,13 @@ func TestNetworksAreInterpolated(t *testing.T) {
 		Node:  &drover.Node{Name: "n1", Meta: map[string]string{"vlan": "7", "dns": "10.0.0.53"}},
 		Alloc: &drover.Allocation{Name: "j.g[3]"}, Group: &drover.TaskGroup{},
 	})
-	given := []*drover.NetworkResource{{
-		Mode: "cni/x", Hostname: "web-${NOMAD_ALLOC_INDEX}", CNI: &drover.CNIConfig{Args: map[string]string{"VLAN": "${meta.vlan}"}},
-		DNS: &drover.DNSConfig{Servers: []string{"${meta.dns}"}, Searches: []string{"${node.unique.name}.x"}, Options: []string{"a"}},
+	given := []*network.Resource{{
+		Mode: "cni/x", Hostname: "web-${NOMAD_ALLOC_INDEX}", CNI: &network.CNIConfig{Args: map[string]string{"VLAN": "${meta.vlan}"}},
+		DNS: &network.DNSConfig{Servers: []string{"${meta.dns}"}, Searches: []string{"${node.unique.name}.x"}, Options: []string{"a"}},
 	}, {Mode: "host"}}
-	require.Equal(t, []*drover.NetworkResource{{
-		Mode: "cni/x", Hostname: "web-3", CNI: &drover.CNIConfig{Args: map[string]string{"VLAN": "7"}},
-		DNS: &drover.DNSConfig{Servers: []string{"10.0.0.53"}, Searches: []string{"n1.x"}, Options: []string{"a"}},
+	require.Equal(t, []*network.Resource{{
+		Mode: "cni/x", Hostname: "web-3", CNI: &network.CNIConfig{Args: map[string]string{"VLAN": "7"}},
+		DNS: &network.DNSConfig{Servers: []string{"10.0.0.53"}, Searches: []string{"n1.x"}, Options: []string{"a"}},
 	}, {Mode: "host"}}, e.Networks(given))
 	require.Equal(t, "web-${NOMAD_ALLOC_INDEX}", given[0].Hostname, "the job's own is not changed")
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // TestReplaceTouchesNothingElse: a text without references stays, and "$${" is the only escape.
@@ -69,8 +70,8 @@ func TestWhatATaskIsAskedForStandsInForItsPlacement(t *testing.T) {
 func TestPortsOfATask(t *testing.T) {
 	t.Parallel()
 	in := input()
-	in.Alloc.AllocatedResources.Tasks["web"].Networks = []*drover.NetworkResource{{
-		IP: "10.0.0.9", ReservedPorts: []drover.Port{{Label: "ssh", Value: 22}}, DynamicPorts: []drover.Port{{Label: "a-b", Value: 30_000}},
+	in.Alloc.AllocatedResources.Tasks["web"].Networks = []*network.Resource{{
+		IP: "10.0.0.9", ReservedPorts: []network.Port{{Label: "ssh", Value: 22}}, DynamicPorts: []network.Port{{Label: "a-b", Value: 30_000}},
 	}}
 	vars := Build(in).Vars()
 	require.Equal(t, "10.0.0.9:22", vars["NOMAD_ADDR_web_ssh"])

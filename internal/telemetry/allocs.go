@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/usage"
 )
 
 // Allocs are the metrics of running tasks, under Nomad's names: gauges nomad.client.allocs.memory.* and .cpu.*, and
@@ -28,7 +29,7 @@ type taskKey struct{ allocID, task string }
 // taskSample is the newest usage of a task, with what labels and counters need.
 type taskSample struct {
 	job, group, namespace string
-	usage                 *drover.ResourceUsage
+	usage                 *usage.ResourceUsage
 	at                    int64                          // unix ns
 	ticks                 float64                        // MHz, times the seconds of each sample before
 	allocated             *drover.AllocatedTaskResources // nil: not known
@@ -38,21 +39,21 @@ type taskSample struct {
 type reading struct {
 	name     string
 	measured string
-	value    func(*drover.ResourceUsage) float64
+	value    func(*usage.ResourceUsage) float64
 }
 
 // readings are the metrics of a task under Nomad's names, and how each is read from its resource usage.
 func readings() []reading {
-	memory := func(f func(*drover.MemoryStats) uint64) func(*drover.ResourceUsage) float64 {
-		return func(u *drover.ResourceUsage) float64 {
+	memory := func(f func(*usage.MemoryStats) uint64) func(*usage.ResourceUsage) float64 {
+		return func(u *usage.ResourceUsage) float64 {
 			if u.MemoryStats == nil {
 				return 0
 			}
 			return float64(f(u.MemoryStats))
 		}
 	}
-	cpu := func(f func(*drover.CpuStats) float64) func(*drover.ResourceUsage) float64 {
-		return func(u *drover.ResourceUsage) float64 {
+	cpu := func(f func(*usage.CpuStats) float64) func(*usage.ResourceUsage) float64 {
+		return func(u *usage.ResourceUsage) float64 {
 			if u.CpuStats == nil {
 				return 0
 			}
@@ -60,20 +61,20 @@ func readings() []reading {
 		}
 	}
 	return []reading{
-		{"memory.rss", "RSS", memory(func(s *drover.MemoryStats) uint64 { return s.RSS })},
-		{"memory.cache", "Cache", memory(func(s *drover.MemoryStats) uint64 { return s.Cache })},
-		{"memory.swap", "Swap", memory(func(s *drover.MemoryStats) uint64 { return s.Swap })},
-		{"memory.mapped_file", "Mapped File", memory(func(s *drover.MemoryStats) uint64 { return s.MappedFile })},
-		{"memory.usage", "Usage", memory(func(s *drover.MemoryStats) uint64 { return s.Usage })},
-		{"memory.max_usage", "Max Usage", memory(func(s *drover.MemoryStats) uint64 { return s.MaxUsage })},
-		{"memory.kernel_usage", "Kernel Usage", memory(func(s *drover.MemoryStats) uint64 { return s.KernelUsage })},
-		{"memory.kernel_max_usage", "Kernel Max Usage", memory(func(s *drover.MemoryStats) uint64 { return s.KernelMaxUsage })},
-		{"cpu.total_percent", "Percent", cpu(func(s *drover.CpuStats) float64 { return s.Percent })},
-		{"cpu.system", "System Mode", cpu(func(s *drover.CpuStats) float64 { return s.SystemMode })},
-		{"cpu.user", "User Mode", cpu(func(s *drover.CpuStats) float64 { return s.UserMode })},
-		{"cpu.throttled_time", "Throttled Time", cpu(func(s *drover.CpuStats) float64 { return float64(s.ThrottledTime) })},
-		{"cpu.throttled_periods", "Throttled Periods", cpu(func(s *drover.CpuStats) float64 { return float64(s.ThrottledPeriods) })},
-		{"cpu.total_ticks", "Total Ticks", cpu(func(s *drover.CpuStats) float64 { return s.TotalTicks })},
+		{"memory.rss", "RSS", memory(func(s *usage.MemoryStats) uint64 { return s.RSS })},
+		{"memory.cache", "Cache", memory(func(s *usage.MemoryStats) uint64 { return s.Cache })},
+		{"memory.swap", "Swap", memory(func(s *usage.MemoryStats) uint64 { return s.Swap })},
+		{"memory.mapped_file", "Mapped File", memory(func(s *usage.MemoryStats) uint64 { return s.MappedFile })},
+		{"memory.usage", "Usage", memory(func(s *usage.MemoryStats) uint64 { return s.Usage })},
+		{"memory.max_usage", "Max Usage", memory(func(s *usage.MemoryStats) uint64 { return s.MaxUsage })},
+		{"memory.kernel_usage", "Kernel Usage", memory(func(s *usage.MemoryStats) uint64 { return s.KernelUsage })},
+		{"memory.kernel_max_usage", "Kernel Max Usage", memory(func(s *usage.MemoryStats) uint64 { return s.KernelMaxUsage })},
+		{"cpu.total_percent", "Percent", cpu(func(s *usage.CpuStats) float64 { return s.Percent })},
+		{"cpu.system", "System Mode", cpu(func(s *usage.CpuStats) float64 { return s.SystemMode })},
+		{"cpu.user", "User Mode", cpu(func(s *usage.CpuStats) float64 { return s.UserMode })},
+		{"cpu.throttled_time", "Throttled Time", cpu(func(s *usage.CpuStats) float64 { return float64(s.ThrottledTime) })},
+		{"cpu.throttled_periods", "Throttled Periods", cpu(func(s *usage.CpuStats) float64 { return float64(s.ThrottledPeriods) })},
+		{"cpu.total_ticks", "Total Ticks", cpu(func(s *usage.CpuStats) float64 { return s.TotalTicks })},
 	}
 }
 
@@ -90,7 +91,7 @@ func (m *Metrics) Allocs() *Allocs {
 }
 
 // Sample takes a task's usage, which is not changed afterwards.
-func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage) {
+func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *usage.TaskResourceUsage) {
 	if usage == nil || usage.ResourceUsage == nil {
 		return
 	}
@@ -107,7 +108,7 @@ func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *drover.Tas
 }
 
 // ticksSince is what a task used since its last sample. Nomad adds up its samples, one a second: that is the same.
-func ticksSince(before, now int64, usage *drover.ResourceUsage) float64 {
+func ticksSince(before, now int64, usage *usage.ResourceUsage) float64 {
 	if usage.CpuStats == nil || now <= before {
 		return 0
 	}
@@ -140,7 +141,7 @@ func (a *Allocs) read(emit Emit) {
 }
 
 // measured reports whether the driver measures this value at all: a measured 0 is a value, another 0 is none.
-func measured(u *drover.ResourceUsage, name string) bool {
+func measured(u *usage.ResourceUsage, name string) bool {
 	return u.MemoryStats != nil && slices.Contains(u.MemoryStats.Measured, name) ||
 		u.CpuStats != nil && slices.Contains(u.CpuStats.Measured, name)
 }

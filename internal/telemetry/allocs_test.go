@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/usage"
 )
 
 func TestAllocAndHostMetrics(t *testing.T) {
@@ -23,15 +24,15 @@ func TestAllocAndHostMetrics(t *testing.T) {
 			Cpu: drover.AllocatedCpuResources{CpuShares: 5}, Memory: drover.AllocatedMemoryResources{MemoryMB: 1},
 		}},
 	}}
-	a.Sample(alloc, "t", &drover.TaskResourceUsage{ResourceUsage: &drover.ResourceUsage{
-		MemoryStats: &drover.MemoryStats{RSS: 4096, Measured: []string{"RSS", "Swap"}}, CpuStats: &drover.CpuStats{Percent: 12.5},
+	a.Sample(alloc, "t", &usage.TaskResourceUsage{ResourceUsage: &usage.ResourceUsage{
+		MemoryStats: &usage.MemoryStats{RSS: 4096, Measured: []string{"RSS", "Swap"}}, CpuStats: &usage.CpuStats{Percent: 12.5},
 	}})
 	a.Sample(alloc, "t", nil)
 	sick := errors.New("no sample yet")
-	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*drover.HostStats, error) {
-		return &drover.HostStats{
-			Memory: &drover.HostMemoryStats{Total: 7}, CPU: []*drover.HostCPUStats{{CPU: "cpu0", Idle: 50}},
-			DiskStats: []*drover.HostDiskStats{{Device: "sda"}},
+	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*usage.HostStats, error) {
+		return &usage.HostStats{
+			Memory: &usage.HostMemoryStats{Total: 7}, CPU: []*usage.HostCPUStats{{CPU: "cpu0", Idle: 50}},
+			DiskStats: []*usage.HostDiskStats{{Device: "sda"}},
 		}, sick
 	}))
 	text := func() string {
@@ -62,8 +63,8 @@ func TestTicksAreAddedUp(t *testing.T) {
 	m := NewMetrics(clock.Wall{})
 	a, alloc := m.Allocs(), &drover.Allocation{ID: "a1"}
 	at := time.Unix(100, 0).UnixNano()
-	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*drover.HostStats, error) {
-		return &drover.HostStats{Timestamp: at, CPU: []*drover.HostCPUStats{{CPU: "cpu0", TotalTicks: 50}}}, nil
+	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*usage.HostStats, error) {
+		return &usage.HostStats{Timestamp: at, CPU: []*usage.HostCPUStats{{CPU: "cpu0", TotalTicks: 50}}}, nil
 	}))
 	text := func() string {
 		w := httptest.NewRecorder()
@@ -72,8 +73,8 @@ func TestTicksAreAddedUp(t *testing.T) {
 	}
 	var got string
 	for range 4 { // the first has no time before it
-		usage := &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 10}}
-		a.Sample(alloc, "t", &drover.TaskResourceUsage{Timestamp: at, ResourceUsage: usage})
+		used := &usage.ResourceUsage{CpuStats: &usage.CpuStats{TotalTicks: 10}}
+		a.Sample(alloc, "t", &usage.TaskResourceUsage{Timestamp: at, ResourceUsage: used})
 		_, got = text(), text() // a sample counts once
 		at += (2 * time.Second).Nanoseconds()
 	}

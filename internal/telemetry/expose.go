@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 )
@@ -44,7 +45,7 @@ type sampled struct {
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch format := r.URL.Query().Get("format"); format {
 	case "prometheus":
-		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+		promhttp.HandlerFor(prometheus.GathererFunc(m.gather), promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
 	case "":
 		m.serveJSON(w, r)
 	default:
@@ -54,7 +55,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveJSON answers with all metrics in the JSON form of Nomad's /v1/metrics.
 func (m *Metrics) serveJSON(w http.ResponseWriter, r *http.Request) {
-	families, err := m.registry.Gather()
+	families, err := m.gather()
 	if err != nil && len(families) == 0 {
 		http.Error(w, "gathering metrics: "+err.Error(), http.StatusInternalServerError)
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// The bounds of a History: about 80 KB for each environment, 5 MB in all.
+// The bounds of a History: about 220 KB for each environment that is used, 14 MB in all.
 const (
 	HistorySpan      = 6 * time.Hour
 	HistoryStep      = 10 * time.Second // between samples of pools
@@ -27,8 +27,8 @@ const (
 	bucketFactor     = 1.5 // from a bucket to the next: the last one begins at 13 minutes
 )
 
-// History keeps how the pools of environments stood, and how long claims and starts took, in rings of a fixed size. Its times do not
-// follow steps of the wall clock.
+// History keeps how the pools of environments stood, and how long claims, starts and first outputs took, in rings of a fixed size. Its
+// times do not follow steps of the wall clock.
 type History struct {
 	clock clock.Clock
 	base  time.Time
@@ -43,7 +43,7 @@ type poolHistory struct {
 	seen   int64 // the slot of the newest sample
 	used   int64 // that of the newest claim or start; 0: there was none
 	values [4][]int32
-	took   [2]latencyRing
+	took   [3]latencyRing
 }
 
 // The indices of values and of took.
@@ -57,6 +57,7 @@ const (
 const (
 	tookClaim = iota
 	tookStart
+	tookFirstByte
 )
 
 // histogram counts by the logarithm of what was measured. Those of several times, or servers, are added bucket by bucket.
@@ -184,6 +185,11 @@ func (h *History) Started(environment string, took time.Duration) {
 	h.took(environment, tookStart, took)
 }
 
+// Wrote counts a command that was started in an environment's runner, and wrote something: how long its first output took.
+func (h *History) Wrote(environment string, took time.Duration) {
+	h.took(environment, tookFirstByte, took)
+}
+
 func (h *History) took(environment string, what int, d time.Duration) {
 	now := h.now()
 	h.mu.Lock()
@@ -268,7 +274,9 @@ func (h *History) Read(since, step time.Duration, want func(environment string) 
 		for i, to := range []*[]int{&one.Size, &one.Warm, &one.Claimed, &one.Waiting} {
 			*to = p.steps(i, from, now, step)
 		}
-		one.Claims, one.Starts = p.took[tookClaim].steps(from, now, wide), p.took[tookStart].steps(from, now, wide)
+		for i, to := range []*execution.LatencyHistory{&one.Claims, &one.Starts, &one.FirstBytes} {
+			*to = p.took[i].steps(from, now, wide)
+		}
 		out.Pools = append(out.Pools, one)
 	}
 	slices.SortFunc(out.Pools, func(a, b execution.PoolHistory) int {

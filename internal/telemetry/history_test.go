@@ -36,6 +36,8 @@ func TestHistory(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		h.Started("team~py", time.Minute)
+		h.Wrote("team~py", time.Second)
+		h.Wrote("team~py", time.Second)
 		got, err := h.Read(20*time.Minute, time.Minute, everything)
 		require.NoError(t, err)
 		require.Len(t, got.Pools, 1)
@@ -50,6 +52,8 @@ func TestHistory(t *testing.T) {
 			require.InEpsilon(t, of, took.Seconds()*1000, .25)
 		}
 		require.Equal(t, int64(1), p.Starts.All.Count)
+		require.Equal(t, int64(2), p.FirstBytes.All.Count)
+		require.InEpsilon(t, 1, p.FirstBytes.All.P50.Seconds(), .25)
 		none, err := h.Read(time.Hour, 0, func(string) bool { return false })
 		require.NoError(t, err)
 		require.Empty(t, none.Pools)

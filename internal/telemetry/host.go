@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/usage"
 )
 
 // HostMetrics is a source of the machine's gauges, under Nomad's names. stats is asked at each reading; its error
 // leaves them out.
-func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, error)) func(Emit) {
+func HostMetrics(node func() *drover.Node, stats func() (*usage.HostStats, error)) func(Emit) {
 	var ticks hostTicks
 	return func(emit Emit) {
 		s, err := stats()
@@ -56,7 +57,7 @@ type hostTicks struct {
 
 // add returns the ticks of each core since the agent's start. The first sample and one that was seen before add
 // nothing.
-func (h *hostTicks) add(s *drover.HostStats) map[string]float64 {
+func (h *hostTicks) add(s *usage.HostStats) map[string]float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.Timestamp <= h.at {

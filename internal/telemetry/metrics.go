@@ -18,6 +18,7 @@ import (
 type Metrics struct {
 	clock    clock.Clock
 	registry *prometheus.Registry
+	wanted   func(dotted string) bool // nil: all are
 
 	mu    sync.RWMutex
 	names map[string]string // by Prometheus name: the dotted one

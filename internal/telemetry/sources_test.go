@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/usage"
 )
 
 // emitted reads a source: values by name and sorted labels, without those of the node.
@@ -147,12 +148,12 @@ func TestWorkAddsUp(t *testing.T) {
 
 func TestHostMetricsAreOfWhatWasMeasured(t *testing.T) {
 	t.Parallel()
-	stats, failure := &drover.HostStats{Uptime: 60}, error(nil)
+	stats, failure := &usage.HostStats{Uptime: 60}, error(nil)
 	n := &drover.Node{ID: "n1"}
-	source := HostMetrics(func() *drover.Node { return n }, func() (*drover.HostStats, error) { return stats, failure })
+	source := HostMetrics(func() *drover.Node { return n }, func() (*usage.HostStats, error) { return stats, failure })
 	require.Equal(t, []string{"nomad.client.uptime"}, slices.Sorted(maps.Keys(emitted(t, source))))
-	stats.Memory = &drover.HostMemoryStats{Total: 8, Available: 4, Used: 3, Free: 1}
-	stats.DiskStats = []*drover.HostDiskStats{{Device: "sda", Size: 100, Used: 30, Available: 70, UsedPercent: 30}, {Device: "sdb"}}
+	stats.Memory = &usage.HostMemoryStats{Total: 8, Available: 4, Used: 3, Free: 1}
+	stats.DiskStats = []*usage.HostDiskStats{{Device: "sda", Size: 100, Used: 30, Available: 70, UsedPercent: 30}, {Device: "sdb"}}
 	got := emitted(t, source)
 	require.InDelta(t, 8, got["nomad.client.host.memory.total"], 0)
 	require.InDelta(t, 70, got["nomad.client.host.disk.available disk=sda"], 0)
@@ -161,7 +162,7 @@ func TestHostMetricsAreOfWhatWasMeasured(t *testing.T) {
 	require.Empty(t, emitted(t, source))
 	failure, stats = nil, nil
 	require.Empty(t, emitted(t, source))
-	stats, n = &drover.HostStats{}, nil
+	stats, n = &usage.HostStats{}, nil
 	require.Empty(t, emitted(t, source))
 }
 
@@ -170,8 +171,8 @@ func TestTicksOfOneSampleCountOnce(t *testing.T) {
 	t.Parallel()
 	var h hostTicks
 	sample := func(second int64, mhz float64) map[string]float64 {
-		return h.add(&drover.HostStats{
-			Timestamp: time.Unix(second, 0).UnixNano(), CPU: []*drover.HostCPUStats{{CPU: "cpu0", TotalTicks: mhz}},
+		return h.add(&usage.HostStats{
+			Timestamp: time.Unix(second, 0).UnixNano(), CPU: []*usage.HostCPUStats{{CPU: "cpu0", TotalTicks: mhz}},
 		})
 	}
 	for _, step := range []struct {

@@ -5,19 +5,22 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/claims"
+	"github.com/drover-project/drover/internal/lazyregexp"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // maxEntries bounds each list of a namespace; they are read at each registration.
 const maxEntries = 256
 
 var (
-	word     = regexp.MustCompile(`^[a-zA-Z0-9_./-]{1,128}$`)
-	poolGlob = regexp.MustCompile(`^[a-zA-Z0-9_*-]{1,128}$`)
+	word     = lazyregexp.New(`^[a-zA-Z0-9_./-]{1,128}$`)
+	poolGlob = lazyregexp.New(`^[a-zA-Z0-9_*-]{1,128}$`)
 )
 
 // Check refuses restrictions of a namespace that cannot be meant. hasPool reports whether there is a node pool of the name. Errors:
 // Invalid, with the field.
-func Check(ns *drover.Namespace, hasPool func(string) bool) error {
+func Check(ns *tenancy.Namespace, hasPool func(string) bool) error {
 	if c := ns.Capabilities; c != nil {
 		for _, l := range []struct {
 			field string
@@ -28,7 +31,7 @@ func Check(ns *drover.Namespace, hasPool func(string) bool) error {
 			{"Capabilities.EnabledNetworkModes", c.EnabledNetworkModes},
 			{"Capabilities.DisabledNetworkModes", c.DisabledNetworkModes},
 		} {
-			if err := checkList(ns.Name, l.field, l.list, word); err != nil {
+			if err := checkList(ns.Name, l.field, l.list, word()); err != nil {
 				return err
 			}
 		}
@@ -46,6 +49,9 @@ func Check(ns *drover.Namespace, hasPool func(string) bool) error {
 	if err := checkImages(ns); err != nil {
 		return err
 	}
+	if err := claims.CheckExtra(ns); err != nil {
+		return err
+	}
 	c := ns.NodePoolConfiguration
 	if c == nil {
 		return nil
@@ -53,10 +59,10 @@ func Check(ns *drover.Namespace, hasPool func(string) bool) error {
 	if c.Allowed != nil && len(c.Denied) > 0 {
 		return drover.Errorf(drover.Invalid, "namespace %q: NodePoolConfiguration: Allowed and Denied cannot both be set", ns.Name)
 	}
-	if err := checkList(ns.Name, "NodePoolConfiguration.Allowed", c.Allowed, poolGlob); err != nil {
+	if err := checkList(ns.Name, "NodePoolConfiguration.Allowed", c.Allowed, poolGlob()); err != nil {
 		return err
 	}
-	if err := checkList(ns.Name, "NodePoolConfiguration.Denied", c.Denied, poolGlob); err != nil {
+	if err := checkList(ns.Name, "NodePoolConfiguration.Denied", c.Denied, poolGlob()); err != nil {
 		return err
 	}
 	if c.Default != "" && !hasPool(c.Default) {

@@ -2,12 +2,13 @@ package tenant
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/signature"
+	"github.com/drover-project/drover/tenancy"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 
 // reference is what both docker's daemon and our own store of images read in the same way: registry, path, tag and digest. A first
 // part is a registry if it has a dot or a port, or is localhost. What else one of the two would take, such as ".." in a path, is none.
-var reference = regexp.MustCompile(`^(?:(localhost|` + registryHost + `)/)?(` + imagePath +
+var reference = lazyregexp.New(`^(?:(localhost|` + registryHost + `)/)?(` + imagePath +
 	`)(?::[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 
 const (
@@ -30,13 +31,13 @@ const (
 
 var (
 	// source is an entry of a namespace's registries: a registry, or a path in it.
-	source = regexp.MustCompile(`^(?:localhost|` + registryHost + `)(?:/` + imagePath + `)?$`)
+	source = lazyregexp.New(`^(?:localhost|` + registryHost + `)(?:/` + imagePath + `)?$`)
 	// imageID is what docker's daemon may take for the id of an image that it has.
-	imageID = regexp.MustCompile(`^(?:sha256:)?[0-9a-f]+$`)
+	imageID = lazyregexp.New(`^(?:sha256:)?[0-9a-f]+$`)
 )
 
 // refusedImages says which tasks of a canonical job have images that the namespace does not allow.
-func refusedImages(ns *drover.Namespace, j *drover.Job) (errs []error) {
+func refusedImages(ns *tenancy.Namespace, j *drover.Job) (errs []error) {
 	for _, g := range j.TaskGroups {
 		if g == nil {
 			continue
@@ -55,7 +56,7 @@ func refusedImages(ns *drover.Namespace, j *drover.Job) (errs []error) {
 
 // refusedImage says why the namespace does not allow the task's image, "" if it does. What counts is what the node runs, so nothing
 // that only the node knows may stand in the image's name, nor in the names of keys.
-func refusedImage(rule *drover.NamespaceImages, t *drover.Task) string {
+func refusedImage(rule *tenancy.NamespaceImages, t *drover.Task) string {
 	if rule == nil || len(rule.Registries) == 0 && rule.Pin == "" && len(rule.SignedBy) == 0 {
 		return ""
 	}
@@ -84,12 +85,12 @@ func refusedImage(rule *drover.NamespaceImages, t *drover.Task) string {
 }
 
 // refusedReference is refusedImage of an image that a registry has.
-func refusedReference(rule *drover.NamespaceImages, ref string) string {
-	part := reference.FindStringSubmatch(ref)
-	if part == nil || imageID.MatchString(ref) {
+func refusedReference(rule *tenancy.NamespaceImages, ref string) string {
+	part := reference().FindStringSubmatch(ref)
+	if part == nil || imageID().MatchString(ref) {
 		return fmt.Sprintf("image: %q is no reference with a registry such as docker.io/library/python:3", ref)
 	}
-	if rule.Pin == drover.PinRequire && part[3] == "" {
+	if rule.Pin == tenancy.PinRequire && part[3] == "" {
 		return fmt.Sprintf("image: %q has no digest: add @sha256:… of the image that is meant", ref)
 	}
 	full := located(part[1], part[2])
@@ -99,19 +100,19 @@ func refusedReference(rule *drover.NamespaceImages, ref string) string {
 	}) {
 		return fmt.Sprintf("image: %q comes from %s, which is not among the registries %q", ref, full, rule.Registries)
 	}
-	if rule.Pin == drover.PinResolve && part[3] == "" {
+	if rule.Pin == tenancy.PinResolve && part[3] == "" {
 		return fmt.Sprintf("image: %q has no digest: it was registered before the namespace pinned images, register the job again", ref)
 	}
 	return ""
 }
 
 // Unpinned is the name of the task's image if its namespace gives images their digests, allows this one, and it has none yet; "" else.
-func Unpinned(ns *drover.Namespace, t *drover.Task) string {
-	if ns == nil || ns.Images == nil || ns.Images.Pin != drover.PinResolve {
+func Unpinned(ns *tenancy.Namespace, t *drover.Task) string {
+	if ns == nil || ns.Images == nil || ns.Images.Pin != tenancy.PinResolve {
 		return ""
 	}
 	ref, _ := t.Config["image"].(string)
-	part := reference.FindStringSubmatch(ref)
+	part := reference().FindStringSubmatch(ref)
 	if part == nil || part[3] != "" || ref == hostImage {
 		return ""
 	}
@@ -152,19 +153,19 @@ func replacedKey(config map[string]any) string {
 }
 
 // checkImages refuses what cannot be meant. Errors: Invalid, with the field.
-func checkImages(ns *drover.Namespace) error {
+func checkImages(ns *tenancy.Namespace) error {
 	rule := ns.Images
 	if rule == nil {
 		return nil
 	}
-	if rule.Pin != "" && rule.Pin != drover.PinRequire && rule.Pin != drover.PinResolve {
+	if rule.Pin != "" && rule.Pin != tenancy.PinRequire && rule.Pin != tenancy.PinResolve {
 		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q is neither empty, nor %q, nor %q", ns.Name, rule.Pin,
-			drover.PinRequire, drover.PinResolve)
+			tenancy.PinRequire, tenancy.PinResolve)
 	}
 	// Servers ask only whom an operator has named: their network may reach more than that of who registers a job.
-	if rule.Pin == drover.PinResolve && !slices.ContainsFunc(rule.Registries, func(r string) bool { return r != hostImage }) {
+	if rule.Pin == tenancy.PinResolve && !slices.ContainsFunc(rule.Registries, func(r string) bool { return r != hostImage }) {
 		return drover.Errorf(drover.Invalid, "namespace %q: Images.Pin: %q needs Registries: the servers ask these and no others", ns.Name,
-			drover.PinResolve)
+			tenancy.PinResolve)
 	}
 	if len(rule.SignedBy) > maxKeys {
 		return drover.Errorf(drover.Invalid, "namespace %q: Images.SignedBy has %d keys, the limit is %d", ns.Name, len(rule.SignedBy), maxKeys)
@@ -177,7 +178,7 @@ func checkImages(ns *drover.Namespace) error {
 			maxEntries)
 	}
 	for _, r := range rule.Registries {
-		if r != hostImage && !source.MatchString(r) {
+		if r != hostImage && !source().MatchString(r) {
 			return drover.Errorf(drover.Invalid, "namespace %q: Images.Registries: %q is neither %q nor a registry, or a path in one, "+
 				"such as docker.io/library", ns.Name, r, hostImage)
 		}
@@ -188,8 +189,8 @@ func checkImages(ns *drover.Namespace) error {
 // Image takes an image's name apart: its registry, its path there with what short names leave out, and its digest. All are empty for what
 // is no reference with a registry, such as the id of an image that the node has.
 func Image(ref string) (registry, repository, digest string) {
-	part := reference.FindStringSubmatch(ref)
-	if part == nil || imageID.MatchString(ref) {
+	part := reference().FindStringSubmatch(ref)
+	if part == nil || imageID().MatchString(ref) {
 		return "", "", ""
 	}
 	registry, repository, _ = strings.Cut(located(part[1], part[2]), "/")

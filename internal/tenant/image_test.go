@@ -10,24 +10,25 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/tenancy"
 )
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func TestRefusedImages(t *testing.T) {
 	t.Parallel()
-	listed := &drover.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost:5000"}}
-	pinned := &drover.NamespaceImages{Pin: drover.PinRequire}
-	resolved := &drover.NamespaceImages{Pin: drover.PinResolve, Registries: []string{"docker.io"}}
-	signed := &drover.NamespaceImages{SignedBy: []string{"key"}}
-	withHost := &drover.NamespaceImages{Registries: []string{"host", "index.docker.io"}}
+	listed := &tenancy.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost:5000"}}
+	pinned := &tenancy.NamespaceImages{Pin: tenancy.PinRequire}
+	resolved := &tenancy.NamespaceImages{Pin: tenancy.PinResolve, Registries: []string{"docker.io"}}
+	signed := &tenancy.NamespaceImages{SignedBy: []string{"key"}}
+	withHost := &tenancy.NamespaceImages{Registries: []string{"host", "index.docker.io"}}
 	for _, c := range []struct {
-		rule *drover.NamespaceImages
+		rule *tenancy.NamespaceImages
 		ref  any
 		want string
 	}{
 		{nil, "evil.io/x", ""},
-		{&drover.NamespaceImages{}, "${anything}", ""},
+		{&tenancy.NamespaceImages{}, "${anything}", ""},
 		{listed, "redis", ""},
 		{listed, "redis:8" + digest, ""},
 		{listed, "library/redis", ""},
@@ -89,7 +90,7 @@ func TestRefusedImages(t *testing.T) {
 // TestWhatTurnsIntoAnImage: other keys by which a node comes to run an image, in tasks that run before and beside the main one.
 func TestWhatTurnsIntoAnImage(t *testing.T) {
 	t.Parallel()
-	ns := &drover.Namespace{Name: "dev", Images: &drover.NamespaceImages{Registries: []string{"docker.io/library"}}}
+	ns := &tenancy.Namespace{Name: "dev", Images: &tenancy.NamespaceImages{Registries: []string{"docker.io/library"}}}
 	said := func(task *drover.Task) string {
 		task.Name, task.Lifecycle = "t", &drover.TaskLifecycle{Hook: "prestart", Sidecar: true}
 		group := &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{nil, task}}
@@ -109,7 +110,7 @@ func TestWhatTurnsIntoAnImage(t *testing.T) {
 // from the registry and path that it lists there, too, and with the digest that was asked for.
 func TestAllowedImagesAreWhatTheStorePulls(t *testing.T) {
 	t.Parallel()
-	rule := &drover.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost"}}
+	rule := &tenancy.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost"}}
 	part := rapid.SampledFrom([]string{
 		"docker.io", "index.docker.io", "ghcr.io", "GHCR.IO", "localhost", "acme", "library", "redis", "/", "/", ":", "@", "..", ".", "8",
 		"-", "_", digest, "sha256", "%2e", "?",
@@ -119,7 +120,7 @@ func TestAllowedImagesAreWhatTheStorePulls(t *testing.T) {
 		pinned := rapid.Bool().Draw(t, "pinned")
 		rule := *rule
 		if pinned {
-			rule.Pin = drover.PinRequire
+			rule.Pin = tenancy.PinRequire
 		}
 		if refusedReference(&rule, ref) != "" {
 			return
@@ -139,7 +140,7 @@ func TestAllowedImagesAreWhatTheStorePulls(t *testing.T) {
 // TestUnpinned: only what the namespace allows is looked up.
 func TestUnpinned(t *testing.T) {
 	t.Parallel()
-	ns := &drover.Namespace{Images: &drover.NamespaceImages{Pin: drover.PinResolve, Registries: []string{"docker.io/library", "host"}}}
+	ns := &tenancy.Namespace{Images: &tenancy.NamespaceImages{Pin: tenancy.PinResolve, Registries: []string{"docker.io/library", "host"}}}
 	for ref, want := range map[any]string{
 		"redis": "redis", "docker.io/library/redis:8": "docker.io/library/redis:8",
 		"redis" + digest: "", "host": "", "evil.io/x": "", "${image}": "", "./x": "", "cafe": "", 7: "",
@@ -147,7 +148,7 @@ func TestUnpinned(t *testing.T) {
 		task := &drover.Task{Name: "t", Driver: "sandbox", Config: map[string]any{"image": ref}}
 		require.Equal(t, want, Unpinned(ns, task), "%v", ref)
 		require.Empty(t, Unpinned(nil, task))
-		require.Empty(t, Unpinned(&drover.Namespace{Images: &drover.NamespaceImages{Pin: drover.PinRequire}}, task))
+		require.Empty(t, Unpinned(&tenancy.Namespace{Images: &tenancy.NamespaceImages{Pin: tenancy.PinRequire}}, task))
 	}
 	require.Empty(t, Unpinned(ns, &drover.Task{Driver: "docker", Config: map[string]any{"image": "redis", "${k}": "x"}}))
 	require.Empty(t, Unpinned(ns, &drover.Task{Driver: "docker", Config: map[string]any{"image": "redis", "load": "x.tar"}}))
@@ -158,22 +159,22 @@ func TestCheckImages(t *testing.T) {
 	for _, r := range []string{
 		"host", "docker.io", "docker.io/library", "localhost", "localhost:5000/a/b", "127.0.0.1:5000", "registry:5000/x",
 	} {
-		require.NoError(t, Check(&drover.Namespace{Images: &drover.NamespaceImages{Registries: []string{r}}}, nil), r)
+		require.NoError(t, Check(&tenancy.Namespace{Images: &tenancy.NamespaceImages{Registries: []string{r}}}, nil), r)
 	}
 	for _, r := range []string{"", "library", "https://ghcr.io", "ghcr.io/", "ghcr.io/Acme", "ghcr.io/a:1", "*", "ghcr.io/*", "a b.io"} {
-		err := Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Registries: []string{r}}}, nil)
+		err := Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{Registries: []string{r}}}, nil)
 		require.ErrorContains(t, err, `namespace "n": Images.Registries: "`+r+`" is neither`)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	}
-	err := Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Registries: make([]string, maxEntries+1)}}, nil)
+	err := Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{Registries: make([]string, maxEntries+1)}}, nil)
 	require.ErrorContains(t, err, "Images.Registries has 257 entries, the limit is 256")
-	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Pin: "true"}}, nil)
+	err = Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{Pin: "true"}}, nil)
 	require.EqualError(t, err, `namespace "n": Images.Pin: "true" is neither empty, nor "require", nor "resolve"`)
-	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{Pin: "resolve", Registries: []string{"host"}}}, nil)
+	err = Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{Pin: "resolve", Registries: []string{"host"}}}, nil)
 	require.ErrorContains(t, err, `Images.Pin: "resolve" needs Registries`)
-	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{SignedBy: []string{"key"}}}, nil)
+	err = Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{SignedBy: []string{"key"}}}, nil)
 	require.ErrorContains(t, err, `namespace "n": Images.SignedBy: key 1: it is no PEM block`)
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
-	err = Check(&drover.Namespace{Name: "n", Images: &drover.NamespaceImages{SignedBy: make([]string, maxKeys+1)}}, nil)
+	err = Check(&tenancy.Namespace{Name: "n", Images: &tenancy.NamespaceImages{SignedBy: make([]string, maxKeys+1)}}, nil)
 	require.ErrorContains(t, err, "Images.SignedBy has 17 keys, the limit is 16")
 }

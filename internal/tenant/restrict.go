@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/claims"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Pool is the node pool of the namespace's jobs that name none.
-func Pool(ns *drover.Namespace) string {
+func Pool(ns *tenancy.Namespace) string {
 	if ns == nil || ns.NodePoolConfiguration == nil {
 		return drover.DefaultNodePool
 	}
@@ -18,14 +20,14 @@ func Pool(ns *drover.Namespace) string {
 }
 
 // Refused says what of a canonical job its namespace does not allow, in Nomad's words where it has some.
-func Refused(ns *drover.Namespace, j *drover.Job) (errs []error) {
+func Refused(ns *tenancy.Namespace, j *drover.Job) (errs []error) {
 	if ns == nil {
 		return nil
 	}
 	if !AllowsPool(ns, j.NodePool) {
 		errs = append(errs, fmt.Errorf("job.NodePool: namespace %q does not allow jobs to use node pool %q", ns.Name, j.NodePool))
 	}
-	errs = append(errs, refusedImages(ns, j)...)
+	errs = append(append(errs, refusedImages(ns, j)...), refusedClaims(ns, j)...)
 	c := ns.Capabilities
 	if c == nil {
 		return errs
@@ -53,8 +55,33 @@ func Refused(ns *drover.Namespace, j *drover.Job) (errs []error) {
 			}
 		}
 	}
-	errs = say(errs, "used task driver", drivers, ns.Name)
+	errs = append(say(errs, "used task driver", drivers, ns.Name), refusedFiles(ns, j)...)
 	return say(errs, "used group network mode", modes, ns.Name)
+}
+
+// refusedClaims says which extra claims the job's identities name that the namespace does not have.
+func refusedClaims(ns *tenancy.Namespace, j *drover.Job) (errs []error) {
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for _, t := range g.Tasks {
+			if t == nil {
+				continue
+			}
+			for _, w := range t.AllIdentities() {
+				for _, name := range w.ExtraClaims {
+					_, optional := ns.OptionalExtraClaims[name]
+					_, required := ns.RequiredExtraClaims[name]
+					if !optional && !required {
+						errs = append(errs, fmt.Errorf("task %q: identity %q: namespace %q has no extra claim %q",
+							t.Name, cmp.Or(w.Name, claims.Default), ns.Name, name))
+					}
+				}
+			}
+		}
+	}
+	return errs
 }
 
 // hiddenMode is the interpolated key or value of a task's configuration that a node may turn into a network mode, "" if there is none.
@@ -66,7 +93,7 @@ func hiddenMode(config map[string]any) string {
 }
 
 // AllowsPool reports whether the namespace's jobs may use the node pool.
-func AllowsPool(ns *drover.Namespace, pool string) bool {
+func AllowsPool(ns *tenancy.Namespace, pool string) bool {
 	c := ns.NodePoolConfiguration
 	switch {
 	case c == nil || pool == Pool(ns):

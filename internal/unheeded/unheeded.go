@@ -10,6 +10,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/references"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // Part is a part of a job that is not carried out here.
@@ -34,7 +36,6 @@ const (
 	noCSI     = "Drover has no CSI: use a host volume"
 	oldNomad  = "Nomad does not heed it any more either"
 	noMbits   = "networks are not scheduled by bandwidth"
-	noClaims  = "namespaces have no claims of their own"
 	noDevice  = "as on Nomad, which only reports it: name the host_network of a port"
 	byHealth  = "updates are paced by health: use min_healthy_time"
 	oneResult = "the last result of a check decides"
@@ -57,14 +58,14 @@ var (
 		{
 			"Networks.Hostname", false, "tasks in containers and sandboxes have it; others, and containers in mode host, do not",
 			func(g *drover.TaskGroup) bool {
-				named := asks(g, func(n *drover.NetworkResource) bool { return n.Hostname != "" })
+				named := asks(g, func(n *network.Resource) bool { return n.Hostname != "" })
 				return named && slices.ContainsFunc(g.Tasks, func(t *drover.Task) bool {
 					return exposed(t) || t != nil && (t.Driver == "docker" || t.Driver == "podman") && g.Networks[0].Mode == "host"
 				})
 			},
 		},
 		{"Networks.DNS", false, "tasks in containers and sandboxes have it; others do not", func(g *drover.TaskGroup) bool {
-			return asks(g, func(n *drover.NetworkResource) bool { return n.DNS != nil }) && slices.ContainsFunc(g.Tasks, exposed)
+			return asks(g, func(n *network.Resource) bool { return n.DNS != nil }) && slices.ContainsFunc(g.Tasks, exposed)
 		}},
 		{"Update.Stagger", false, byHealth, func(g *drover.TaskGroup) bool {
 			return g.Update != nil && g.Update.Stagger != 0 && g.Update.Stagger != defaultStagger
@@ -76,10 +77,6 @@ var (
 		{"CSIPluginConfig", true, "Drover has no CSI", func(t *drover.Task) bool { return len(t.CSIPluginConfig) > 0 }},
 		{"Secrets", true, "secret providers are not asked: use templates or env", func(t *drover.Task) bool { return len(t.Secrets) > 0 }},
 		{"Schedule", true, "tasks are not paused by a schedule: use a periodic job", func(t *drover.Task) bool { return len(t.Schedule) > 0 }},
-		{"Identity.ExtraClaims", false, noClaims, func(t *drover.Task) bool { return t.Identity != nil && len(t.Identity.ExtraClaims) > 0 }},
-		{"Identities.ExtraClaims", false, noClaims, func(t *drover.Task) bool {
-			return slices.ContainsFunc(t.Identities, func(w *drover.WorkloadIdentity) bool { return w != nil && len(w.ExtraClaims) > 0 })
-		}},
 		{"Kind", false, noMesh, func(t *drover.Task) bool { return t.Kind != "" }},
 		{"ScalingPolicies", false, "a task's resources are not scaled", func(t *drover.Task) bool { return len(t.ScalingPolicies) > 0 }},
 		{"Resources.NUMA", false, "tasks are not placed by the machine's NUMA nodes", func(t *drover.Task) bool {
@@ -90,10 +87,10 @@ var (
 		}},
 		{"Resources.IOPS", false, oldNomad, func(t *drover.Task) bool { return t.Resources != nil && t.Resources.IOPS != 0 }},
 	}
-	unheededOfNetwork = []part[drover.NetworkResource]{
-		{"Device", false, noDevice, func(n *drover.NetworkResource) bool { return n.Device != "" }},
-		{"CIDR", false, noDevice, func(n *drover.NetworkResource) bool { return n.CIDR != "" }},
-		{"MBits", false, noMbits, func(n *drover.NetworkResource) bool { return n.MBits != 0 }},
+	unheededOfNetwork = []part[network.Resource]{
+		{"Device", false, noDevice, func(n *network.Resource) bool { return n.Device != "" }},
+		{"CIDR", false, noDevice, func(n *network.Resource) bool { return n.CIDR != "" }},
+		{"MBits", false, noMbits, func(n *network.Resource) bool { return n.MBits != 0 }},
 	}
 	unheededOfVolume = []part[drover.VolumeRequest]{
 		{"MountOptions", true, noCSI, func(r *drover.VolumeRequest) bool { return len(r.MountOptions) > 0 }},
@@ -111,19 +108,19 @@ var (
 	unheededOfTemplate = []part[drover.Template]{
 		{"VaultGrace", false, oldNomad, func(t *drover.Template) bool { return t.VaultGrace != nil }},
 	}
-	unheededOfService = []part[drover.Service]{
-		{"Connect", true, noMesh, func(s *drover.Service) bool { return len(s.Connect) > 0 }},
-		{"Provider", false, noConsul + ": the service is not registered; use provider nomad", func(s *drover.Service) bool {
-			return s.Provider == drover.ServiceProviderConsul
+	unheededOfService = []part[service.Service]{
+		{"Connect", true, noMesh, func(s *service.Service) bool { return len(s.Connect) > 0 }},
+		{"Provider", false, noConsul + ": the service is not registered; use provider nomad", func(s *service.Service) bool {
+			return s.Provider == service.ProviderConsul
 		}},
-		{"Cluster", false, noConsul, func(s *drover.Service) bool { return s.Cluster != "" && s.Cluster != "default" }},
-		{"Weights", false, noConsul, func(s *drover.Service) bool { return len(s.Weights) > 0 }},
-		{"Meta", false, noConsul, func(s *drover.Service) bool { return len(s.Meta) > 0 }},
-		{"CanaryMeta", false, noConsul, func(s *drover.Service) bool { return len(s.CanaryMeta) > 0 }},
-		{"EnableTagOverride", false, noConsul, func(s *drover.Service) bool { return s.EnableTagOverride }},
-		{"TaggedAddresses", false, noConsul, func(s *drover.Service) bool { return len(s.TaggedAddresses) > 0 }},
-		{"Identity", false, noConsul, func(s *drover.Service) bool { return s.Identity != nil }},
-		{"Kind", false, noConsul, func(s *drover.Service) bool { return s.Kind != "" }},
+		{"Cluster", false, noConsul, func(s *service.Service) bool { return s.Cluster != "" && s.Cluster != "default" }},
+		{"Weights", false, noConsul, func(s *service.Service) bool { return len(s.Weights) > 0 }},
+		{"Meta", false, noConsul, func(s *service.Service) bool { return len(s.Meta) > 0 }},
+		{"CanaryMeta", false, noConsul, func(s *service.Service) bool { return len(s.CanaryMeta) > 0 }},
+		{"EnableTagOverride", false, noConsul, func(s *service.Service) bool { return s.EnableTagOverride }},
+		{"TaggedAddresses", false, noConsul, func(s *service.Service) bool { return len(s.TaggedAddresses) > 0 }},
+		{"Identity", false, noConsul, func(s *service.Service) bool { return s.Identity != nil }},
+		{"Kind", false, noConsul, func(s *service.Service) bool { return s.Kind != "" }},
 	}
 	unheededOfCheck = []part[servicecheck.Check]{
 		{"Expose", false, noMesh, func(c *servicecheck.Check) bool { return c.Expose }},
@@ -182,7 +179,7 @@ func keys(f func(at, name string, refused bool, why string), at string, t *drove
 const defaultStagger = 30 * time.Second
 
 // asks reports whether the group's network says such a thing.
-func asks(g *drover.TaskGroup, says func(*drover.NetworkResource) bool) bool {
+func asks(g *drover.TaskGroup, says func(*network.Resource) bool) bool {
 	return len(g.Networks) > 0 && g.Networks[0] != nil && says(g.Networks[0])
 }
 
@@ -252,7 +249,7 @@ func each(j *drover.Job, f func(at, name string, refused bool, why string)) {
 	}
 }
 
-func seekServices(f func(at, name string, refused bool, why string), at string, list []*drover.Service) {
+func seekServices(f func(at, name string, refused bool, why string), at string, list []*service.Service) {
 	for i, s := range list {
 		if s != nil {
 			at := fmt.Sprintf("%s.service[%s]", at, called(s.Name, i))
@@ -314,7 +311,7 @@ func Warnings(j *drover.Job) (out []string) {
 
 // Forget forgets what is read only to be warned of, so that it is nowhere or everywhere.
 func Forget(j *drover.Job) {
-	services := func(list []*drover.Service) {
+	services := func(list []*service.Service) {
 		for _, s := range list {
 			if s != nil {
 				s.EnableTagOverride, s.TaggedAddresses, s.Identity, s.Kind = false, nil, nil, ""
@@ -331,9 +328,6 @@ func Forget(j *drover.Job) {
 				continue
 			}
 			services(t.Services)
-			for _, w := range t.AllIdentities() {
-				w.ExtraClaims = nil
-			}
 		}
 	}
 }

@@ -10,15 +10,18 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/workload"
 )
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	j := &drover.Job{TaskGroups: []*drover.TaskGroup{nil, {
-		Name: "g", Services: []*drover.Service{{}, {}},
+		Name: "g", Services: []*service.Service{{}, {}},
 		Tasks: []*drover.Task{
 			nil,
-			{Name: "a", Services: []*drover.Service{{}}, Kind: "k"},
+			{Name: "a", Services: []*service.Service{{}}, Kind: "k"},
 			{Name: "b", Kind: "k", Env: map[string]string{"A": "${nodes.x} ${FOO} ${attr.x}"}},
 			{Name: "d", Driver: "docker", Config: map[string]any{
 				"logging": map[string]any{"type": "json-file"}, "healthchecks": []map[string]any{{"disable": true}}, "container_exists_attempts": 3,
@@ -42,20 +45,20 @@ func TestWarnings(t *testing.T) {
 // whole is a valid job with one of each block.
 func whole() *drover.Job {
 	j := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{
-		Name: "g", Networks: []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}},
-		Services: []*drover.Service{{Name: "web", PortLabel: "http"}}, Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
+		Name: "g", Networks: []*network.Resource{{DynamicPorts: []network.Port{{Label: "http"}}}},
+		Services: []*service.Service{{Name: "web", PortLabel: "http"}}, Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
 	}}}
 	j.Canonicalize()
 	g := j.TaskGroups[0]
 	g.Services[0].Checks = []map[string]any{{"Type": "tcp"}}
 	g.Volumes = map[string]*drover.VolumeRequest{"v": {Type: "host", Source: "s"}}
 	t := g.Tasks[0]
-	t.Services = []*drover.Service{{Name: "s", Checks: []map[string]any{{"Type": "tcp"}}}}
+	t.Services = []*service.Service{{Name: "s", Checks: []map[string]any{{"Type": "tcp"}}}}
 	t.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/v"}}
 	t.Artifacts = []*drover.TaskArtifact{{GetterSource: "http://x"}}
 	t.Templates = []*drover.Template{{EmbeddedTmpl: "x", DestPath: "x"}}
-	t.Identities = []*drover.WorkloadIdentity{{Name: "i"}}
-	t.Resources.Networks = []*drover.NetworkResource{{}}
+	t.Identities = []*workload.Identity{{Name: "i"}}
+	t.Resources.Networks = []*network.Resource{{}}
 	j.Canonicalize()
 	return j
 }
@@ -123,7 +126,7 @@ func give(t *testing.T, v reflect.Value, path []string) {
 			return
 		}
 		if path[0] == "DNS" {
-			f.Set(reflect.ValueOf(&drover.DNSConfig{Servers: []string{"127.0.0.1"}}))
+			f.Set(reflect.ValueOf(&network.DNSConfig{Servers: []string{"127.0.0.1"}}))
 			return
 		}
 		give(t, f, path[1:])

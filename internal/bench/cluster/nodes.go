@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/network"
 )
 
 // nodes are simulated. Each speaks the protocol of nodes over connections of its own. It says of an allocation that it runs as
@@ -146,7 +147,7 @@ func simulated(i int, nodeID, secret string) *drover.Node {
 		Meta:       map[string]string{"rack": fmt.Sprintf("r%d", i%50)},
 		NodeResources: &drover.NodeResources{
 			Cpu: drover.NodeCpuResources{CpuShares: 32_000, TotalCpuCores: 16}, Memory: drover.NodeMemoryResources{MemoryMB: 128_000},
-			Disk: drover.NodeDiskResources{DiskMB: 1_000_000}, MinDynamicPort: drover.MinDynamicPort, MaxDynamicPort: drover.MaxDynamicPort,
+			Disk: drover.NodeDiskResources{DiskMB: 1_000_000}, MinDynamicPort: network.MinDynamicPort, MaxDynamicPort: network.MaxDynamicPort,
 		},
 	}
 	for k := range 20 {
@@ -222,7 +223,7 @@ func (s *simulation) pull(ctx context.Context) {
 		a, err := s.control.Pull(ctx, s.spec.ID, seen, 5*time.Minute)
 		if err != nil {
 			if drover.CodeOf(err) == drover.NotFound {
-				seen.Index = 0
+				seen.Index, seen.Answer = 0, ""
 				select {
 				case s.again <- struct{}{}:
 				default: // it is asked already
@@ -244,13 +245,13 @@ func (s *simulation) pull(ctx context.Context) {
 		}
 		if len(updates) > 0 && s.control.Push(ctx, s.spec.ID, updates) != nil {
 			clock.Sleep(ctx, s.clock, 100*time.Millisecond)
-			seen.Index = 0
+			seen.Index, seen.Answer = 0, ""
 			continue
 		}
 		for _, u := range updates {
 			told[u.ID+u.ClientStatus] = true
 		}
-		seen = exchange.Seen{Index: max(a.Index, 1), State: max(a.State, seen.State), Age: a.Age}
+		seen = exchange.Seen{Index: max(a.Index, 1), State: max(a.State, seen.State), Age: a.Age, Answer: a.Answer}
 	}
 }
 

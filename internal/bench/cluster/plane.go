@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -92,7 +93,7 @@ func (p *Plane) start(ctx context.Context) error {
 		return err
 	}
 	var err error
-	p.Node, err = p.Join(ctx, "node", cfg.Node, "")
+	p.Node, err = p.Join(ctx, "node", cfg.Node, fmt.Sprintf("enable_debug = %t\n", cfg.Debug))
 	return err
 }
 
@@ -276,6 +277,17 @@ func (p *Plane) Leader(ctx context.Context) (leads int, err error) {
 		return false
 	})
 	return leads, err
+}
+
+// Entries is the number of the last entry in a server's log.
+func (p *Plane) Entries(ctx context.Context, server int) (last uint64, err error) {
+	var self struct {
+		Stats map[string]map[string]string `json:"stats"`
+	}
+	if _, err := p.Servers[server].api.Call(ctx, http.MethodGet, "/v1/agent/self", nil, nil, &self); err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(self.Stats["raft"]["last_log_index"], 10, 64)
 }
 
 // await asks until it is so, for two minutes at most.

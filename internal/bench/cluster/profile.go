@@ -10,18 +10,20 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Profile keeps a CPU profile of each server in the folder, of so many seconds from now, and a heap profile behind it. It returns
-// a function that waits for them. It needs Config.Debug.
+// Profile keeps a CPU profile of each server and of the node in the folder, of so many seconds from now, and a heap profile behind
+// it. It returns a function that waits for them. It needs Config.Debug.
 func (p *Plane) Profile(ctx context.Context, dir, name string, seconds int) (wait func() error) {
 	var all sync.WaitGroup
-	errs := make([]error, len(p.Servers))
-	for i, a := range p.Servers {
+	agents := slices.Concat(p.Servers, p.joined)
+	errs := make([]error, len(agents))
+	for i, a := range agents {
 		all.Go(func() { // ends with the profiles
-			file := filepath.Join(dir, fmt.Sprintf("%s-s%d", name, i))
+			file := filepath.Join(dir, name+"-"+filepath.Base(filepath.Dir(a.log)))
 			errs[i] = errors.Join(
 				a.fetch(ctx, fmt.Sprintf("/v1/agent/pprof/profile?seconds=%d", seconds), file+".cpu.prof"),
 				a.fetch(ctx, "/v1/agent/pprof/heap", file+".heap.prof"),

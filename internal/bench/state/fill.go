@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/telemetry"
+	"github.com/drover-project/drover/network"
 )
 
 // allocsPerJob is the size of the jobs that Fill makes.
@@ -83,7 +84,7 @@ func (f *filler) node(i int) {
 		Drivers: map[string]*drover.DriverInfo{}, Meta: map[string]string{"rack": fmt.Sprintf("r%d", i%50)},
 		NodeResources: &drover.NodeResources{
 			Cpu: drover.NodeCpuResources{CpuShares: 128_000, TotalCpuCores: 64}, Memory: drover.NodeMemoryResources{MemoryMB: 512_000},
-			Disk: drover.NodeDiskResources{DiskMB: 2_000_000}, MinDynamicPort: drover.MinDynamicPort, MaxDynamicPort: drover.MaxDynamicPort,
+			Disk: drover.NodeDiskResources{DiskMB: 2_000_000}, MinDynamicPort: network.MinDynamicPort, MaxDynamicPort: network.MaxDynamicPort,
 		},
 	}
 	for k := range 60 {
@@ -146,7 +147,7 @@ func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) 
 		r := resources
 		if i%4 == 0 {
 			own := *resources
-			own.Shared.Ports = []drover.PortMapping{{Label: "http", Value: drover.MinDynamicPort + k, HostIP: "10.0.0.1"}}
+			own.Shared.Ports = []network.PortMapping{{Label: "http", Value: network.MinDynamicPort + k, HostIP: "10.0.0.1"}}
 			r = &own
 		}
 		p.Placed = append(p.Placed, &drover.Allocation{

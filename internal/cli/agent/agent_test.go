@@ -88,7 +88,9 @@ func TestConfigurationsAreCheckedWithoutAnAgent(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for file, want := range map[string][]string{
-		"good.hcl": {"The configuration is valid.\n", "Warning: disable_update_check is Nomad's and has no effect here\n", ""},
+		"good.hcl": {
+			"The configuration is valid.\n", "Warning: disable_update_check is Nomad's and has no effect here: nothing is sent to anybody\n", "",
+		},
 		"bad.hcl":  {"", "", `Did you mean "data_dir"?`},
 		"none.hcl": {"", "", "neither server nor client is enabled"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/config"
 )
 
 // configCommand is "drover agent config". It prints the configuration that counts, after all sources were put
@@ -36,7 +37,11 @@ func ConfigCommand(app *term.App) *cobra.Command {
 			return err
 		}
 		for _, key := range cfg.Ignored {
-			fmt.Fprintf(app.Err, "Warning: %s is Nomad's and has no effect here\n", key)
+			why := ""
+			if reason := config.WhyIgnored(key); reason != "" {
+				why = ": " + reason
+			}
+			fmt.Fprintf(app.Err, "Warning: %s is Nomad's and has no effect here%s\n", key, why)
 		}
 		_, err = fmt.Fprintln(app.Out, "The configuration is valid.")
 		return err

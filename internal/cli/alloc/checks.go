@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/service"
 )
 
 // checksCommand is "drover alloc checks". It asks the node, which keeps what the checks found last.
@@ -24,14 +24,14 @@ func checksCommand(app *term.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		byID := map[string]*drover.CheckStatus{}
+		byID := map[string]*service.CheckStatus{}
 		if _, err := c.Get(ctx, "/v1/client/allocation/"+v.ID+"/checks", api.InNamespace(v.Namespace), &byID); err != nil {
 			return err
 		}
 		if done, err := o.Data(app.Out, byID); done {
 			return err
 		}
-		list := slices.SortedFunc(maps.Values(byID), func(x, y *drover.CheckStatus) int {
+		list := slices.SortedFunc(maps.Values(byID), func(x, y *service.CheckStatus) int {
 			return cmp.Or(cmp.Compare(x.Service, y.Service), cmp.Compare(x.Check, y.Check), cmp.Compare(x.ID, y.ID))
 		})
 		var rows [][]string

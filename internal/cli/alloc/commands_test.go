@@ -37,6 +37,8 @@ func world() map[string]string {
 		"GET /v1/allocation/" + failed: `{"ID": "` + failed + `", "Namespace": "default", "Name": "web.g[1]", "JobID": "web", "TaskGroup": "g",
 			"ClientStatus": "failed", "ClientDescription": "it crashed", "Claim": {"RunnerID": "py-1", "ClaimedAt": 1000000000},
 			"Job": {"ID": "web", "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "server"}]}]}}`,
+		"GET /v1/usage": `{"Allocations": {"` + running + `": {"ResourceUsage": {"CpuStats": {"TotalTicks": 42.4},
+			"MemoryStats": {"RSS": 1048576}}}}}`,
 		"GET /v1/client/allocation/" + running + "/stats": `{"Disk": {"Bytes": 2048, "Timestamp": 1000000000},
 			"Tasks": {"server": {"ResourceUsage": {
 			"CpuStats": {"Percent": 12.5, "TotalTicks": 50}, "MemoryStats": {"RSS": 1048576}}}}}`,
@@ -161,6 +163,8 @@ func TestLogs(t *testing.T) {
 		clitest.Case{Args: "alloc logs -stdout -c 6 3f2a server", Asks: []string{"offset=6&origin=end"}},
 		clitest.Case{Args: "alloc logs -stdout -since 10m 3f2a server", Out: []string{"one\n"}, Asks: []string{"since=10m&task=server"}},
 		clitest.Case{Args: "alloc logs -since 10m -n 3 3f2a server", Code: 2, Err: []string{"-since says where to begin"}},
+		clitest.Case{Args: "alloc logs -stdout -search oNe 3f2a server", Out: []string{"one\n"}, Asks: []string{"search=oNe&task=server"}},
+		clitest.Case{Args: "alloc logs -search one -tail 3f2a server", Code: 2, Err: []string{"-search looks at all of the log"}},
 		clitest.Case{Args: "alloc logs -job none", Code: 3, Err: []string{`job "none" has no allocations`}},
 		clitest.Case{Args: "alloc logs", Code: 2, Err: []string{"name an allocation, or a job with -job"}},
 	)

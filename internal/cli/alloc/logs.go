@@ -19,7 +19,7 @@ type logsFlags struct {
 	chosen
 	tail
 	stdout, stderr bool
-	since          string
+	since, search  string
 }
 
 // logsCommand is "drover alloc logs". Rotated files of a log are printed as one text.
@@ -31,13 +31,15 @@ func logsCommand(app *term.App) *cobra.Command {
 	c := term.Command(app, "logs ALLOC [TASK]", "Print what a task wrote", 0, 2, run)
 	term.Describe(c, "Prints stdout and then stderr of a task, each to its own stream; with -f both as they come.",
 		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web\n"+
-			"drover alloc logs -f -since 10m 3f2a")
+			"drover alloc logs -f -since 10m 3f2a\ndrover alloc logs -search 'connection refused' 3f2a")
 	fl := c.Flags()
 	f.chosen.bind(fl)
 	f.tail.bind(fl, "go on as more is written")
 	fl.BoolVar(&f.stdout, "stdout", false, "only stdout")
 	fl.BoolVar(&f.stderr, "stderr", false, "only stderr")
 	fl.StringVar(&f.since, "since", "", "only what was written since then: how long ago, as 10m, or a time, as 2026-03-01T12:30:00Z")
+	fl.StringVar(&f.search, "search", "",
+		"only lines that have this text, whatever the case of its letters; the node searches, over all of the log")
 	return c
 }
 
@@ -58,6 +60,9 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 	}
 	if f.since != "" && f.wantsEnd() {
 		return drover.Errorf(drover.Invalid, "-since says where to begin: leave out -tail, -n and -c")
+	}
+	if f.search != "" && f.wantsEnd() {
+		return drover.Errorf(drover.Invalid, "-search looks at all of the log: leave out -tail, -n and -c, or give -since")
 	}
 	both := f.stdout == f.stderr
 	g, ctx := errgroup.WithContext(ctx)
@@ -84,6 +89,9 @@ func (f *logsFlags) stream(ctx context.Context, c *api.Client, w io.Writer, id, 
 	q := url.Values{"task": {task}, "type": {kind}}
 	if f.since != "" {
 		q.Set("since", f.since)
+	}
+	if f.search != "" {
+		q.Set("search", f.search)
 	}
 	return f.print(ctx, c, w, "/v1/client/fs/logs/"+id, q, math.MaxInt64)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/cli/view"
+	"github.com/drover-project/drover/usage"
 )
 
 // StatusFlags say what of an allocation is shown, and how. "drover status" makes one from its own Output.
@@ -39,8 +40,9 @@ func statusCommand(app *term.App) *cobra.Command {
 		`drover alloc status -search web -status failed,lost -sort -modified
 drover alloc status 3f2a
 drover alloc status -stats 3f2a
+drover alloc status -stats -status running -search web
 drover alloc status -t '{{.ClientStatus}}' 3f2a`)
-	c.Flags().BoolVar(&f.stats, "stats", false, "show what the tasks use now")
+	c.Flags().BoolVar(&f.stats, "stats", false, "show what the tasks use now; of a list, what each allocation does")
 	c.Flags().BoolVar(&f.short, "short", false, "of each task only its state and what happened last")
 	f.Bind(c.Flags())
 	f.page.BindSearch(c.Flags(), `ClientStatus == "running"`, "pending, running, complete, failed, lost, unknown",
@@ -65,7 +67,12 @@ func list(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags) err
 	if done, err := f.Data(app.Out, list); done {
 		return err
 	}
-	if err := view.Allocations(app, &f.Output, list); err != nil {
+	if f.stats {
+		err = listUsage(ctx, app, c, f, list)
+	} else {
+		err = view.Allocations(app, &f.Output, list)
+	}
+	if err != nil {
 		return err
 	}
 	term.More(app, h)
@@ -91,7 +98,7 @@ func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, pre
 			return err
 		}
 	}
-	var usage *drover.AllocResourceUsage
+	var usage *usage.AllocResourceUsage
 	if f.stats && !v.ClientTerminal() {
 		if _, err := c.Get(ctx, "/v1/client/allocation/"+v.ID+"/stats", nil, &usage); err != nil {
 			return fmt.Errorf("reading what it uses: %w", err)
@@ -153,7 +160,7 @@ func showPorts(app *term.App, v *drover.Allocation) error {
 
 // showTask prints one task: state, what it may use and uses now, and its events, newest first. usage is nil if it was
 // not asked for. If it is to be short, it has the state and the last event only.
-func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.AllocResourceUsage, short bool) error {
+func showTask(app *term.App, v *drover.Allocation, name string, usage *usage.AllocResourceUsage, short bool) error {
 	s := v.TaskStates[name]
 	state := s.State
 	if s.Failed {

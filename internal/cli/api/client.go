@@ -83,13 +83,22 @@ func (c *Client) Upload(
 			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent",
 				c.Address, res.Status, path)
 		}
-		said := strings.TrimSpace(string(text))
+		said := message(strings.TrimSpace(string(text)))
 		if needs := res.Header.Get("Drover-Needs"); needs != "" {
 			said += " (it needs " + needs + ")"
 		}
 		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", said)
 	}
 	return res, nil
+}
+
+// message is what an error's body says in words: Drover's own API has it in JSON, Nomad's sends it as it is.
+func message(body string) string {
+	var problem struct{ Message string }
+	if json.Unmarshal([]byte(body), &problem) == nil && problem.Message != "" {
+		return problem.Message
+	}
+	return body
 }
 
 // Call sends a request and decodes its answer into out, unless that is nil.

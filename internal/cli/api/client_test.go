@@ -76,16 +76,23 @@ func TestAStatusIsACode(t *testing.T) {
 	}
 }
 
-// A refusal says what right the request needs.
+// A refusal says what right the request needs, in words whichever API refuses. What only looks like one of Drover's own is left as it is.
 func TestARefusalSaysWhatIsNeeded(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Drover-Needs", "node:write")
-		http.Error(w, "Permission denied", http.StatusForbidden)
-	}))
-	defer s.Close()
-	_, err := (&Client{HTTP: s.Client(), Address: s.URL}).Get(t.Context(), "/", nil, nil)
-	require.EqualError(t, err, "Permission denied (it needs node:write)")
+	for body, want := range map[string]string{
+		"Permission denied": "Permission denied",
+		`{"code":"forbidden","message":"Permission denied"}`: "Permission denied",
+		`{"error":"a proxy's"}`:                              `{"error":"a proxy's"}`,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Drover-Needs", "node:write")
+			http.Error(w, body, http.StatusForbidden)
+		}))
+		_, err := (&Client{HTTP: s.Client(), Address: s.URL}).Get(t.Context(), "/", nil, nil)
+		s.Close()
+		require.EqualError(t, err, want+" (it needs node:write)")
+		require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	}
 }
 
 func TestWhatCannotBeAsked(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // Command is "drover env".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("env", "Keep environments: what warm runners are made from",
-		putCommand(app), listCommand(app), statusCommand(app), historyCommand(app), deleteCommand(app))
+		putCommand(app), listCommand(app), statusCommand(app), historyCommand(app), sizeCommand(app), deleteCommand(app))
 }
 
 // listCommand is "drover env list". For people each environment's pool is read too, in one request each; -json prints
@@ -126,6 +126,30 @@ func weakerNodes(ctx context.Context, app *term.App, driver string) error {
 	}
 	_, err = fmt.Fprintf(app.Out, "\n%s\n", strings.Join(told, "\n"))
 	return err
+}
+
+// sizeCommand is "drover env size". It changes nothing else, whoever changes something else meanwhile.
+func sizeCommand(app *term.App) *cobra.Command {
+	was := -1
+	run := func(ctx context.Context, c *client.Client, args []string) error {
+		size, err := strconv.Atoi(args[1])
+		if err != nil {
+			return drover.Errorf(drover.Invalid, "size: want a number of runners, got %q", args[1])
+		}
+		known := &was
+		if was < 0 {
+			known = nil
+		}
+		e, err := c.ResizePool(ctx, args[0], size, known)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Out, "Environment %q keeps %d warm.\n", args[0], e.PoolSize)
+		return err
+	}
+	c := term.NativeCommand(app, "size NAME SIZE", "Set how many runners an environment keeps warm, and nothing else of it", 2, 2, run)
+	c.Flags().IntVar(&was, "was", was, "only if that is the size by now; -1: whatever it is")
+	return c
 }
 
 // deleteCommand is "drover env delete". Claimed runners end too, with whatever runs in them; nothing is asked before.

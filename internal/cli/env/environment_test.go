@@ -85,6 +85,22 @@ func TestAnEnvironmentIsDeleted(t *testing.T) {
 	)
 }
 
+func TestAPoolIsResized(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, world())
+	api.Set("POST /v1/environment/py/size", `{"id": "py", "poolSize": 5}`)
+	api.Check(
+		clitest.Case{
+			Args: "env size py 5", Out: []string{"Environment \"py\" keeps 5 warm.\n"},
+			Asks: []string{`POST /v1/environment/py/size {"size":5}`},
+		},
+		clitest.Case{Args: "env size py 5 -was 2", Asks: []string{`{"size":5,"was":2}`}},
+		clitest.Case{Args: "env size py many", Code: 2, Err: []string{`size: want a number of runners, got "many"`}},
+	)
+	api.Set("POST /v1/environment/py/size", refused("409", "conflict", "the pool has another size by now: poolSize is 4, not 2"))
+	api.Check(clitest.Case{Args: "env size py 5 -was 2", Code: 1, Err: []string{"poolSize is 4, not 2"}, Not: []string{"keeps"}})
+}
+
 // TestFlagsGoOverWhatIsThere: a flag that is not given keeps what the environment has.
 func TestFlagsGoOverWhatIsThere(t *testing.T) {
 	t.Parallel()

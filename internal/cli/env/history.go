@@ -36,19 +36,21 @@ func historyCommand(app *term.App) *cobra.Command {
 				execution.Key(p.Namespace, p.Environment), least(p.Warm), most(p.Claimed), most(p.Waiting),
 				strconv.FormatInt(p.Claims.All.Count, 10), shortly(p.Claims.All.P50), shortly(p.Claims.All.P95), shortly(p.Claims.All.P99),
 				strconv.FormatInt(p.Starts.All.Count, 10), shortly(p.Starts.All.P50), shortly(p.Starts.All.P95), shortly(p.Starts.All.P99),
+				strconv.FormatInt(p.FirstBytes.All.Count, 10), shortly(p.FirstBytes.All.P50), shortly(p.FirstBytes.All.P95),
+				shortly(p.FirstBytes.All.P99),
 			})
 		}
 		if h.Missing > 0 {
 			fmt.Fprintf(app.Err, "Nothing is kept of %d other environments.\n", h.Missing)
 		}
 		return term.Table(app.Out, "Nothing is known of that time: the server may have been started anew.",
-			"Name|Least warm|Most claimed|Most waiting|Claims|p50|p95|p99|Starts|p50|p95|p99", rows)
+			"Name|Least warm|Most claimed|Most waiting|Claims|p50|p95|p99|Starts|p50|p95|p99|First bytes|p50|p95|p99", rows)
 	}
-	c := term.NativeCommand(app, "history [ENVIRONMENT]", "Say how pools stood, and how long claims and starts took", 0, 1, run)
+	c := term.NativeCommand(app, "history [ENVIRONMENT]", "Say how pools stood, and how long claims, starts and first outputs took", 0, 1, run)
 	term.Describe(c, `
 Says of each environment, or of one, how few runners were warm and how many claims waited at most since a time ago, how many claims and
-commands there were, and how long half, 95 and 99 of 100 took at most. Servers keep that in memory, for six hours; with several it is what
-the leader saw. -json has all steps.`,
+commands there were and how many of these wrote something, and how long half, 95 and 99 of 100 took at most. Servers keep that in memory,
+for six hours; with several it is what the leader saw. -json has all steps.`,
 		"drover env history\ndrover env history -since 10m python\ndrover env history -since 6h -step 5m -json")
 	o.Bind(c.Flags())
 	c.Flags().DurationVar(&since, "since", since, "how far back, at most 6h")

@@ -61,7 +61,7 @@ drover env put -file python.json`)
 // the command's flags, and to set a given flag on an environment that was read.
 func bindEnvironment(fl *pflag.FlagSet, e *execution.Environment) {
 	fl.StringVar(&e.Image, "image", e.Image, `"host" (this machine's own files), an OCI reference, or a path to an image`)
-	fl.StringVar(&e.Driver, "driver", e.Driver, "sandbox (default), docker, raw_exec")
+	fl.StringVar(&e.Driver, "driver", e.Driver, "sandbox (default), docker, podman, raw_exec")
 	fl.StringVar(&e.Runtime, "runtime", e.Runtime, "docker: runc, runsc")
 	fl.IntVar(&e.PoolSize, "pool-size", e.PoolSize, "warm runners to keep")
 	fl.IntVar(&e.MaxRunners, "max-runners", e.MaxRunners, "most runners at once, warm and claimed; 0: no bound")

@@ -62,7 +62,7 @@ drover fleet apply -file pools.hcl`)
 
 // apply asks for an application.
 func (c *client) apply(ctx context.Context, ask fleet.Application) (out fleet.Applied, err error) {
-	return out, plainError(c.Client.Put(ctx, "/v1/fleet/apply", nil, ask, &out))
+	return out, c.Client.Put(ctx, "/v1/fleet/apply", nil, ask, &out)
 }
 
 // showChanges prints what would change, a row for each key.

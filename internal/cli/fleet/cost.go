@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,24 +58,32 @@ func costCommand(app *term.App) *cobra.Command {
 		if done, err := o.Data(app.Out, r); done {
 			return err
 		}
+		heads := strings.Split(by, ",") // the flag's words; they may be empty
+		for i, word := range heads {
+			first := min(1, len(word))
+			heads[i] = strings.ToUpper(word[:first]) + word[first:]
+		}
 		var rows [][]string
+		two := len(heads) > 1
 		for _, l := range r.Lines {
 			key := l.Key
 			if by == "machine" {
 				key = o.ID(key)
 			}
-			rows = append(rows, []string{key, l.Pool, fmt.Sprintf("%.4f", l.Cost), fmt.Sprintf("%.2f", l.Hours)})
+			row := []string{key, l.Pool, fmt.Sprintf("%.4f", l.Cost), fmt.Sprintf("%.2f", l.Hours)}
+			if two {
+				row = slices.Insert(row, 1, l.Of)
+			}
+			rows = append(rows, row)
 		}
 		if len(rows) > 0 {
-			rows = append(rows, []string{"all", "", fmt.Sprintf("%.4f", r.Total), ""})
+			rows = append(rows, slices.Insert([]string{"all", "", fmt.Sprintf("%.4f", r.Total), ""}, 1, make([]string, len(heads)-1)...))
 		}
-		// The heading is the flag's word; it may be empty.
-		first := min(1, len(by))
-		return term.Table(app.Out, "Nothing was paid.", strings.ToUpper(by[:first])+by[first:]+"|Pool|Cost|Machine hours", rows)
+		return term.Table(app.Out, "Nothing was paid.", strings.Join(heads, "|")+"|Pool|Cost|Machine hours", rows)
 	}
 	c := command(app, "cost", "Show what machines cost, by pool, job, namespace, day or machine", 0, 0, run)
 	o.Bind(c.Flags())
-	c.Flags().StringVar(&by, "by", by, "pool, job, namespace, day or machine")
+	c.Flags().StringVar(&by, "by", by, "pool, job, namespace, day or machine; or two of the first four, as day,job")
 	c.Flags().StringVar(&from, "from", "", "from this day on, as 2026-01-31")
 	return c
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
@@ -44,7 +42,7 @@ drover fleet simulate pool.hcl -workload bursty -compare`)
 	return c
 }
 
-// newClient returns the client of the fleet's API, whose errors are the messages of its JSON.
+// newClient returns the client of the fleet's API.
 func newClient(app *term.App) (*client, error) {
 	c, err := app.Nomad()
 	return &client{c}, err
@@ -59,31 +57,18 @@ func command(
 	})
 }
 
-// client asks the fleet's part of the native API: its errors are the messages of the API's JSON.
+// client asks the fleet's part of the native API.
 type client struct{ *api.Client }
 
-// get reads a JSON answer into out. Errors: the API's, with the message alone.
+// get reads a JSON answer into out. Errors: the API's.
 func (c *client) get(ctx context.Context, path string, query url.Values, out any) error {
 	_, err := c.Client.Get(ctx, path, query, out)
-	return plainError(err)
-}
-
-// put sends in as JSON; the answer's body is of no interest. Errors: the API's, with the message alone.
-func (c *client) put(ctx context.Context, path string, in any) error {
-	return plainError(c.Client.Put(ctx, path, nil, in, nil))
-}
-
-// plainError takes the message out of an error whose text is the native API's JSON, and keeps its code. Any other
-// error, such as one of a proxy, stays as it is. nil stays nil.
-func plainError(err error) error {
-	if err == nil {
-		return nil
-	}
-	var body struct{ Message string }
-	if text := err.Error(); json.Unmarshal([]byte(text), &body) == nil && body.Message != "" {
-		return drover.Errorf(drover.CodeOf(err), "%s", body.Message)
-	}
 	return err
+}
+
+// put sends in as JSON; the answer's body is of no interest. Errors: the API's.
+func (c *client) put(ctx context.Context, path string, in any) error {
+	return c.Client.Put(ctx, path, nil, in, nil)
 }
 
 // poolsCommand is "drover fleet pools": pools of the configuration and those made over the API.

@@ -138,7 +138,7 @@ func putCommand(app *term.App) *cobra.Command {
 func deleteCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *client, args []string) error {
 		if err := c.Delete(ctx, "/v1/fleet/pool/"+url.PathEscape(args[0]), nil, nil); err != nil {
-			return plainError(err)
+			return err
 		}
 		_, err := fmt.Fprintf(app.Out, "Pool %q ends with its last machine.\n", args[0])
 		return err

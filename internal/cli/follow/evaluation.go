@@ -20,11 +20,12 @@ type follower struct {
 	id   func(string) string
 	seen map[string]string // last told of an allocation, and of its tasks by ALLOCATION/TASK
 
-	toEnd bool // until the allocations ended
+	toEnd bool            // until the allocations ended
+	evals map[string]bool // the allocations of which are followed
 }
 
 // Evaluation waits until what the evaluation asked for was placed and started, or says why not; f.Wait waits for its
-// end. Errors: the API's; *term.ExitError with 4 if not all was placed; a plain error if the evaluation or an
+// end, and for room until then. Errors: the API's; *term.ExitError with 4 if not all was placed; a plain error if the evaluation or an
 // allocation failed.
 func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string, f Options) error {
 	o := term.Output{Verbose: f.Verbose}
@@ -32,7 +33,7 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 		_, err := fmt.Fprintf(app.Out, "Evaluation ID: %s\n", evalID)
 		return err
 	}
-	w := &follower{app: app, api: c, id: o.ID, seen: map[string]string{}}
+	w := &follower{app: app, api: c, id: o.ID, seen: map[string]string{}, evals: map[string]bool{}}
 	eval, err := w.placed(ctx, evalID)
 	if err != nil {
 		return err
@@ -50,6 +51,11 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 			return Deployment(ctx, app, c, d)
 		}
 		w.toEnd = eval.Type == drover.JobTypeBatch || eval.Type == drover.JobTypeSysBatch
+		if unplaced && f.PlaceWithin > 0 {
+			if eval, unplaced, err = w.roomFor(ctx, eval, f.PlaceWithin); err != nil {
+				return err
+			}
+		}
 	}
 	// Garbage collection places nothing.
 	if eval.Type != drover.JobTypeCore {
@@ -120,6 +126,7 @@ func (f *follower) deployment(ctx context.Context, e *drover.Evaluation) (*drove
 // placed, or, to their end, of all that run.
 func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 	var index uint64
+	f.evals[e.ID] = true
 	// What was followed once stays followed: a later evaluation may take the allocation over, which changes its EvalID.
 	mine := map[string]bool{}
 	for {
@@ -130,7 +137,7 @@ func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 		}
 		index = next
 		list = slices.DeleteFunc(list, func(a *drover.AllocationListStub) bool {
-			mine[a.ID] = mine[a.ID] || a.EvalID == e.ID || f.toEnd && f.waitsFor(a)
+			mine[a.ID] = mine[a.ID] || f.evals[a.EvalID] || f.toEnd && f.waitsFor(a)
 			return !mine[a.ID]
 		})
 		slices.SortFunc(list, func(x, y *drover.AllocationListStub) int { return view.CompareNames(x.Name, y.Name) })

@@ -116,6 +116,55 @@ func TestWaitingForBatchWork(t *testing.T) {
 	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"1 of 1 allocations failed"}})
 }
 
+// A job that is registered before there is a node: who waits for its end waits for room, and is told what is in the way, also when that
+// changes, when another evaluation does the work of the one that waited, and when there is none.
+func TestWaitingForRoom(t *testing.T) {
+	t.Parallel()
+	const first = `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "batch", "Status": "complete", "BlockedEval": "e2",
+		"CreateIndex": 1, "FailedTGAllocs": {"g": {}}}`
+	const blocked = `{"ID": "e2", "JobID": "web", "Status": "blocked", "CreateIndex": 2, "FailedTGAllocs": {"g": {}}}`
+	const full = `{"ID": "e2", "JobID": "web", "Status": "blocked", "CreateIndex": 2, "FailedTGAllocs": {"g": {"NodesEvaluated": 1,
+		"NodesExhausted": 1, "DimensionExhausted": {"memory": 1}}}}`
+	const placed2 = `{"ID": "e2", "JobID": "web", "Namespace": "default", "Type": "batch", "Status": "complete", "CreateIndex": 2}`
+	const done = `[{"ID": "a1", "EvalID": "e2", "Name": "web.g[0]", "ClientStatus": "complete", "DesiredStatus": "run"}]`
+	serve := func(second, all string) *clitest.API {
+		api := clitest.Serve(t, placed("batch"))
+		api.Stdin = `{"ID": "web", "Type": "batch"}`
+		api.Set("GET /v1/evaluation/e1", first)
+		api.Set("GET /v1/evaluation/e2", second)
+		api.Set("GET /v1/job/web/evaluations", all)
+		api.Set("GET /v1/job/web/allocations", done)
+		return api
+	}
+	serve(blocked+"\n---\n"+blocked+"\n---\n"+full+"\n---\n"+placed2, "[]").Check(clitest.Case{Args: "job run -wait -", Out: []string{
+		"Not everything could be placed:\n", "Waiting for room for 5m0s at most.\n", "Still not everything can be placed:\n", "memory",
+		"==> There is room now.\n    Allocation a1 (web.g[0]) on node : complete\n==> Evaluation e2 is complete\n",
+	}})
+	canceled := strings.Replace(blocked, "blocked", "canceled", 1)
+	other := strings.ReplaceAll(placed2, "e2", "e3")
+	api := serve(canceled, "["+first+","+canceled+","+other+"]")
+	api.Set("GET /v1/evaluation/e3", other)
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"There is room now.", "Evaluation e3 is complete"}})
+	serve(canceled, "["+first+","+canceled+"]").Check(clitest.Case{Args: "job run -wait -", Code: 4, Not: []string{"Waiting for room"}})
+	unfit := strings.Replace(first, `"BlockedEval": "e2",`, "", 1) // one entry of the log has two: neither comes after the other
+	beside := strings.Replace(unfit, "e1", "e3", 1)
+	api = serve(blocked, "["+unfit+","+beside+"]")
+	api.Set("GET /v1/evaluation/e1", unfit)
+	api.Set("GET /v1/evaluation/e3", beside)
+	api.Check(clitest.Case{Args: "job run -wait -", Code: 4})
+	api = serve(blocked+"\n---\n"+canceled, "["+first+","+canceled+"]")
+	api.Check(clitest.Case{
+		Args: "job run -wait -", Code: 1, Err: []string{"the evaluation that waited for room was canceled: 'drover job status web'"},
+	})
+	failed := strings.Replace(placed2, `"complete"`, `"failed", "StatusDescription": "maximum attempts"`, 1)
+	serve(blocked+"\n---\n"+failed, "[]").Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"is failed: maximum attempts"}})
+	serve(blocked+"\n---\n! 500 broken", "[]").Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"broken"}})
+	serve(blocked, "[]").Check(clitest.Case{Args: "job run -wait -place-within 0s -", Code: 4, Not: []string{"Waiting for room"}})
+	serve(blocked, "[]").Check(clitest.Case{
+		Args: "job run -wait -place-within 20ms -", Code: 4, Out: []string{"==> There was no room within 20ms; the job goes on waiting.\n"},
+	})
+}
+
 // TestWaitingForADeployment follows the job's newest one to its end, unless that ended before.
 func TestWaitingForADeployment(t *testing.T) {
 	t.Parallel()

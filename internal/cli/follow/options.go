@@ -1,6 +1,8 @@
 package follow
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 )
 
@@ -8,6 +10,8 @@ import (
 type Options struct {
 	detach, Verbose bool
 	Wait            bool // until all allocations, or the deployment, ended
+	// PlaceWithin bounds how long Wait waits for room for what cannot be placed yet; 0: not at all.
+	PlaceWithin time.Duration
 }
 
 // Bind adds the flags -detach and -verbose.

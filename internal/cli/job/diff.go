@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // differ prints the difference of two jobs, as Nomad's plan does: + added, - removed, +/- changed.
@@ -21,11 +21,11 @@ type differ struct {
 // marker returns the sign that stands before a line of this kind of change; "" for what is the same in both jobs.
 func marker(kind string) string {
 	switch kind {
-	case drover.DiffAdded:
+	case jobdiff.Added:
 		return "+ "
-	case drover.DiffDeleted:
+	case jobdiff.Deleted:
 		return "- "
-	case drover.DiffEdited:
+	case jobdiff.Edited:
 		return "+/- "
 	}
 	return "" // unchanged
@@ -38,10 +38,10 @@ func (d *differ) printf(depth int, format string, args ...any) {
 }
 
 // skips reports whether something of this kind is left out. Unchanged parts are shown only with -verbose.
-func (d *differ) skips(kind string) bool { return kind == drover.DiffNone && !d.all }
+func (d *differ) skips(kind string) bool { return kind == jobdiff.None && !d.all }
 
 // job prints the whole difference: the job's own fields and blocks first, then one part for each group.
-func (d *differ) job(j *drover.JobDiff) {
+func (d *differ) job(j *jobdiff.Job) {
 	d.printf(0, "%sJob: %q", marker(j.Type), j.ID)
 	d.body(1, j.Type, j.Fields, j.Objects)
 	for _, g := range j.TaskGroups {
@@ -52,7 +52,7 @@ func (d *differ) job(j *drover.JobDiff) {
 // group prints one group: in its heading what the scheduler would do (such as "2 create"), then fields, blocks and
 // tasks. An unchanged group is shown if the scheduler would do something with it. parent is the kind of the job's
 // change.
-func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
+func (d *differ) group(parent string, g *jobdiff.Group) {
 	if d.skips(g.Type) && len(g.Updates) == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
 		text = " (" + strings.Join(does, ", ") + ")"
 	}
 	d.printf(0, "%sTask Group: %q%s", marker(g.Type), g.Name, text)
-	if g.Type == drover.DiffDeleted && parent != drover.DiffDeleted {
+	if g.Type == jobdiff.Deleted && parent != jobdiff.Deleted {
 		return // that it goes says all
 	}
 	d.body(1, g.Type, g.Fields, g.Objects)
@@ -77,19 +77,19 @@ func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
 
 // task prints one task, with annotations such as "forces create/destroy update". What a removed task held is not
 // listed.
-func (d *differ) task(t *drover.TaskDiff) {
+func (d *differ) task(t *jobdiff.Task) {
 	if d.skips(t.Type) {
 		return
 	}
 	d.printf(1, "%sTask: %q%s", marker(t.Type), t.Name, notes(t.Annotations))
-	if t.Type != drover.DiffDeleted {
+	if t.Type != jobdiff.Deleted {
 		d.body(2, t.Type, t.Fields, t.Objects)
 	}
 }
 
 // body prints the fields and, nested in braces, the blocks of one object. kind is the kind of change of that object,
 // which decides how its fields are shown.
-func (d *differ) body(depth int, kind string, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+func (d *differ) body(depth int, kind string, fields []*jobdiff.Field, objects []*jobdiff.Object) {
 	for _, f := range fields {
 		d.field(depth, kind, f)
 	}
@@ -105,19 +105,19 @@ func (d *differ) body(depth int, kind string, fields []*drover.FieldDiff, object
 
 // field prints one value. In an object that was added or removed as a whole, an edited field has one value only, so
 // it is shown as added or removed too.
-func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
+func (d *differ) field(depth int, parent string, f *jobdiff.Field) {
 	kind := f.Type
-	if kind == drover.DiffEdited && (parent == drover.DiffAdded || parent == drover.DiffDeleted) {
+	if kind == jobdiff.Edited && (parent == jobdiff.Added || parent == jobdiff.Deleted) {
 		kind = parent
 	}
 	before, after := readable(f.Name, f.Old), readable(f.Name, f.New)
 	switch {
 	case d.skips(kind):
-	case kind == drover.DiffAdded:
+	case kind == jobdiff.Added:
 		d.printf(depth, "+ %s: %q%s", f.Name, after, notes(f.Annotations))
-	case kind == drover.DiffDeleted:
+	case kind == jobdiff.Deleted:
 		d.printf(depth, "- %s: %q%s", f.Name, before, notes(f.Annotations))
-	case kind == drover.DiffEdited:
+	case kind == jobdiff.Edited:
 		d.printf(depth, "+/- %s: %q => %q%s", f.Name, before, after, notes(f.Annotations))
 	default:
 		d.printf(depth, "%s: %q", f.Name, after)

@@ -6,30 +6,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 func TestDiffOfAnAddedJob(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	(&differ{w: &b}).job(&drover.JobDiff{
-		Type: drover.DiffAdded, ID: "j", Fields: []*drover.FieldDiff{{Type: drover.DiffEdited, Name: "Priority", Old: "0", New: "50"}},
-		TaskGroups: []*drover.TaskGroupDiff{{
-			Type: drover.DiffAdded, Name: "g", Updates: map[string]uint64{"create": 2},
-			Objects: []*drover.ObjectDiff{{
-				Type: drover.DiffDeleted, Name: "Disk",
-				Fields: []*drover.FieldDiff{{Type: drover.DiffDeleted, Name: "Size", Old: "1"}},
+	(&differ{w: &b}).job(&jobdiff.Job{
+		Type: jobdiff.Added, ID: "j", Fields: []*jobdiff.Field{{Type: jobdiff.Edited, Name: "Priority", Old: "0", New: "50"}},
+		TaskGroups: []*jobdiff.Group{{
+			Type: jobdiff.Added, Name: "g", Updates: map[string]uint64{"create": 2},
+			Objects: []*jobdiff.Object{{
+				Type: jobdiff.Deleted, Name: "Disk",
+				Fields: []*jobdiff.Field{{Type: jobdiff.Deleted, Name: "Size", Old: "1"}},
 			}, {
-				Type: drover.DiffEdited, Name: "Update", Fields: []*drover.FieldDiff{
-					{Type: drover.DiffEdited, Name: "Stagger", Old: "30000000000", New: "90000000000"},
-					{Type: drover.DiffAdded, Name: "ProgressDeadline", New: "600000000000"},
-					{Type: drover.DiffDeleted, Name: "Interval", Old: "3600000000000"},
-					{Type: drover.DiffAdded, Name: "Delay", New: "0"},
-					{Type: drover.DiffAdded, Name: "Count", New: "30000000000"},
+				Type: jobdiff.Edited, Name: "Update", Fields: []*jobdiff.Field{
+					{Type: jobdiff.Edited, Name: "Stagger", Old: "30000000000", New: "90000000000"},
+					{Type: jobdiff.Added, Name: "ProgressDeadline", New: "600000000000"},
+					{Type: jobdiff.Deleted, Name: "Interval", Old: "3600000000000"},
+					{Type: jobdiff.Added, Name: "Delay", New: "0"},
+					{Type: jobdiff.Added, Name: "Count", New: "30000000000"},
 				},
 			}},
-			Tasks: []*drover.TaskDiff{{Type: drover.DiffNone, Name: "same"}, {
-				Type: drover.DiffEdited, Name: "t",
+			Tasks: []*jobdiff.Task{{Type: jobdiff.None, Name: "same"}, {
+				Type: jobdiff.Edited, Name: "t",
 				Annotations: []string{"forces create"},
 			}},
 		}},

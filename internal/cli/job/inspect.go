@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // inspectCommand is "drover job inspect". It prints {"Job": {…}}, which 'job run' reads again. A template is applied
@@ -65,7 +66,7 @@ func printSource(ctx context.Context, app *term.App, c *api.Client, j *drover.Jo
 // before it, so there is one less: the oldest has nothing to be compared with. Against a chosen one, all are compared.
 type kept struct {
 	Versions []*drover.Job
-	Diffs    []*drover.JobDiff
+	Diffs    []*jobdiff.Job
 }
 
 // versions lists the versions of a job. diff is the query that says what they are compared with; nil: they are not.

@@ -78,8 +78,11 @@ To register it only if nobody changes the job meanwhile:
 	return nil
 }
 
-// dryRun prints what the scheduler would do: what it cannot place and why, the next launch, and what it would
-// preempt.
+// shownPlacements are how many are printed at most: a large job has thousands.
+const shownPlacements = 20
+
+// dryRun prints what the scheduler would do: what it cannot place and why, where it would place the rest, the next launch, and what it
+// would preempt.
 func dryRun(app *term.App, p *drover.Preview) {
 	fmt.Fprintln(app.Out, "Scheduler dry-run:")
 	if len(p.FailedTGAllocs) == 0 {
@@ -87,6 +90,14 @@ func dryRun(app *term.App, p *drover.Preview) {
 	} else {
 		fmt.Fprintln(app.Out, "- Not everything can be placed:")
 		view.ExplainUnplaced(app.Out, "  ", p.FailedTGAllocs)
+	}
+	for i, where := range p.Placements {
+		if i == shownPlacements {
+			fmt.Fprintf(app.Out, "- and so on, on %d more nodes.\n", len(p.Placements)-i)
+			break
+		}
+		fmt.Fprintf(app.Out, "- Node %s (%s) would get %d of group %q.\n", where.NodeName, term.ShortID(where.NodeID), where.Count,
+			where.Group)
 	}
 	if !p.NextPeriodicLaunch.IsZero() {
 		fmt.Fprintf(app.Out, "- The next launch would be at %s.\n", term.Stamp(p.NextPeriodicLaunch))

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,8 @@ func runCommand(app *term.App) *cobra.Command {
 	}
 	c := term.Command(app, "run FILE|-", "Register a job and follow its placement", 1, 1, run)
 	term.Describe(c, `Registers the job in FILE (HCL, or JSON as the API has it; - is stdin) and follows it until its tasks have started, or
-until it is known why they cannot be placed. Ctrl-C stops following, not the job.
+until it is known why they cannot be placed. With -wait it says why, and waits for room, such as a first node, for -place-within. Ctrl-C
+stops following, not the job.
 
 Exit codes: 0 placed, 2 the file is wrong, 4 registered but not all of it could be placed, 1 anything else, such as a task
 that failed at once (with -wait: that failed at all, or a deployment that did).`, `
@@ -47,6 +49,8 @@ drover job inspect web | drover job run -`)
 	f.file.bind(fl)
 	f.Options.Bind(c)
 	fl.BoolVar(&f.Wait, "wait", false, "follow to the end: of a batch job's allocations, of a service's deployment")
+	fl.DurationVar(&f.PlaceWithin, "place-within", 5*time.Minute,
+		"how long -wait waits for room for what cannot be placed yet; 0: exit with 4 at once")
 	fl.BoolVar(&f.print, "output", false, "print the job as JSON instead of registering it")
 	fl.Int64Var(&f.checkIndex, "check-index", -1, "register only if this is the job's modify index (0: only if it is new)")
 	fl.IntVar(&f.priority, "eval-priority", 0, "priority of the evaluation; default: the job's")

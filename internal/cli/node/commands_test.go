@@ -38,6 +38,9 @@ func world() map[string]string {
 		"PUT /v1/node/" + first + "/eligibility": `{}`,
 		"PUT /v1/node/" + first + "/purge":       `{}`,
 		"PUT /v1/node/" + first + "/drain":       `{}`,
+		"GET /v1/drain/plan": `{"NodeID": "` + first + `", "Hidden": 3, "Moves": [
+			{"AllocID": "a1", "Name": "web.g[0]", "Namespace": "default", "Fate": "moves", "ToNodeID": "b2", "ToNodeName": "n2"},
+			{"AllocID": "a2", "Name": "big.g[0]", "Namespace": "default", "Fate": "no room", "Why": ["not enough memory on 1 node"]}]}`,
 	}
 }
 
@@ -145,6 +148,15 @@ func TestADrainIsFollowedToItsEnd(t *testing.T) {
 		clitest.Case{Args: "node drain -enable -no-deadline -detach n1", Asks: []string{`"Deadline":0`}},
 		clitest.Case{Args: "node drain -disable n1", Out: []string{"is no longer draining.\n"}, Asks: []string{`{"MarkEligible":true,"NodeID":`}},
 		clitest.Case{Args: "node drain -disable -keep-ineligible n1", Asks: []string{`{"MarkEligible":false,"NodeID":`}},
+		clitest.Case{Args: "node drain -dry-run -disable n1", Code: 2, Err: []string{"or -dry-run"}},
+		clitest.Case{
+			Args: "node drain -dry-run -ignore-system n1", Asks: []string{"GET /v1/drain/plan?ignore_system=true&move_batch=false&node_id=" + first},
+			Out: []string{
+				"a1 web.g[0] default moves b2 (n2)\n", "a2 big.g[0] default no room not enough memory on 1 node\n",
+				"3 more are of jobs that the token may not read.\n",
+			},
+			Not: []string{"draining"},
+		},
 		clitest.Case{Args: "node drain n1", Code: 2, Err: []string{"give either -enable or -disable"}},
 		clitest.Case{Args: "node drain -enable -deadline soon n1", Code: 2, Err: []string{"invalid argument"}},
 		clitest.Case{Args: "node drain -enable nope", Code: 3, Err: []string{`there is no node "nope"`}},

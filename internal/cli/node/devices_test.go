@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/device"
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
@@ -18,7 +19,7 @@ func TestShowDevices(t *testing.T) {
 	require.NoError(t, showDevices(app, n, nil))
 	require.Empty(t, out.String(), "most machines have none")
 	n.NodeResources.Devices = []*drover.NodeDeviceResource{{
-		Vendor: "nvidia", Type: "gpu", Name: "Tesla T4", Attributes: map[string]any{"memory": drover.DeviceInt(15360, "MiB").Record()},
+		Vendor: "nvidia", Type: "gpu", Name: "Tesla T4", Attributes: map[string]any{"memory": device.Int(15360, "MiB").Record()},
 		Instances: []*drover.NodeDevice{{ID: "GPU-1", Healthy: true}, {ID: "GPU-2", HealthDescription: "it is not there any more"}},
 	}}
 	held := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"t": {Devices: []*drover.AllocatedDeviceResource{

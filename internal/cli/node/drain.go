@@ -3,7 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +63,7 @@ func nodeOf(ctx context.Context, c *api.Client, args []string, self bool) (*drov
 
 // drainFlags are the flags of "drover node drain". Names and defaults are Nomad's.
 type drainFlags struct {
-	enable, disable, keepIneligible, detach, self, yes, monitor bool
+	enable, disable, keepIneligible, detach, self, yes, monitor, dryRun bool
 
 	// What is kept of it beside the node.
 	message string
@@ -96,6 +99,7 @@ Moves the allocations of the node to others, as their migrate blocks say, and fo
 stays ineligible until -disable or 'drover node eligibility -enable'. Batch work may run on until the deadline; what is not done
 then is stopped, and not begun anew elsewhere unless -move-batch says so.`,
 		`drover node drain -enable 91c3
+drover node drain -dry-run 91c3
 drover node drain -enable -deadline 10m 91c3
 drover node drain -disable 91c3`)
 	fl := c.Flags()
@@ -108,6 +112,7 @@ drover node drain -disable 91c3`)
 	fl.BoolVar(&f.moveBatch, "move-batch", false, "at the deadline begin batch work anew on other nodes")
 	fl.BoolVar(&f.keepIneligible, "keep-ineligible", false, "with -disable: place nothing on it yet")
 	fl.BoolVar(&f.detach, "detach", false, "do not follow")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "only say what would become of each allocation, as things are now")
 	fl.BoolVar(&f.monitor, "monitor", false, "follow a drain that goes on; it is followed anyway if it begins here")
 	fl.StringVarP(&f.message, "message", "m", "", "why; kept with the node as the drain's metadata \"message\"")
 	fl.StringArrayVar(&f.meta, "meta", nil, "metadata of the drain, key=value; can be repeated")
@@ -116,11 +121,19 @@ drover node drain -disable 91c3`)
 	return c
 }
 
+// one checks that the flags say one thing to do. Errors: Invalid.
+func (f *drainFlags) one() error {
+	if f.enable == f.disable && (f.enable || !f.monitor && !f.dryRun) || f.dryRun && (f.disable || f.monitor) {
+		return drover.Errorf(drover.Invalid, "give either -enable or -disable, or -monitor alone, or -dry-run")
+	}
+	return nil
+}
+
 // drain begins or ends the drain of a node, and follows one that it began. Errors: Invalid, NotFound; the API's;
 // those of followDrain.
 func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, args []string) error {
-	if f.enable == f.disable && (f.enable || !f.monitor) {
-		return drover.Errorf(drover.Invalid, "give either -enable or -disable, or -monitor alone")
+	if err := f.one(); err != nil {
+		return err
 	}
 	meta, err := term.KeyValues("-meta", f.meta)
 	if err != nil {
@@ -134,6 +147,8 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 		return err
 	}
 	switch {
+	case f.dryRun:
+		return planDrain(ctx, app, c, n, f.spec())
 	case f.enable || f.disable:
 	case n.DrainStrategy == nil:
 		return drover.Errorf(drover.Conflict, "node %s (%s) is not draining", term.ShortID(n.ID), n.Name)
@@ -225,4 +240,29 @@ func (s *drainNotes) add(now *drover.Node, still bool) {
 			term.ShortID(s.node.ID))
 		s.advised = true
 	}
+}
+
+// planDrain says what a drain would do. Nothing is changed.
+func planDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node, spec *drover.DrainSpec) error {
+	var plan drover.DrainPlan
+	query := url.Values{
+		"node_id": {n.ID}, "ignore_system": {strconv.FormatBool(spec.IgnoreSystemJobs)}, "move_batch": {strconv.FormatBool(spec.MoveBatch)},
+	}
+	if _, err := c.Get(ctx, "/v1/drain/plan", query, &plan); err != nil {
+		return err
+	}
+	rows := make([][]string, 0, len(plan.Moves))
+	for _, m := range plan.Moves {
+		where := strings.Join(m.Why, "; ")
+		if m.ToNodeID != "" {
+			where = fmt.Sprintf("%s (%s)", term.ShortID(m.ToNodeID), m.ToNodeName)
+		}
+		rows = append(rows, []string{term.ShortID(m.AllocID), m.Name, m.Namespace, m.Fate, where})
+	}
+	err := term.Table(app.Out, "Nothing runs on it.", "Allocation|Name|Namespace|Fate|Where, or why not", rows)
+	if err != nil || plan.Hidden == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(app.Out, "%d more are of jobs that the token may not read.\n", plan.Hidden)
+	return err
 }

@@ -163,7 +163,7 @@ func readPool(text []byte, file string) (*drover.NodePool, error) {
 			SchedulerAlgorithm: s.Algorithm, MemoryOversubscriptionEnabled: s.MemoryOversubscribed,
 		}
 	}
-	meta, diags := f.Pool.Meta.Values()
+	meta, diags := f.Pool.Meta.Values(nil)
 	p.Meta = meta
 	return p, term.Diagnosed(diags)
 }

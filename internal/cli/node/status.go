@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/cli/view"
+	"github.com/drover-project/drover/usage"
 )
 
 // StatusFlags say what of a node is shown, and how. "drover status" makes one from its own Output.
@@ -235,7 +236,7 @@ func showRoom(app *term.App, n *drover.Node, allocs []*drover.Allocation) error 
 // showStats prints what the machine uses now, as its agent measures it. CPU is the mean over all cores. Errors: the
 // API's, Unavailable if the node's agent is not connected.
 func showStats(ctx context.Context, app *term.App, c *api.Client, id string) error {
-	var s drover.HostStats
+	var s usage.HostStats
 	if _, err := c.Get(ctx, "/v1/client/stats", url.Values{"node_id": {id}}, &s); err != nil {
 		return fmt.Errorf("reading what the machine uses: %w", err)
 	}

@@ -28,7 +28,7 @@ type Archives struct {
 	// Inspect verifies an archive and says what it has.
 	Inspect func(r io.Reader) (cluster.ArchiveContent, error)
 	// State verifies an archive and writes what it has as JSON, without secrets.
-	State func(r io.Reader, w io.Writer) error
+	State func(ctx context.Context, r io.Reader, w io.Writer) error
 	// Node writes what a node's file remembers of its allocations as JSON; nil where no node runs.
 	Node func(path string, w io.Writer) error
 }
@@ -44,6 +44,7 @@ func snapshotCommand(app *term.App, archives Archives) *cobra.Command {
 // saveFlags are the flags of "drover operator snapshot save".
 type saveFlags struct {
 	stale    bool
+	encrypt  bool
 	interval time.Duration
 	keep     int
 	folder   string
@@ -71,12 +72,16 @@ func saveCommand(app *term.App) *cobra.Command {
 pools and machines. What tasks have on disk is not in it. The file has secrets (of nodes, of the fleet, and what jobs have in them): only
 you can read it.
 
+With -encrypt the servers encrypt it with the key-encryption key of their keyring, and only servers that have that can restore it: keep a
+copy of the key apart from the file. They encrypt all files with server.snapshots.encrypt.
+
 With -interval it saves again and again, and keeps the newest files. A server does the same by itself: server.snapshots in its
 configuration.`, `
 drover operator snapshot save backup.snap
 drover operator snapshot save -interval 1h -keep 24 -folder /var/backups/drover`)
 	fl := c.Flags()
 	fl.BoolVar(&f.stale, "stale", false, "let any server answer, not only the leader: the state may be some moments old")
+	fl.BoolVar(&f.encrypt, "encrypt", false, "encrypt it: only servers that have the keyring's key-encryption key can restore it")
 	fl.DurationVar(&f.interval, "interval", 0, "save again after that time, until you stop it")
 	fl.IntVar(&f.keep, "keep", 7, "files that stay, with -interval")
 	fl.StringVar(&f.folder, "folder", ".", "where they are, with -interval")
@@ -133,11 +138,17 @@ func (f *saveFlags) download(ctx context.Context, c *api.Client, w io.Writer) (r
 	if f.stale {
 		q.Set("stale", "")
 	}
+	if f.encrypt {
+		q.Set("encrypt", "true")
+	}
 	res, err := c.Open(ctx, http.MethodGet, snapshotPath, q, nil)
 	if err != nil {
 		return r, err
 	}
 	defer res.Body.Close()
+	if f.encrypt && res.Header.Get("X-Drover-Encrypted") != "true" {
+		return r, drover.Errorf(drover.Unavailable, "the server does not encrypt: it is of an older version")
+	}
 	sum := sha256.New()
 	if r.size, err = io.Copy(io.MultiWriter(w, sum), res.Body); err != nil {
 		return r, fmt.Errorf("receiving the archive: %w", err)
@@ -215,8 +226,8 @@ func inspectCommand(app *term.App, archives Archives) *cobra.Command {
 			}
 			err = term.Facts(app.Out, "ID", a.ID, "Index", fmt.Sprint(a.Index), "Term", fmt.Sprint(a.Term), "Saved", term.Stamp(a.Created),
 				"Region", a.Region, "Cluster", a.Cluster, "Epoch", a.Epoch, "Program", a.Program, "Format", fmt.Sprint(a.Version),
-				"Size", term.Bytes(float64(a.Size)))
-			if err != nil {
+				"Size", term.Bytes(float64(a.Size)), "Encrypted", a.KeyNames())
+			if err != nil || len(a.Key) > 0 {
 				return err
 			}
 			term.Section(app.Out, "Content")
@@ -228,15 +239,16 @@ func inspectCommand(app *term.App, archives Archives) *cobra.Command {
 		})
 	}
 	c := term.Command(app, "inspect FILE", "Verify a file and say what it has", 1, 1, run)
-	term.Describe(c, "Verifies all sums of a file and says what it has. It asks no agent.", "drover operator snapshot inspect backup.snap")
+	term.Describe(c, `Verifies all sums of a file and says what it has; of one that is encrypted, which key opens it. It asks no
+agent.`, "drover operator snapshot inspect backup.snap")
 	o.Bind(c.Flags())
 	return c
 }
 
 func stateCommand(app *term.App, archives Archives) *cobra.Command {
 	c := term.Command(app, "state FILE", "Print the state in a file as JSON, without secrets", 1, 1,
-		func(_ context.Context, app *term.App, args []string) error {
-			return opened(args[0], func(file *os.File) error { return archives.State(file, app.Out) })
+		func(ctx context.Context, app *term.App, args []string) error {
+			return opened(args[0], func(file *os.File) error { return archives.State(ctx, file, app.Out) })
 		})
 	term.Describe(c, `Prints the state in a file as JSON, a row a line. Secrets are left out, and what jobs may have secrets in: environments,
 templates and payloads. It asks no agent.`, "drover operator snapshot state backup.snap")

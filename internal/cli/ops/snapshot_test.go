@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/cli/clitest"
 	"github.com/drover-project/drover/internal/cli/ops"
+	"github.com/drover-project/drover/secrets"
 )
 
 func digest(text string) string {
@@ -28,11 +30,14 @@ func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	api := clitest.Serve(t, nil)
-	said, query, got := digest("the state"), "", ""
+	said, query, got, encrypts := digest("the state"), "", "", false
 	api.Handle("GET /v1/operator/snapshot", func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.RawQuery
 		w.Header().Set("Digest", said)
 		w.Header().Set("X-Nomad-Index", "12")
+		if encrypts {
+			w.Header().Set("X-Drover-Encrypted", r.URL.Query().Get("encrypt"))
+		}
 		_, _ = io.WriteString(w, "the state")
 	})
 	api.Handle("PUT /v1/operator/snapshot", func(w http.ResponseWriter, r *http.Request) {
@@ -52,6 +57,12 @@ func TestSnapshots(t *testing.T) {
 	)
 	require.Equal(t, "stale=", query)
 	require.Equal(t, "the state "+digest("the state"), got)
+	sealed := filepath.Join(dir, "sealed.snap")
+	api.Check(clitest.Case{Args: "operator snapshot save -encrypt " + sealed, Code: 1, Err: []string{"the server does not encrypt"}})
+	require.NoFileExists(t, sealed)
+	encrypts = true
+	api.Check(clitest.Case{Args: "operator snapshot save -encrypt " + sealed, Out: []string{"Saved the state"}})
+	require.Equal(t, "encrypt=true", query)
 	said = digest("another state")
 	api.Check(clitest.Case{Args: "operator snapshot save " + other, Code: 1, Err: []string{"damaged on its way"}})
 	require.NoFileExists(t, other)
@@ -62,13 +73,20 @@ func TestSnapshots(t *testing.T) {
 			if string(text) != "the state" {
 				return cluster.ArchiveContent{}, drover.Errorf(drover.Invalid, "the archive is torn")
 			}
+			if encrypts {
+				return cluster.ArchiveContent{Archive: cluster.Archive{Index: 12, Key: []secrets.Wrapped{{Provider: "aead", KeyID: "k"}}}}, err
+			}
 			return cluster.ArchiveContent{
 				Archive: cluster.Archive{ID: "2-12-1", Index: 12, Program: "v1", Size: 9},
 				Tables:  []cluster.ArchiveTable{{Name: "jobs", Records: 3, Bytes: 2048}},
 			}, err
 		},
-		State: func(r io.Reader, w io.Writer) error { _, err := io.Copy(w, r); return err },
+		State: func(_ context.Context, r io.Reader, w io.Writer) error { _, err := io.Copy(w, r); return err },
 	}
+	api.Check(clitest.Case{
+		Args: "operator snapshot inspect " + file, Out: []string{"Encrypted = key k of keyring aead"}, Not: []string{"There is none"},
+	})
+	encrypts = false
 	torn := filepath.Join(dir, "torn.snap")
 	require.NoError(t, os.WriteFile(torn, []byte("the"), 0o600))
 	api.Check(

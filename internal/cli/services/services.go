@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/service"
 )
 
 // Command is "drover service".
@@ -83,7 +83,7 @@ drover service info -choose '1|here' web`)
 }
 
 // listing is how it is shown where a service is found: with its namespace, if all were asked for.
-func listing(o *term.Output, all bool, name string) term.Listing[*drover.ServiceRegistration] {
+func listing(o *term.Output, all bool, name string) term.Listing[*service.Registration] {
 	heading := "Job|Address|Tags|Checks|Node|Allocation"
 	if o.Verbose {
 		heading = "ID|" + heading
@@ -91,9 +91,9 @@ func listing(o *term.Output, all bool, name string) term.Listing[*drover.Service
 	if all {
 		heading = "Namespace|" + heading
 	}
-	return term.Listing[*drover.ServiceRegistration]{
+	return term.Listing[*service.Registration]{
 		Path: "/v1/service/" + url.PathEscape(name), None: fmt.Sprintf("Nothing serves %q here.", name), Heading: heading,
-		Row: func(r *drover.ServiceRegistration) (row []string) {
+		Row: func(r *service.Registration) (row []string) {
 			checks := "pass"
 			if r.Unhealthy {
 				checks = "fail"

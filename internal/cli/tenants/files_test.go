@@ -55,15 +55,19 @@ images {
   registries = ["ghcr.io"]
   pin = "require"
   signed_by = ["key"]
-}`,
+}
+required_extra_claims { team = "blue ${job.id}" }
+optional_extra_claims { pool = "${node.pool}" }`,
 		"JSON": `{"name": "n", "description": "d", "quota": "q", "meta": {"a": "b"}, "capabilities": {"enabled_task_drivers": ["a"],
 "disabled_task_drivers": ["b"], "enabled_network_modes": ["c"], "disabled_network_modes": ["d"]},
 "node_pool_config": {"default": "p", "allowed": ["a"], "denied": ["b"]},
-"images": {"registries": ["ghcr.io"], "pin": "require", "signed_by": ["key"]}}`,
+"images": {"registries": ["ghcr.io"], "pin": "require", "signed_by": ["key"]},
+"required_extra_claims": {"team": "blue ${job.id}"}, "optional_extra_claims": {"pool": "${node.pool}"}}`,
 	} {
 		n, err := readNamespace([]byte(text), name)
 		require.NoError(t, err, name)
 		complete(t, name+": Namespace", reflect.ValueOf(n))
+		require.Equal(t, "blue ${job.id}", n.RequiredExtraClaims["team"], name)
 		inspected, err := json.Marshal(n)
 		require.NoError(t, err)
 		again, err := readNamespace(inspected, "inspected")

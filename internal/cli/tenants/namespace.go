@@ -8,12 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/signature"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // namespaces are the routes by which a namespace is written and deleted.
@@ -30,9 +34,9 @@ func NamespaceCommand(app *term.App) *cobra.Command {
 func namespaceListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List namespaces", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		return term.List(ctx, app, o, term.Listing[*drover.Namespace]{
+		return term.List(ctx, app, o, term.Listing[*tenancy.Namespace]{
 			Path: "/v1/namespaces", None: "There are no namespaces.", Heading: "Name|Description|Meta",
-			Row: func(n *drover.Namespace) []string { return []string{n.Name, n.Description, term.Pairs(n.Meta)} },
+			Row: func(n *tenancy.Namespace) []string { return []string{n.Name, n.Description, term.Pairs(n.Meta)} },
 		})
 	})
 	o.Bind(c.Flags())
@@ -41,13 +45,15 @@ func namespaceListCommand(app *term.App) *cobra.Command {
 
 // namespaceFile is a namespace's specification, with Nomad's keys.
 type namespaceFile struct {
-	Name         string        `hcl:"name"`
-	Description  string        `hcl:"description,optional"`
-	Quota        string        `hcl:"quota,optional"`
-	Meta         *term.Free    `hcl:"meta,block"`
-	Capabilities *capabilities `hcl:"capabilities,block"`
-	NodePools    *nodePools    `hcl:"node_pool_config,block"`
-	Images       *images       `hcl:"images,block"`
+	Name           string        `hcl:"name"`
+	Description    string        `hcl:"description,optional"`
+	Quota          string        `hcl:"quota,optional"`
+	Meta           *term.Free    `hcl:"meta,block"`
+	Capabilities   *capabilities `hcl:"capabilities,block"`
+	NodePools      *nodePools    `hcl:"node_pool_config,block"`
+	Images         *images       `hcl:"images,block"`
+	RequiredClaims *term.Free    `hcl:"required_extra_claims,block"`
+	OptionalClaims *term.Free    `hcl:"optional_extra_claims,block"`
 }
 
 type images struct {
@@ -70,8 +76,8 @@ type nodePools struct {
 }
 
 // readNamespace reads a specification, or what 'namespace inspect' prints. Errors: Invalid.
-func readNamespace(text []byte, file string) (*drover.Namespace, error) {
-	n := &drover.Namespace{}
+func readNamespace(text []byte, file string) (*tenancy.Namespace, error) {
+	n := &tenancy.Namespace{}
 	if term.OfAPI(text) {
 		return n, term.DecodeAPI(text, file, n)
 	}
@@ -81,24 +87,47 @@ func readNamespace(text []byte, file string) (*drover.Namespace, error) {
 	}
 	n.Name, n.Description, n.Quota = f.Name, f.Description, f.Quota
 	if c := f.Capabilities; c != nil {
-		n.Capabilities = (*drover.NamespaceCapabilities)(c)
+		n.Capabilities = (*tenancy.NamespaceCapabilities)(c)
 	}
 	if p := f.NodePools; p != nil {
-		n.NodePoolConfiguration = (*drover.NamespaceNodePoolConfig)(p)
+		n.NodePoolConfiguration = (*tenancy.NamespaceNodePoolConfig)(p)
 	}
 	if i := f.Images; i != nil {
-		n.Images = (*drover.NamespaceImages)(i)
+		n.Images = (*tenancy.NamespaceImages)(i)
 	}
-	var err error
-	meta, diags := f.Meta.Values()
-	n.Meta, err = meta, term.Diagnosed(diags)
-	return n, err
+	var all hcl.Diagnostics
+	for _, read := range []struct {
+		block *term.Free
+		into  *map[string]string
+		refs  *hcl.EvalContext
+	}{{f.Meta, &n.Meta, nil}, {f.RequiredClaims, &n.RequiredExtraClaims, ownText()}, {f.OptionalClaims, &n.OptionalExtraClaims, ownText()}} {
+		values, diags := read.block.Values(read.refs)
+		*read.into, all = values, append(all, diags...)
+	}
+	return n, term.Diagnosed(all)
+}
+
+// ownText has each reference of an extra claim stand for itself, as servers replace them when they sign a token.
+func ownText() *hcl.EvalContext {
+	objects := map[string]map[string]cty.Value{}
+	for _, ref := range claims.References() {
+		root, name, _ := strings.Cut(ref, ".")
+		if objects[root] == nil {
+			objects[root] = map[string]cty.Value{}
+		}
+		objects[root][name] = cty.StringVal("${" + ref + "}")
+	}
+	out := &hcl.EvalContext{Variables: map[string]cty.Value{}}
+	for root, names := range objects {
+		out.Variables[root] = cty.ObjectVal(names)
+	}
+	return out
 }
 
 // namespaceApplyCommand is "drover namespace apply". A file replaces the namespace as a whole; with a name the flags change what
 // they name.
 func namespaceApplyCommand(app *term.App) *cobra.Command {
-	var given drover.Namespace
+	var given tenancy.Namespace
 	var meta []string
 	c := term.NomadCommand(app, "apply NAME|FILE|-", "Make or change a namespace", 1, 1, nil)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -133,7 +162,8 @@ func namespaceApplyCommand(app *term.App) *cobra.Command {
 	term.Describe(c, `
 The file has the whole namespace, as HCL or JSON: name, description, quota, meta {}, capabilities {} (enabled_task_drivers,
 disabled_task_drivers, enabled_network_modes, disabled_network_modes), node_pool_config {} (default, and allowed or denied, in which
-* stands for any text) and images {} (registries; pin = "require" for images with digests only, or "resolve" for digests that are looked up
+* stands for any text), required_extra_claims {} and optional_extra_claims {} (what identities of its tasks say beside, all or those that
+name it) and images {} (registries; pin = "require" for images with digests only, or "resolve" for digests that are looked up
 when a job is registered; signed_by, public keys of which one must have signed an image). It is also what 'namespace inspect' prints. With
 a name instead, only what flags name changes.`, `
 drover namespace apply -description 'the web team' web
@@ -147,7 +177,7 @@ drover namespace inspect web | drover namespace apply -`)
 }
 
 // toApply is the namespace of a file, or the one that has the name, as it is stored. Errors: Invalid; the API's.
-func toApply(ctx context.Context, app *term.App, c *api.Client, arg string) (*drover.Namespace, error) {
+func toApply(ctx context.Context, app *term.App, c *api.Client, arg string) (*tenancy.Namespace, error) {
 	if term.IsFile(arg) {
 		text, err := app.ReadInput(ctx, arg)
 		if err != nil {
@@ -155,7 +185,7 @@ func toApply(ctx context.Context, app *term.App, c *api.Client, arg string) (*dr
 		}
 		return readNamespace(text, arg)
 	}
-	n := &drover.Namespace{Name: arg}
+	n := &tenancy.Namespace{Name: arg}
 	_, err := c.Get(ctx, namespaces.ItemPath+url.PathEscape(arg), nil, n)
 	if err != nil && drover.CodeOf(err) != drover.NotFound {
 		return nil, err
@@ -167,7 +197,7 @@ func toApply(ctx context.Context, app *term.App, c *api.Client, arg string) (*dr
 func namespaceInspectCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var n drover.Namespace
+		var n tenancy.Namespace
 		if _, err := c.Get(ctx, namespaces.ItemPath+url.PathEscape(args[0]), nil, &n); err != nil {
 			return err
 		}
@@ -185,7 +215,7 @@ func namespaceInspectCommand(app *term.App) *cobra.Command {
 func namespaceStatusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var n drover.Namespace
+		var n tenancy.Namespace
 		if _, err := c.Get(ctx, namespaces.ItemPath+url.PathEscape(args[0]), nil, &n); err != nil {
 			return err
 		}
@@ -200,7 +230,7 @@ func namespaceStatusCommand(app *term.App) *cobra.Command {
 }
 
 // showNamespace prints a namespace for people.
-func showNamespace(app *term.App, n *drover.Namespace) error {
+func showNamespace(app *term.App, n *tenancy.Namespace) error {
 	facts := []string{"Name", n.Name, "Description", n.Description, "Quota", n.Quota}
 	if c := n.Capabilities; c != nil {
 		facts = append(facts,
@@ -218,6 +248,12 @@ func showNamespace(app *term.App, n *drover.Namespace) error {
 	if err := term.Facts(app.Out, facts...); err != nil {
 		return err
 	}
+	if err := showPairs(app, "Required Extra Claims", n.RequiredExtraClaims); err != nil {
+		return err
+	}
+	if err := showPairs(app, "Optional Extra Claims", n.OptionalExtraClaims); err != nil {
+		return err
+	}
 	if p := n.NodePoolConfiguration; p != nil {
 		term.Section(app.Out, "Node Pool Configuration")
 		allowed := strings.Join(p.Allowed, ",")
@@ -228,13 +264,18 @@ func showNamespace(app *term.App, n *drover.Namespace) error {
 			return err
 		}
 	}
-	if len(n.Meta) == 0 {
+	return showPairs(app, "Metadata", n.Meta)
+}
+
+// showPairs prints names and their texts below a heading, sorted; nothing where there are none.
+func showPairs(app *term.App, heading string, all map[string]string) error {
+	if len(all) == 0 {
 		return nil
 	}
-	term.Section(app.Out, "Metadata")
-	var meta []string
-	for _, k := range slices.Sorted(maps.Keys(n.Meta)) {
-		meta = append(meta, k, n.Meta[k])
+	term.Section(app.Out, heading)
+	var facts []string
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		facts = append(facts, k, all[k])
 	}
-	return term.Facts(app.Out, meta...)
+	return term.Facts(app.Out, facts...)
 }

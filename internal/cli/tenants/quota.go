@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // quotas are the routes by which a quota is written and deleted.
@@ -31,9 +31,9 @@ func QuotaCommand(app *term.App) *cobra.Command {
 func quotaListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List quotas", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		return term.List(ctx, app, o, term.Listing[*drover.QuotaSpec]{
+		return term.List(ctx, app, o, term.Listing[*tenancy.QuotaSpec]{
 			Path: "/v1/quotas", None: "There are no quotas.", Heading: "Name|Description",
-			Row: func(q *drover.QuotaSpec) []string { return []string{q.Name, q.Description} },
+			Row: func(q *tenancy.QuotaSpec) []string { return []string{q.Name, q.Description} },
 		})
 	})
 	o.Bind(c.Flags())
@@ -107,7 +107,7 @@ func quotaInitCommand(app *term.App) *cobra.Command {
 func quotaInspectCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var q drover.QuotaSpec
+		var q tenancy.QuotaSpec
 		if _, err := c.Get(ctx, quotas.ItemPath+url.PathEscape(args[0]), nil, &q); err != nil {
 			return err
 		}
@@ -125,14 +125,14 @@ func quotaInspectCommand(app *term.App) *cobra.Command {
 func quotaStatusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
-		var q drover.QuotaSpec
+		var q tenancy.QuotaSpec
 		if _, err := c.Get(ctx, quotas.ItemPath+url.PathEscape(args[0]), nil, &q); err != nil {
 			return err
 		}
 		if done, err := o.Data(app.Out, &q); done {
 			return err
 		}
-		var u drover.QuotaUsage
+		var u tenancy.QuotaUsage
 		if _, err := c.Get(ctx, "/v1/quota-usage/"+url.PathEscape(args[0]), nil, &u); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func quotaStatusCommand(app *term.App) *cobra.Command {
 }
 
 // showQuota prints a quota for people, with what its namespaces use.
-func showQuota(app *term.App, q *drover.QuotaSpec, u *drover.QuotaUsage) error {
+func showQuota(app *term.App, q *tenancy.QuotaSpec, u *tenancy.QuotaUsage) error {
 	limits := make([]string, len(q.Limits))
 	for i, l := range q.Limits {
 		limits[i] = l.Region
@@ -154,7 +154,7 @@ func showQuota(app *term.App, q *drover.QuotaSpec, u *drover.QuotaUsage) error {
 	}
 	for _, l := range q.Limits {
 		term.Section(app.Out, fmt.Sprintf("Region %q", l.Region))
-		var used *drover.QuotaLimit
+		var used *tenancy.QuotaLimit
 		for _, at := range slices.Sorted(maps.Keys(u.Used)) {
 			if u.Used[at].Region == l.Region {
 				used = u.Used[at]
@@ -168,14 +168,14 @@ func showQuota(app *term.App, q *drover.QuotaSpec, u *drover.QuotaUsage) error {
 }
 
 // quotaRows has a row for each limit; used is nil for another region than the one that was asked.
-func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
-	of := &drover.QuotaResources{}
+func quotaRows(l, used *tenancy.QuotaLimit) (rows [][]string) {
+	of := &tenancy.QuotaResources{}
 	if used != nil && used.RegionLimit != nil {
 		of = used.RegionLimit
 	}
 	limits := l.RegionLimit
 	if limits == nil {
-		limits = &drover.QuotaResources{}
+		limits = &tenancy.QuotaResources{}
 	}
 	rows = resourceRows("", quotaPart{limits.CPU, limits.Cores, limits.MemoryMB, limits.MemoryMaxMB, limits.Allocations, limits.Devices},
 		quotaPart{of.CPU, of.Cores, of.MemoryMB, of.MemoryMaxMB, of.Allocations, of.Devices})
@@ -196,7 +196,7 @@ func quotaRows(l, used *drover.QuotaLimit) (rows [][]string) {
 	}
 	rows = quotaRow(rows, "Variables (MB)", variables, stored)
 	for i, p := range limits.NodePools {
-		in := &drover.QuotaNodePool{}
+		in := &tenancy.QuotaNodePool{}
 		if i < len(of.NodePools) {
 			in = of.NodePools[i]
 		}
@@ -218,7 +218,7 @@ func moneyOf(v *float64, without string) string {
 // quotaPart is what regions and node pools have in common.
 type quotaPart struct {
 	cpu, cores, memory, memoryMax, allocations *int
-	devices                                    []*drover.QuotaDevice
+	devices                                    []*tenancy.QuotaDevice
 }
 
 func resourceRows(where string, limit, used quotaPart) (rows [][]string) {

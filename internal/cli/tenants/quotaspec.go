@@ -5,6 +5,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/tenancy"
 )
 
 //go:embed example.quota.hcl
@@ -61,8 +62,8 @@ type storageLimit struct {
 }
 
 // readQuota reads a specification, or what 'quota inspect' prints. Errors: Invalid.
-func readQuota(text []byte, file string) (*drover.QuotaSpec, error) {
-	q := &drover.QuotaSpec{}
+func readQuota(text []byte, file string) (*tenancy.QuotaSpec, error) {
+	q := &tenancy.QuotaSpec{}
 	if term.OfAPI(text) {
 		return q, term.DecodeAPI(text, file, q)
 	}
@@ -76,12 +77,12 @@ func readQuota(text []byte, file string) (*drover.QuotaSpec, error) {
 		if err != nil {
 			return nil, err
 		}
-		q.Limits = append(q.Limits, &drover.QuotaLimit{Region: l.Region, VariablesLimit: l.VariablesLimit, RegionLimit: limits})
+		q.Limits = append(q.Limits, &tenancy.QuotaLimit{Region: l.Region, VariablesLimit: l.VariablesLimit, RegionLimit: limits})
 	}
 	return q, nil
 }
 
-func (r *regionLimit) limits() (*drover.QuotaResources, error) {
+func (r *regionLimit) limits() (*tenancy.QuotaResources, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -89,20 +90,20 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &drover.QuotaResources{
+	out := &tenancy.QuotaResources{
 		CPU: r.CPU, Cores: r.Cores, MemoryMB: r.MemoryMB, MemoryMaxMB: r.MemoryMaxMB, SecretsMB: r.SecretsMB, Allocations: r.Allocations,
 		Runners: r.Runners, Executions: r.Executions, ExecutionCPUSeconds: r.CPUSeconds, ExecutionMB: r.OutputMB,
 		FleetPerDay: r.FleetPerDay, Devices: devices,
 	}
 	if s := r.Storage; s != nil {
-		out.Storage = &drover.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}
+		out.Storage = &tenancy.QuotaStorage{VariablesMB: s.Variables, HostVolumesMB: s.HostVolumes}
 	}
 	for _, p := range r.NodePools {
 		devices, err := devicesOf(p.Devices)
 		if err != nil {
 			return nil, err
 		}
-		out.NodePools = append(out.NodePools, &drover.QuotaNodePool{
+		out.NodePools = append(out.NodePools, &tenancy.QuotaNodePool{
 			NodePool: p.NodePool, CPU: p.CPU, Cores: p.Cores, MemoryMB: p.MemoryMB, MemoryMaxMB: p.MemoryMaxMB, Allocations: p.Allocations,
 			Devices: devices,
 		})
@@ -111,7 +112,7 @@ func (r *regionLimit) limits() (*drover.QuotaResources, error) {
 }
 
 // devicesOf are the devices of blocks; a block without count allows one, as Nomad's does. Errors: Invalid.
-func devicesOf(blocks []deviceLimit) (out []*drover.QuotaDevice, err error) {
+func devicesOf(blocks []deviceLimit) (out []*tenancy.QuotaDevice, err error) {
 	for _, b := range blocks {
 		n := uint64(1)
 		if b.Count != nil {
@@ -120,7 +121,7 @@ func devicesOf(blocks []deviceLimit) (out []*drover.QuotaDevice, err error) {
 			}
 			n = uint64(*b.Count)
 		}
-		out = append(out, &drover.QuotaDevice{Name: b.Name, Count: &n})
+		out = append(out, &tenancy.QuotaDevice{Name: b.Name, Count: &n})
 	}
 	return out, nil
 }

@@ -11,15 +11,16 @@ type Free struct {
 	Keys hcl.Body `hcl:",remain"`
 }
 
-// Values are the block's keys with their texts; nil without a block. What is wrong names places and keys, and no values.
-func (f *Free) Values() (map[string]string, hcl.Diagnostics) {
+// Values are the keys of the block with their texts, in which references are those of refs (nil: there can be none); nil without a block.
+// What is wrong names places and keys, and no values.
+func (f *Free) Values(refs *hcl.EvalContext) (map[string]string, hcl.Diagnostics) {
 	if f == nil {
 		return nil, nil
 	}
 	attrs, diags := f.Keys.JustAttributes()
 	out := map[string]string{}
 	for name, attr := range attrs {
-		v, more := attr.Expr.Value(nil)
+		v, more := attr.Expr.Value(refs)
 		if diags = append(diags, more...); more.HasErrors() {
 			continue
 		}

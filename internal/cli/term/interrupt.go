@@ -11,7 +11,8 @@ import (
 )
 
 // Interruptible returns a context that ends with the first of the signals; Main then returns 128 and its number, as shells
-// have it. stop lets the signals do what they do by default. Under nohup SIGHUP is left alone.
+// have it. A second signal does what it does by default: it ends the process at once. stop lets all of them do that. Under nohup
+// SIGHUP is left alone.
 func Interruptible(parent context.Context, signals ...os.Signal) (ctx context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 1)
@@ -26,6 +27,7 @@ func Interruptible(parent context.Context, signals ...os.Signal) (ctx context.Co
 			if number, ok := s.(syscall.Signal); ok {
 				cancel(interrupted(number))
 			}
+			signal.Stop(received) // another one ends the process at once
 		case <-ctx.Done():
 		}
 	}()

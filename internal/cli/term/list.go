@@ -44,8 +44,11 @@ func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
 	return nil
 }
 
-// More says on stderr how a list goes on, if it does.
+// More says on stderr how many have which status, if that was asked for, and how a list goes on, if it does.
 func More(app *App, h http.Header) {
+	if counts := h.Get("Drover-Counts"); counts != "" {
+		fmt.Fprintln(app.Err, counts)
+	}
 	if next := h.Get("X-Nomad-NextToken"); next != "" {
 		fmt.Fprintf(app.Err, "There are more: -page-token %s\n", next)
 	}
@@ -56,6 +59,7 @@ type Page struct {
 	filter, token string
 	perPage       int
 	search, sort  string
+	counts        bool
 	statuses      []string
 }
 
@@ -71,6 +75,7 @@ func (p *Page) BindSearch(f *pflag.FlagSet, example, statuses, sorts string) {
 	p.Bind(f, example)
 	f.StringVar(&p.search, "search", "", "only those that have each of these words in their names or in what they are part of")
 	f.StringSliceVar(&p.statuses, "status", nil, "only those that are one of: "+statuses)
+	f.BoolVar(&p.counts, "counts", false, "say on stderr, too, how many have which status, whatever -status asks for")
 	f.StringVar(&p.sort, "sort", "", "order by "+sorts+"; with - before it the other way round")
 }
 
@@ -88,6 +93,9 @@ func (p *Page) Query(q url.Values) url.Values {
 		out.Set("per_page", strconv.Itoa(p.perPage))
 	}
 	maps.Copy(out, api.Query("search", p.search, "sort", p.sort))
+	if p.counts {
+		out.Set("counts", "status")
+	}
 	for _, status := range p.statuses {
 		out.Add("status", status)
 	}

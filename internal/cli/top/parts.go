@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/usage"
 )
 
 // nodes writes what nodes use. A node that does not answer, or is down, is listed without.
@@ -42,7 +43,7 @@ func (l *look) uses(ctx context.Context, n *drover.NodeListStub) []string {
 	}
 	ctx, cancel := l.app.Clock.WithTimeout(ctx, answerWait)
 	defer cancel()
-	var s drover.HostStats
+	var s usage.HostStats
 	if _, err := l.api.Get(ctx, "/v1/client/stats", url.Values{"node_id": {n.ID}}, &s); err != nil {
 		return []string{"", "", ""} // it may be away, or ours not to know
 	}

@@ -86,7 +86,7 @@ func parseHCL(name string, text []byte) (*secrets.Variable, error) {
 	}
 	var items map[string]string
 	if !diags.HasErrors() {
-		items, diags = f.Items.Values()
+		items, diags = f.Items.Values(nil)
 	}
 	for _, d := range diags {
 		if d.Severity != hcl.DiagError {

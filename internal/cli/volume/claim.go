@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/volume"
 )
 
 const claimsPath = "/v1/volumes/claims"
@@ -22,12 +22,12 @@ func claimCommand(app *term.App) *cobra.Command {
 // claimListCommand is "drover volume claim list".
 func claimListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	var job, group, volume string
+	var job, group, name string
 	run := func(ctx context.Context, app *term.App, _ []string) error {
-		return term.List(ctx, app, o, term.Listing[*drover.HostVolumeClaim]{
-			Path: claimsPath, Query: api.Query("job_id", job, "task_group", group, "volume_name", volume),
+		return term.List(ctx, app, o, term.Listing[*volume.HostVolumeClaim]{
+			Path: claimsPath, Query: api.Query("job_id", job, "task_group", group, "volume_name", name),
 			None: "No volume claims", Heading: "ID|Namespace|Job ID|Task Group|Allocation|Allocation ID|Volume Name|Volume ID",
-			Row: func(c *drover.HostVolumeClaim) []string {
+			Row: func(c *volume.HostVolumeClaim) []string {
 				return []string{
 					o.ID(c.ID), c.Namespace, c.JobID, c.TaskGroupName, c.AllocName, o.ID(c.AllocID), c.VolumeName, o.ID(c.VolumeID),
 				}
@@ -40,7 +40,7 @@ An allocation of a group with a sticky volume claims the volume that it gets, an
 drover volume claim list -job db`)
 	c.Flags().StringVar(&job, "job", "", "only those of this job")
 	c.Flags().StringVar(&group, "group", "", "only those of groups with this name")
-	c.Flags().StringVar(&volume, "volume-name", "", "only those of volumes with this name")
+	c.Flags().StringVar(&name, "volume-name", "", "only those of volumes with this name")
 	o.Bind(c.Flags())
 	return c
 }
@@ -50,12 +50,12 @@ func claimDeleteCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *api.Client, args []string) error {
 		q := c.Anywhere()
 		q.Set("prefix", args[0])
-		var list []*drover.HostVolumeClaim
+		var list []*volume.HostVolumeClaim
 		if _, err := c.Get(ctx, claimsPath, q, &list); err != nil {
 			return err
 		}
-		claim, err := api.Pick("volume claim", args[0], list, func(c *drover.HostVolumeClaim) string { return c.ID },
-			func(c *drover.HostVolumeClaim) string { return c.Namespace + "  " + c.AllocName + "  " + c.VolumeName })
+		claim, err := api.Pick("volume claim", args[0], list, func(c *volume.HostVolumeClaim) string { return c.ID },
+			func(c *volume.HostVolumeClaim) string { return c.Namespace + "  " + c.AllocName + "  " + c.VolumeName })
 		if err != nil {
 			return err
 		}

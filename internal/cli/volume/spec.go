@@ -14,7 +14,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/volume"
 )
 
 //go:embed example.volume.hcl
@@ -56,8 +58,8 @@ type constraintFile struct {
 }
 
 // constraint is the constraint of the file. A key of an operator's name is both the operator and the value.
-func (c constraintFile) constraint() *drover.Constraint {
-	out := &drover.Constraint{LTarget: c.Attribute, Operand: c.Operator, RTarget: c.Value}
+func (c constraintFile) constraint() *constraint.Constraint {
+	out := &constraint.Constraint{LTarget: c.Attribute, Operand: c.Operator, RTarget: c.Value}
 	for _, short := range []struct{ operand, value string }{
 		{"version", c.Version},
 		{"semver", c.Semver},
@@ -74,11 +76,11 @@ func (c constraintFile) constraint() *drover.Constraint {
 }
 
 // parse reads a volume's file in HCL or in HCL's JSON, or the JSON of the API. Errors: Invalid, with line and column.
-func parse(text []byte, name string) (*drover.HostVolume, error) {
+func parse(text []byte, name string) (*volume.HostVolume, error) {
 	asJSON := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
 	var keys map[string]json.RawMessage
 	if asJSON && json.Unmarshal(text, &keys) == nil && keys["Name"] != nil {
-		v := &drover.HostVolume{}
+		v := &volume.HostVolume{}
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(v); err != nil {
@@ -96,7 +98,7 @@ func parse(text []byte, name string) (*drover.HostVolume, error) {
 	if !diags.HasErrors() {
 		diags = gohcl.DecodeBody(parsed.Body, nil, &f)
 	}
-	parameters, more := f.Parameters.Values()
+	parameters, more := f.Parameters.Values(nil)
 	if err := diagnosed(append(diags, more...)); err != nil {
 		return nil, err
 	}
@@ -116,11 +118,11 @@ func literal(text []byte) []byte {
 	})
 }
 
-func (f *file) volume(parameters map[string]string) (*drover.HostVolume, error) {
+func (f *file) volume(parameters map[string]string) (*volume.HostVolume, error) {
 	if f.Type != "host" {
 		return nil, drover.Errorf(drover.Invalid, `type: must be "host", got %q: there are no other volumes here`, f.Type)
 	}
-	v := &drover.HostVolume{
+	v := &volume.HostVolume{
 		ID: f.ID, Namespace: f.Namespace, Name: f.Name, PluginID: f.PluginID, NodeID: f.NodeID, NodePool: f.NodePool, HostPath: f.HostPath,
 		Parameters: parameters,
 	}
@@ -142,7 +144,7 @@ func (f *file) volume(parameters map[string]string) (*drover.HostVolume, error) 
 		*c.to = n
 	}
 	for _, c := range f.Capabilities {
-		v.RequestedCapabilities = append(v.RequestedCapabilities, &drover.HostVolumeCapability{
+		v.RequestedCapabilities = append(v.RequestedCapabilities, &volume.HostVolumeCapability{
 			AccessMode: c.AccessMode, AttachmentMode: c.AttachmentMode,
 		})
 	}

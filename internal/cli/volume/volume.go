@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/cli/view"
+	"github.com/drover-project/drover/volume"
 )
 
 // Command is "drover volume".
@@ -23,15 +24,15 @@ func Command(app *term.App) *cobra.Command {
 const itemPath = "/v1/volume/host/"
 
 // find returns the volume whose id or name is, or begins with, what a person wrote.
-func find(ctx context.Context, c *api.Client, wanted string) (*drover.HostVolumeStub, error) {
+func find(ctx context.Context, c *api.Client, wanted string) (*volume.HostVolumeStub, error) {
 	q := c.Anywhere()
 	q.Set("type", "host")
 	q.Set("prefix", wanted)
-	var list []*drover.HostVolumeStub
+	var list []*volume.HostVolumeStub
 	if _, err := c.Get(ctx, "/v1/volumes", q, &list); err != nil {
 		return nil, err
 	}
-	about := func(v *drover.HostVolumeStub) string {
+	about := func(v *volume.HostVolumeStub) string {
 		return v.Namespace + "  " + v.Name + "  on " + v.NodeID + "  " + v.State
 	}
 	switch named := withName(list, wanted); len(named) {
@@ -45,10 +46,10 @@ func find(ctx context.Context, c *api.Client, wanted string) (*drover.HostVolume
 		}
 		return nil, drover.Errorf(drover.Invalid, "%d volumes are called %q, give the id of one:%s", len(named), wanted, text)
 	}
-	return api.Pick("volume", wanted, list, func(v *drover.HostVolumeStub) string { return v.ID }, about)
+	return api.Pick("volume", wanted, list, func(v *volume.HostVolumeStub) string { return v.ID }, about)
 }
 
-func withName(list []*drover.HostVolumeStub, name string) (out []*drover.HostVolumeStub) {
+func withName(list []*volume.HostVolumeStub, name string) (out []*volume.HostVolumeStub) {
 	for _, v := range list {
 		if v.Name == name {
 			out = append(out, v)
@@ -109,8 +110,8 @@ func wantCommand(app *term.App, use, short, route, done string) *cobra.Command {
 			}
 			v.ID, v.Namespace = old.ID, cmp.Or(v.Namespace, old.Namespace)
 		}
-		request := struct{ Volume *drover.HostVolume }{v}
-		var answer struct{ Volume *drover.HostVolume }
+		request := struct{ Volume *volume.HostVolume }{v}
+		var answer struct{ Volume *volume.HostVolume }
 		if err := client.Put(cmd.Context(), itemPath+route, nil, request, &answer); err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func statusCommand(app *term.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var v drover.HostVolume
+		var v volume.HostVolume
 		if _, err := c.Get(ctx, itemPath+stub.ID, url.Values{"namespace": {stub.Namespace}}, &v); err != nil {
 			return err
 		}
@@ -161,16 +162,16 @@ func statusCommand(app *term.App) *cobra.Command {
 
 // list prints the volumes.
 func list(ctx context.Context, app *term.App, o *term.Output, q url.Values) error {
-	return term.List(ctx, app, o, term.Listing[*drover.HostVolumeStub]{
+	return term.List(ctx, app, o, term.Listing[*volume.HostVolumeStub]{
 		Path: "/v1/volumes", Query: q, None: "No host volumes", Heading: "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State",
-		Row: func(v *drover.HostVolumeStub) []string {
+		Row: func(v *volume.HostVolumeStub) []string {
 			return []string{o.ID(v.ID), v.Name, v.Namespace, cmp.Or(v.PluginID, "-"), o.ID(v.NodeID), v.NodePool, v.State}
 		},
 	})
 }
 
 // show prints a volume for people.
-func show(app *term.App, o *term.Output, v *drover.HostVolume) error {
+func show(app *term.App, o *term.Output, v *volume.HostVolume) error {
 	facts := []string{
 		"ID", v.ID, "Name", v.Name, "Namespace", v.Namespace, "Plugin ID", cmp.Or(v.PluginID, "-"), "Node ID", v.NodeID, "Node Pool", v.NodePool,
 		"Capacity", capacity(v.CapacityBytes, "-"), "State", v.State,

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -36,6 +37,8 @@ type Deps struct {
 	IDs   id.Source     // used by several goroutines at once; random, since secrets are made of it
 	Reset ResetIndex    // nil: it cannot be bootstrapped again
 	TTL   acl.TTLBounds // the zero value = acl.DefaultTTLBounds
+	// CollectAfter is how long expired tokens are kept. 0 = CollectAfter.
+	CollectAfter time.Duration
 	// Follows is the region whose policies, roles and global tokens this one has: here they are not written. "" = this one's are its own.
 	Follows string
 	// Providers are asked who logs in; nil: nobody can.
@@ -55,6 +58,7 @@ func New(deps Deps) *Access {
 	if deps.TTL == (acl.TTLBounds{}) {
 		deps.TTL = acl.DefaultTTLBounds
 	}
+	deps.CollectAfter = cmp.Or(deps.CollectAfter, CollectAfter)
 	return &Access{deps: deps, logins: make(chan struct{}, maxLogins)}
 }
 

@@ -347,6 +347,13 @@ func TestCollect(t *testing.T) {
 	require.Equal(t, 1, collect())
 	require.Zero(t, collect())
 	require.NotNil(t, b.log.fsm.Store().Snapshot().ACLToken(stays.AccessorID))
+
+	b.Access.deps.CollectAfter = time.Minute // server.acl_token_gc_threshold
+	b.token(&acl.Token{Type: acl.ClientToken, Policies: []string{"p"}, ExpirationTTL: acl.TTL(time.Minute)})
+	b.clock.add(2*time.Minute - 1)
+	require.Zero(t, collect())
+	b.clock.add(1)
+	require.Equal(t, 1, collect())
 }
 
 // TestErrorsHaveNoSecrets: whatever is refused, its words do not repeat what was secret.

@@ -38,7 +38,8 @@ func (a *Access) Exchange(ctx context.Context, secret acl.Secret) (*acl.Token, u
 	return named(a.deps.Store.Snapshot(), t), index, nil
 }
 
-// CollectAfter is how long an expired token stays in the state, so that a leader whose clock jumped takes nothing away that others honour.
+// CollectAfter is how long an expired token stays in the state unless the configuration says otherwise, so that a leader whose clock jumped
+// takes nothing away that others honour.
 const CollectAfter = time.Hour
 
 // CollectEvery is how often Run looks.
@@ -56,10 +57,10 @@ func (a *Access) Run(ctx context.Context, log *slog.Logger) {
 // maxCollected bounds the tokens of one entry.
 const maxCollected = 4096
 
-// Collect removes tokens that expired CollectAfter ago and more, and returns how many. The leader calls it now and then. Global tokens go
-// where they are written, and here after that.
+// Collect removes tokens that expired Deps.CollectAfter ago and more, and returns how many. The leader calls it now and then. Global tokens
+// go where they are written, and here after that.
 func (a *Access) Collect(ctx context.Context) (int, error) {
-	before := a.now().Add(-CollectAfter)
+	before := a.now().Add(-a.deps.CollectAfter)
 	s := a.deps.Store.Snapshot()
 	c := &command.ExpireACLTokens{Time: before.UnixNano()}
 	for t := range s.EndingACLTokens() {

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/claims"
 	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/workload"
 )
 
 // tokens signs with a key of the test, which the resolver believes until it is forgotten.
@@ -63,7 +64,7 @@ func TestWorkloads(t *testing.T) {
 	}
 	b.runs(alloc)
 	stamp := claims.Stamp{Region: "global", Now: b.clock.Now(), ID: "1"}
-	token := k.sign(claims.Workload(stamp, alloc, "web", &drover.WorkloadIdentity{TTL: time.Hour}))
+	token := k.sign(claims.Workload(stamp, alloc, "web", &workload.Identity{TTL: time.Hour}))
 
 	who := b.who(token)
 	require.False(t, who.Management())
@@ -101,7 +102,7 @@ func TestWorkloads(t *testing.T) {
 	b.clock.add(time.Hour + DefaultLeeway + time.Second)
 	_, err := b.Resolve(token)
 	require.ErrorIs(t, err, ErrExpired)
-	token = k.sign(claims.Workload(stamp, alloc, "web", &drover.WorkloadIdentity{}))
+	token = k.sign(claims.Workload(stamp, alloc, "web", &workload.Identity{}))
 	require.NotNil(t, b.who(token))
 	ended := *alloc
 	ended.ClientStatus = "complete"
@@ -120,14 +121,14 @@ func TestIdentitiesThatAreNoCallers(t *testing.T) {
 	}
 	b.runs(alloc)
 	stamp := claims.Stamp{Region: "global", Now: b.clock.Now(), ID: "1"}
-	own := &drover.WorkloadIdentity{}
+	own := &workload.Identity{}
 	elsewhere := *alloc
 	elsewhere.Namespace = "red"
 	unknown := *alloc
 	unknown.ID = b.deps.IDs.New()
 	for what, c := range map[string]*claims.Claims{
-		"for AWS":                   claims.Workload(stamp, alloc, "web", &drover.WorkloadIdentity{Name: "aws", Audience: []string{"sts"}}),
-		"of a service":              claims.Workload(stamp, alloc, "web", &drover.WorkloadIdentity{ServiceName: "db"}),
+		"for AWS":                   claims.Workload(stamp, alloc, "web", &workload.Identity{Name: "aws", Audience: []string{"sts"}}),
+		"of a service":              claims.Workload(stamp, alloc, "web", &workload.Identity{ServiceName: "db"}),
 		"of another namespace":      claims.Workload(stamp, &elsewhere, "web", own),
 		"of an unknown allocation":  claims.Workload(stamp, &unknown, "web", own),
 		"of a node":                 claims.Node(stamp, &drover.Node{ID: "n"}, time.Hour),

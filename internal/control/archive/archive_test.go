@@ -94,7 +94,7 @@ func archives(t testing.TB, f *fsm.FSM) *Archives {
 
 func saved(t testing.TB, f *fsm.FSM) []byte {
 	t.Helper()
-	s, err := archives(t, f).Save()
+	s, err := archives(t, f).Save(t.Context(), false)
 	require.NoError(t, err)
 	data, err := io.ReadAll(s)
 	require.NoError(t, err)
@@ -122,12 +122,12 @@ func TestAnArchiveSaysWhatItHas(t *testing.T) {
 	}
 	require.Equal(t, 2, counts["jobs"])
 	require.Equal(t, 1, counts["nodes"])
-	_, s, err := decode(bytes.NewReader(data))
+	_, s, err := decode(t.Context(), bytes.NewReader(data), nil)
 	require.NoError(t, err)
 	require.NotNil(t, s.Job("default", "web"))
 
 	var text strings.Builder
-	require.NoError(t, State(bytes.NewReader(data), &text))
+	require.NoError(t, State(t.Context(), bytes.NewReader(data), &text))
 	require.Contains(t, text.String(), `"PASSWORD":"(hidden)"`)
 	require.Contains(t, text.String(), `"ID":"db"`)
 	require.NotContains(t, text.String(), "secret")
@@ -166,7 +166,7 @@ func TestABrokenArchiveIsRefused(t *testing.T) {
 // remade is an archive whose state is another one, with sums that are right.
 func remade(t *testing.T, m cluster.Archive, state []byte) []byte {
 	var out bytes.Buffer
-	require.NoError(t, Write(&out, m, fixed{m.Index, state}))
+	require.NoError(t, Write(&out, m, fixed{m.Index, state}, nil))
 	return out.Bytes()
 }
 
@@ -192,7 +192,7 @@ func TestAStrangeArchiveIsRefusedWithTheReason(t *testing.T) {
 		"of index 5":               remade(t, cluster.Archive{Index: 6, Program: "1"}, state.Bytes()),
 		"torn snapshot":            remade(t, cluster.Archive{Index: 5, Program: "1"}, state.Bytes()[:state.Len()-9]),
 	} {
-		_, _, err := decode(bytes.NewReader(data))
+		_, _, err := decode(t.Context(), bytes.NewReader(data), nil)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	}
@@ -200,11 +200,11 @@ func TestAStrangeArchiveIsRefusedWithTheReason(t *testing.T) {
 	good := remade(t, cluster.Archive{Index: 5, Program: "1"}, state.Bytes())
 	twice.Write(good)
 	twice.Write(good)
-	_, _, err := decode(&twice)
+	_, _, err := decode(t.Context(), &twice, nil)
 	require.ErrorContains(t, err, "behind its end")
 	var nothing bytes.Buffer
 	require.NoError(t, gzip.NewWriter(&nothing).Close())
-	_, _, err = decode(&nothing)
+	_, _, err = decode(t.Context(), &nothing, nil)
 	require.ErrorContains(t, err, "ends too early")
 }
 
@@ -216,7 +216,7 @@ func TestWhatIsSentIsKeptInNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, left.Close())
 	a = New(a.deps)
-	s, err := a.Save()
+	s, err := a.Save(t.Context(), false)
 	require.NoError(t, err)
 	entries, err := os.ReadDir(a.deps.Folder)
 	require.NoError(t, err)

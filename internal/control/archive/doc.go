@@ -6,7 +6,7 @@
 // package raftlog's.
 //
 // An archive has all that the state has: the fleet's key, the secrets of nodes, and what users put into jobs. Whoever holds one
-// can act as the cluster.
+// can act as the cluster, unless its state.bin is encrypted: with a key of its own that is wrapped as root keys are.
 //
 // The package starts no goroutine; Schedule.Run is one that its caller starts.
 package archive

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 )
 
-// formatVersion is that of archives that this program writes and reads.
+// formatVersion is that of archives in clear text.
 const formatVersion = 1
 
 // The files of an archive, in their order.
@@ -28,6 +28,14 @@ const (
 	fileState = "state.bin"
 	fileSums  = "SHA256SUMS"
 )
+
+// formatOf is the format that an archive must have.
+func formatOf(m cluster.Archive) int {
+	if len(m.Key) > 0 {
+		return sealedVersion
+	}
+	return formatVersion
+}
 
 // maxSmall bounds the files beside the state.
 const maxSmall = 64 << 10
@@ -39,14 +47,22 @@ type Image interface {
 	Write(w io.Writer) error
 }
 
-// Write writes an archive of the image, whose Version, Index and Size it fills in. The image is written twice: a tar says how long
-// a file is before the file.
-func Write(w io.Writer, m cluster.Archive, image Image) error {
+// Write writes an archive of the image, whose Version, Index and Size it fills in; encrypted if there is a key, which m.Key has wrapped.
+// The image is written twice: a tar says how long a file is before the file.
+func Write(w io.Writer, m cluster.Archive, image Image, key []byte) (err error) {
+	write := image.Write
+	m.Version = formatVersion
+	if key != nil {
+		m.Version = sealedVersion
+		if write, err = sealed(image, key, m.ID); err != nil {
+			return err
+		}
+	}
 	measured := &measure{hash: sha256.New()}
-	if err := image.Write(measured); err != nil {
+	if err := write(measured); err != nil {
 		return err
 	}
-	m.Version, m.Index, m.Size = formatVersion, image.Index(), measured.size
+	m.Index, m.Size = image.Index(), measured.size
 	about, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -65,7 +81,7 @@ func Write(w io.Writer, m cluster.Archive, image Image) error {
 		write func(io.Writer) error
 	}{
 		{fileMeta, int64(len(about)), text(about)},
-		{fileState, measured.size, image.Write},
+		{fileState, measured.size, write},
 		{fileSums, int64(len(sums)), text([]byte(sums))},
 	}
 	for _, s := range steps {
@@ -99,8 +115,8 @@ func (m *measure) Write(p []byte) (int, error) {
 	return m.hash.Write(p)
 }
 
-// Read reads an archive to its end and hands its state to the function, which need not read all of it. Only once Read has
-// returned without an error is the archive known to be whole: what the function made of it must not count before.
+// Read reads an archive to its end and hands its state, as it is in the file, to the function, which need not read all of it. Only once
+// Read has returned without an error is the archive known to be whole: what the function made of it must not count before.
 // Errors: Invalid with what is wrong, and those of the function.
 func Read(r io.Reader, state func(cluster.Archive, io.Reader) error) (cluster.Archive, error) {
 	a := &reader{in: bufio.NewReaderSize(r, 64<<10), sums: map[string]string{}}
@@ -135,8 +151,8 @@ func (a *reader) read(state func(cluster.Archive, io.Reader) error) (m cluster.A
 	if m.Program == "" {
 		return m, drover.Errorf(drover.Invalid, "this is an archive of another program, not of drover")
 	}
-	if m.Version != formatVersion {
-		return m, drover.Errorf(drover.Invalid, "the archive has format %d, this program reads %d", m.Version, formatVersion)
+	if want := formatOf(m); m.Version != want {
+		return m, drover.Errorf(drover.Invalid, "the archive has format %d, this program reads %d", m.Version, want)
 	}
 	if err := a.state(m, state); err != nil {
 		return m, err
@@ -248,12 +264,12 @@ func (a *reader) end(zip io.Reader) error {
 // broken is the error of what cannot be unpacked; an error with a code of its own stays what it is.
 func broken(err error) error {
 	switch {
+	case drover.CodeOf(err) != drover.Internal:
+		return err
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return drover.Errorf(drover.Invalid, "the archive is torn: it ends too early")
 	case errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader):
 		return drover.Errorf(drover.Invalid, "this is no archive, or it is damaged: %w", err)
-	case drover.CodeOf(err) != drover.Internal:
-		return err
 	}
 	return drover.Errorf(drover.Invalid, "the archive cannot be unpacked: %w", err)
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,9 +15,13 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 )
 
-// Inspect verifies an archive and says what is in it. Errors: Invalid, and those of r.
+// Inspect verifies an archive and says what is in it; of one that is encrypted, its sums and what it says of itself. Errors: Invalid, and
+// those of r.
 func Inspect(r io.Reader) (out cluster.ArchiveContent, err error) {
 	out.Archive, err = Read(r, func(m cluster.Archive, state io.Reader) error {
+		if len(m.Key) > 0 {
+			return nil
+		}
 		index, shares, err := snapshot.Survey(state)
 		if err != nil {
 			return fmt.Errorf("reading the archive's state: %w", err)
@@ -37,10 +42,15 @@ func sameIndex(m cluster.Archive, index uint64) error {
 	return nil
 }
 
-// decode verifies an archive and returns its state. Errors: Invalid, and those of r.
-func decode(r io.Reader) (cluster.Archive, *store.Snapshot, error) {
+// decode verifies an archive and returns its state. Without keys it reads none that is encrypted. Errors: Invalid, Unavailable, and those
+// of r.
+func decode(ctx context.Context, r io.Reader, keys Keys) (cluster.Archive, *store.Snapshot, error) {
 	var s *store.Snapshot
 	m, err := Read(r, func(m cluster.Archive, state io.Reader) error {
+		state, err := plain(ctx, m, state, keys)
+		if err != nil {
+			return err
+		}
 		txn, err := snapshot.Read(state, store.New(), nil)
 		if err != nil {
 			return fmt.Errorf("reading the archive's state: %w", err)
@@ -53,8 +63,8 @@ func decode(r io.Reader) (cluster.Archive, *store.Snapshot, error) {
 
 // State verifies an archive and writes its state as JSON: an object with a list for each table. Secrets are left out, and what
 // users may have put secrets into: environments, templates, payloads and sources of jobs. Errors: Invalid; those of r and w.
-func State(r io.Reader, w io.Writer) error {
-	m, s, err := decode(r)
+func State(ctx context.Context, r io.Reader, w io.Writer) error {
+	m, s, err := decode(ctx, r, nil)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const holdFor = 30 * time.Second
 // nothing. The archive is received and verified as a whole before anything changes. It then goes into the log in parts, which
 // have no effect before the last: servers replace their state all at the same entry, or none does. The index is the new state's.
 // Errors: Invalid with what is wrong of the archive; Conflict if another is being restored, or it is not for this cluster;
-// Exhausted if the disk is full; those of the log.
+// Exhausted if the disk is full; Unavailable if it is encrypted and its key cannot be unwrapped; those of the log.
 func (a *Archives) Restore(ctx context.Context, in io.Reader, said string) (uint64, error) {
 	if !a.restoring.TryLock() {
 		return 0, drover.Errorf(drover.Conflict, "another archive is being restored")
@@ -38,7 +38,7 @@ func (a *Archives) Restore(ctx context.Context, in io.Reader, said string) (uint
 		return 0, err
 	}
 	defer f.Close()
-	m, s, err := decode(f)
+	m, s, err := decode(ctx, f, a.deps.Keys)
 	if err == nil {
 		err = a.fits(m, s.Cluster())
 	}
@@ -129,7 +129,11 @@ type sender struct {
 }
 
 // send implements the function of Read.
-func (s *sender) send(_ cluster.Archive, state io.Reader) error {
+func (s *sender) send(m cluster.Archive, state io.Reader) error {
+	state, err := plain(s.ctx, m, state, s.deps.Keys)
+	if err != nil {
+		return err
+	}
 	zip, err := gzip.NewWriterLevel(s, gzip.BestSpeed)
 	if err != nil {
 		return err

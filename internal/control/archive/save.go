@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -34,6 +35,9 @@ type Deps struct {
 	Region string
 	// Folder is where what is sent and received is kept meanwhile; "" = the system's for temporary files.
 	Folder string
+	// Keys encrypts archives, all that are written if Encrypt is set, and opens those that are restored.
+	Keys    Keys
+	Encrypt bool
 }
 
 // Log is the replicated log; *raftlog.Log implements it.
@@ -68,9 +72,11 @@ func New(deps Deps) *Archives {
 // spoolPattern is how files are called that are sent or received.
 const spoolPattern = "archive-*.tmp"
 
-// Write writes an archive of the present state. Errors: those of w.
-func (a *Archives) Write(w io.Writer) (cluster.Archive, error) {
-	image, m := a.deps.Image(), cluster.Archive{
+// Write writes an archive of the present state, encrypted where that is asked for or is the rule. Errors: those of w; Unavailable if it
+// cannot be encrypted.
+func (a *Archives) Write(ctx context.Context, w io.Writer, encrypt bool) (m cluster.Archive, err error) {
+	image := a.deps.Image()
+	m = cluster.Archive{
 		Term: a.deps.Log.Term(), Created: a.deps.Clock.Now().UTC(), Region: a.deps.Region, Program: version.Version,
 	}
 	if c := image.Cluster(); c != nil {
@@ -78,7 +84,15 @@ func (a *Archives) Write(w io.Writer) (cluster.Archive, error) {
 	}
 	m.ID = fmt.Sprintf("%d-%d-%d", m.Term, image.Index(), m.Created.UnixMilli())
 	m.Index = image.Index()
-	return m, Write(w, m, image)
+	var key []byte
+	if encrypt || a.deps.Encrypt {
+		key = make([]byte, sealKeySize)
+		_, _ = rand.Read(key) // it never fails
+		if m.Key, err = a.deps.Keys.WrapKey(ctx, key); err != nil {
+			return m, fmt.Errorf("encrypting the archive: %w", err)
+		}
+	}
+	return m, Write(w, m, image, key)
 }
 
 // Saved is an archive that is ready to be sent. It is to be closed.
@@ -95,12 +109,12 @@ func (s *Saved) Read(p []byte) (int, error) { return s.file.Read(p) }
 // Close forgets the archive.
 func (s *Saved) Close() error { return s.file.Close() }
 
-// Save makes an archive of the present state. It is kept in a file without a name until it is closed: who receives it has to know
-// its digest first. Errors: Exhausted if the disk is full.
-func (a *Archives) Save() (*Saved, error) {
+// Save makes an archive of the present state, as Write does. It is kept in a file without a name until it is closed: who receives it has to
+// know its digest first. Errors: Exhausted if the disk is full; those of Write.
+func (a *Archives) Save(ctx context.Context, encrypt bool) (*Saved, error) {
 	s := &Saved{}
 	f, err := a.spool(func(w io.Writer, sum hash.Hash) (err error) {
-		s.Archive, err = a.Write(w)
+		s.Archive, err = a.Write(ctx, w, encrypt)
 		s.Digest = digest(sum.Sum(nil))
 		return err
 	})

@@ -50,7 +50,7 @@ func (s *Schedule) Run(ctx context.Context) {
 			return
 		}
 		now := d.Clock.Now()
-		m, path, err := s.save(now)
+		m, path, err := s.save(ctx, now)
 		s.note(now, m, err)
 		if err != nil {
 			d.Logger.Error("a scheduled archive was not saved; older ones stay", "folder", s.files.Folder, "error", err)
@@ -62,9 +62,9 @@ func (s *Schedule) Run(ctx context.Context) {
 	}
 }
 
-func (s *Schedule) save(now time.Time) (m cluster.Archive, path string, err error) {
+func (s *Schedule) save(ctx context.Context, now time.Time) (m cluster.Archive, path string, err error) {
 	path, err = s.files.Add(now.UTC().Format(stamp), func(w io.Writer) (err error) {
-		m, err = s.archives.Write(w)
+		m, err = s.archives.Write(ctx, w, false)
 		return err
 	})
 	return m, path, diskError(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/tenancy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +85,20 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) place(t *testing.T, kind, nodeID string, ids ...string) *drover.Job {
 	t.Helper()
-	j := &drover.Job{ID: kind, Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "fake"}}}}}
+	return b.placeJob(t, kind, nil, nodeID, ids...)
+}
+
+// placeIn places a service of a warm pool.
+func (b *bundle) placeIn(t *testing.T, pool *drover.WarmPool, nodeID string, ids ...string) {
+	t.Helper()
+	b.placeJob(t, drover.JobTypeService, pool, nodeID, ids...)
+}
+
+func (b *bundle) placeJob(t *testing.T, kind string, pool *drover.WarmPool, nodeID string, ids ...string) *drover.Job {
+	t.Helper()
+	j := &drover.Job{ID: kind, Type: kind, TaskGroups: []*drover.TaskGroup{{
+		Name: "g", Pool: pool, Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
+	}}}
 	j.Canonicalize()
 	_, stored, err := b.log.Propose(t.Context(), &command.RegisterJob{Job: j})
 	require.NoError(t, err)
@@ -168,9 +182,9 @@ func TestPullTellsWhoSignsImages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.place(t, drover.JobTypeService, "n1", "a")
-	_, _, err := b.log.Propose(t.Context(), &command.UpsertNamespaces{Namespaces: []*drover.Namespace{
-		{Name: "default", Images: &drover.NamespaceImages{SignedBy: []string{"key"}}},
-		{Name: "other", Images: &drover.NamespaceImages{SignedBy: []string{"another"}}},
+	_, _, err := b.log.Propose(t.Context(), &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{
+		{Name: "default", Images: &tenancy.NamespaceImages{SignedBy: []string{"key"}}},
+		{Name: "other", Images: &tenancy.NamespaceImages{SignedBy: []string{"another"}}},
 	}})
 	require.NoError(t, err)
 	for node, want := range map[string]map[string][]string{"n1": {"default": {"key"}}, "n2": nil} {

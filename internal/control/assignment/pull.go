@@ -170,7 +170,9 @@ func attended(s *store.Snapshot, nodeID string) error {
 
 // Wanted lists what is wanted of the node: all that it has not reported as ended. It is pure.
 func Wanted(s *store.Snapshot, nodeID string) exchange.Assignment {
-	a := exchange.Assignment{Index: max(s.NodeChanged(nodeID), 1), State: s.Index(), Age: s.Cluster().Age(), Signers: true} // index 0: of none
+	a := exchange.Assignment{
+		Index: max(s.NodeChanged(nodeID), 1), State: s.Index(), Age: s.Cluster().Age(), Signers: true, History: s.History(), // index 0: of none
+	}
 	// After a restore another list may be wanted of any node.
 	if c := s.Cluster(); c != nil {
 		a.Index = max(a.Index, c.ModifyIndex)

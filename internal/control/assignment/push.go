@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // pushes gathers the updates of all nodes in few entries. Those that come while an entry is on its way go together in the next
@@ -90,17 +91,21 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []exchange
 }
 
 // about returns how many allocations of one of the jobs are on their way, and whether claims may wait for one of the
-// updates: a warm runner started or ended.
+// updates: a warm runner started or ended, and few are left.
 func (c *Controller) about(updates []exchange.AllocUpdate) (starting int, awaited bool) {
 	s := c.deps.Store.Snapshot()
 	var seen *drover.Job
+	enough := map[*drover.Job]bool{} // pools
 	for i := range updates {
 		a := s.Allocation(updates[i].ID)
 		if a == nil || a.Job == nil {
 			continue
 		}
-		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil && a.ClientStatus != updates[i].ClientStatus {
-			return starting, true
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil && a.ClientStatus != updates[i].ClientStatus && !enough[a.Job] {
+			if low(s, a, g.Pool) {
+				return starting, true
+			}
+			enough[a.Job] = true
 		}
 		if a.Job == seen {
 			continue
@@ -115,6 +120,46 @@ func (c *Controller) about(updates []exchange.AllocUpdate) (starting int, awaite
 	return starting, false
 }
 
+// lowShare is the part of its size below which claims may soon find a pool empty.
+const lowShare = 4
+
+// low reports whether claims wait for runners of the allocation's pool, or soon may. Of several servers each can only hand out what is
+// leased to it. A pool of which nothing is claimed is being filled: somebody waits for that. It looks at no more of the pool's runners than
+// it takes to know, as it does so for each report.
+func low(s *store.Snapshot, of *drover.Allocation, pool *drover.WarmPool) bool {
+	if pool.Demand > 0 {
+		return true
+	}
+	warm, claimed, held := 0, 0, map[uint64]int{}
+	for l := range s.Lessees() {
+		held[l.Incarnation] = 0
+	}
+	enough := func() bool {
+		least := warm
+		for _, n := range held {
+			least = min(least, n*len(held))
+		}
+		return claimed > 0 && least*lowShare >= pool.Size
+	}
+	for a := range s.ActiveAllocationsByJob(of.Namespace, of.JobID) {
+		switch {
+		case a.Terminal():
+			continue
+		case a.Claim != nil:
+			claimed++
+		case a.ClientStatus == drover.AllocClientRunning:
+			warm++
+			if _, lives := held[a.Lease]; lives {
+				held[a.Lease]++
+			}
+		}
+		if enough() {
+			return false
+		}
+	}
+	return true
+}
+
 // join adds the updates to the open batch; who opens one has it flushed.
 func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting int, awaited bool) *batch {
 	p := &c.pushes
@@ -126,7 +171,10 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting i
 		b = &batch{done: make(chan struct{}), urgent: make(chan struct{})}
 		before := p.newest
 		p.next, p.newest = b, b.done
-		clock.Go(c.deps.Clock, func() { c.flush(ctx, b, before) }) // ends when the log answers; others wait for it, whatever becomes of ctx
+		clock.Go(c.deps.Clock, func() { // ends when the log answers; others wait for it, whatever becomes of ctx
+			stack.Grow8K()
+			c.flush(ctx, b, before)
+		})
 	}
 	b.nodes = append(b.nodes, u)
 	b.size += len(u.Updates)

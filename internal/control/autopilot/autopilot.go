@@ -65,20 +65,34 @@ type Autopilot struct {
 	mu       sync.Mutex
 	known    map[raft.ServerID]Known            // guarded by mu: as of the last question
 	progress map[raft.ServerID]raftlog.Progress // guarded by mu: as of the last answer
+
+	removes chan Known // failed servers that are to be taken out, if they do not answer
 }
 
 // New returns the autopilot of a log. Run has it work.
 func New(l *raftlog.Log, deps Deps) *Autopilot {
-	return &Autopilot{log: l, deps: deps, asks: asksEvery, acts: actsEvery, progress: map[raft.ServerID]raftlog.Progress{}}
+	return &Autopilot{
+		log: l, deps: deps, asks: asksEvery, acts: actsEvery, progress: map[raft.ServerID]raftlog.Progress{}, removes: make(chan Known, 1),
+	}
 }
 
 // Run promotes servers that joined and are stable, and removes those that failed, until ctx ends. It runs at the leader, for its
 // term.
 func (p *Autopilot) Run(ctx context.Context) {
+	select {
+	case <-p.removes: // of a term before: there may be others by now, and fewer than a quorum without it
+	default:
+	}
 	a := library.New(p.log.Raft(), p, library.WithPromoter(&promoter{servers: p.zones}), library.WithLogger(p.log.Logger()),
 		library.WithUpdateInterval(p.asks), library.WithReconcileInterval(p.acts))
 	a.Start(ctx)
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		select {
+		case s := <-p.removes:
+			p.removeSilent(ctx, s)
+		case <-ctx.Done():
+		}
+	}
 	<-a.Stop()
 	p.judged.Store(nil)
 }
@@ -183,11 +197,25 @@ func (p *Autopilot) ask(ctx context.Context, s Known) (raftlog.Progress, error) 
 	return p.deps.Progress(ctx, s)
 }
 
-// RemoveFailedServer implements ApplicationIntegration.
+// RemoveFailedServer implements ApplicationIntegration. It does not wait: one that finds another under way is called again.
 func (p *Autopilot) RemoveFailedServer(s *library.Server) {
 	if known, ok := p.zones()[s.ID]; ok {
-		p.deps.Remove(known)
+		select {
+		case p.removes <- known:
+		default:
+		}
 	}
+}
+
+// removeSilent takes a server out that failed, unless it answers. Gossip learns some seconds late that one is back which was cut off. To
+// take that out then would leave one server less to bear the next failure, just when all are there.
+func (p *Autopilot) removeSilent(ctx context.Context, s Known) {
+	limit, cancel := context.WithTimeout(ctx, p.asks/2)
+	defer cancel()
+	if _, err := p.ask(limit, s); err == nil || ctx.Err() != nil {
+		return
+	}
+	p.deps.Remove(s)
 }
 
 // NotifyState implements ApplicationIntegration.

@@ -55,6 +55,8 @@ type gossip struct {
 	mu      sync.Mutex
 	servers map[string]Known // guarded by mu
 	sick    string           // guarded by mu: the id of a server that takes no writes
+	back    string           // guarded by mu: the id of one that answers though gossip says it failed
+	asked   int              // guarded by mu: how often that was asked
 	logs    map[string]*raftlog.Log
 }
 
@@ -82,9 +84,12 @@ func (g *gossip) deps() Deps {
 		Config: func() cluster.Autopilot { return cfg }, Servers: g.list,
 		Progress: func(_ context.Context, s Known) (raftlog.Progress, error) {
 			g.mu.Lock()
-			status, sick := g.servers[s.ID].Status, g.sick == s.ID
+			status, sick, back := g.servers[s.ID].Status, g.sick == s.ID, g.back == s.ID
+			if back {
+				g.asked++
+			}
 			g.mu.Unlock()
-			if status != "alive" {
+			if status != "alive" && !back {
 				return raftlog.Progress{}, drover.Errorf(drover.Unavailable, "gone")
 			}
 			progress := g.logs[s.ID].Progress()
@@ -153,12 +158,39 @@ func TestAutopilot(t *testing.T) {
 	require.GreaterOrEqual(t, a.Health().Servers[2].LastContact, time.Duration(0), "it hears of the leader")
 	becomes("", true)
 
-	require.NoError(t, logs[3].Close())
+	g.mu.Lock()
+	g.back = "s3" // it was cut off, and gossip does not know yet that it is there again
+	g.mu.Unlock()
 	g.set("s3", "failed")
+	require.Eventually(t, func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.asked > 50 // each ten milliseconds, and before it would be taken out each twenty
+	}, time.Minute, 10*time.Millisecond)
+	require.True(t, voters("s0", "s1", "s2", "s3")())
+	require.Equal(t, "failed", g.servers["s3"].Status, "it is not taken out")
+	g.mu.Lock()
+	g.back = ""
+	g.mu.Unlock()
+	require.NoError(t, logs[3].Close())
 	require.Eventually(t, voters("s0", "s1", "s2"), time.Minute, 10*time.Millisecond)
 	cancel()
 	<-done
 	require.Equal(t, Health{}, a.Health())
+}
+
+// Whom a term found failed the next one judges anew: the servers may be others, and too few without it.
+func TestATermForgetsWhomTheOneBeforeWouldRemove(t *testing.T) {
+	t.Parallel()
+	logs := servers(t, 1)
+	g := &gossip{servers: map[string]Known{}, logs: map[string]*raftlog.Log{"s0": logs[0]}}
+	g.set("s0", "alive")
+	a := New(logs[0], g.deps())
+	a.removes <- Known{ID: "s1"}
+	over, end := context.WithCancel(t.Context())
+	end()
+	a.Run(over)
+	require.Empty(t, a.removes)
 }
 
 // Whatever the servers are like, applying what the promoter wants ends. Then every zone that has a healthy server has one

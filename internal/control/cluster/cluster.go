@@ -190,4 +190,7 @@ func (c *Cluster) Servers() (addresses []string) {
 	return addresses
 }
 
-var errUnknown = drover.Errorf(drover.NotFound, "gossip knows nothing of the server")
+var (
+	errUnknown = drover.Errorf(drover.NotFound, "gossip knows nothing of the server")
+	errAnother = drover.Errorf(drover.NotFound, "another server has its address by now")
+)

@@ -198,6 +198,9 @@ func (c *Cluster) Watch(config func() clusternoun.Autopilot) autopilot.Deps {
 			for _, m := range c.deps.Gossip.List() {
 				if m.FullName() == s.Name {
 					status, err := c.deps.Ask(ctx, m)
+					if err == nil && status.ID != m.ID {
+						return raftlog.Progress{}, errAnother
+					}
 					if version := c.deps.Identity.Version(); !status.Reads.Has(version) {
 						status.Sick = fmt.Sprintf("its program reads versions %s of the log, and the cluster writes %d", status.Reads, version)
 					}

@@ -44,3 +44,25 @@ func Accept(plan *drover.Plan, accepted *drover.PlanResult) PlanCommit {
 	}
 	return c
 }
+
+// Sparing returns the commit without the allocations that are spared, each with its node, and without what else is placed and preempted
+// on their nodes; the planner refuses nodes in the same way. find returns an allocation of the state.
+func (p *PlanCommit) Sparing(spared map[string]string, find func(id string) *drover.Allocation) *PlanCommit {
+	left, nodes := *p, map[string]bool{}
+	for _, node := range spared {
+		nodes[node] = true
+	}
+	left.Stopped = slices.DeleteFunc(slices.Clone(p.Stopped), func(s StoppedAlloc) bool {
+		_, spare := spared[s.ID]
+		return spare || p.AllAtOnce
+	})
+	left.Preempted = slices.DeleteFunc(slices.Clone(p.Preempted), func(x PreemptedAlloc) bool {
+		a := find(x.ID)
+		return p.AllAtOnce || a != nil && nodes[a.NodeID]
+	})
+	left.Placed = slices.DeleteFunc(slices.Clone(p.Placed), func(a *drover.Allocation) bool { return p.AllAtOnce || nodes[a.NodeID] })
+	if p.AllAtOnce {
+		left.Deployment, left.DeploymentUpdates = nil, nil
+	}
+	return &left
+}

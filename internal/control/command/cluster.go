@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // InitCluster gives the cluster its id and epoch, unless it has them. Result: nil.
@@ -24,7 +25,7 @@ type SetSchedulerConfig struct {
 }
 
 // UpsertNamespaces stores namespaces, all or none. Result: nil. Errors: Invalid for a quota that there is not.
-type UpsertNamespaces struct{ Namespaces []*drover.Namespace }
+type UpsertNamespaces struct{ Namespaces []*tenancy.Namespace }
 
 // DeleteNamespaces removes namespaces, all or none. Result: nil. Errors: NotFound, Conflict if one is in use, Invalid
 // for the default one.

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/service"
 )
 
 func roundTrip(t *testing.T, c Command) Command {
@@ -35,7 +36,7 @@ func sampleJob() *drover.Job {
 					"command": "/bin/true", "args": []any{"-a", "ü"}, "n": int64(-7), "f": 1.5, "b": true, "nil": nil,
 					"nested": map[string]any{"x": []any{int64(1), map[string]any{"y": "z"}}},
 				},
-				Services: []*drover.Service{{Checks: []map[string]any{{"type": "http"}}}},
+				Services: []*service.Service{{Checks: []map[string]any{{"type": "http"}}}},
 			}},
 		}},
 	}

@@ -13,6 +13,7 @@ type RegisterJob struct {
 	Time           int64
 	Scaling        *ScalingRecord        // optional: the registration is a scaling action
 	Submission     *drover.JobSubmission `codec:",omitempty"` // optional: what the job was made of; the FSM says of which version
+	Versions       int                   `codec:",omitempty"` // of the job that are kept; 0 = drover.TrackedJobVersions
 }
 
 // DispatchJob registers a child of a parameterized job, unless the parent has a child with the same idempotency token.
@@ -42,6 +43,7 @@ type DeregisterJob struct {
 	NoShutdownDelay bool // sets the transition on the job's allocations
 	Eval            *drover.Evaluation
 	Time            int64
+	Versions        int // how many are kept, the stop with them; 0 = that is left to the next registration
 }
 
 // SetJobStability marks a version as known to work. Result: nil. Errors: NotFound.

@@ -117,10 +117,17 @@ func Needs(c Command) int {
 		}
 	case *UpsertNamespaces:
 		for _, ns := range c.Namespaces {
-			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil || ns.Images != nil || ns.Quota != "" {
+			if ns.Capabilities != nil || ns.NodePoolConfiguration != nil || ns.Images != nil || ns.Quota != "" ||
+				len(ns.RequiredExtraClaims)+len(ns.OptionalExtraClaims) > 0 {
 				return max(need, 3)
 			}
 		}
+	case *RegisterJob:
+		if c.Versions != 0 {
+			need = max(need, 3)
+		}
+	case *DispatchJob:
+		need = max(need, Needs(&c.Register))
 	case *RaiseVersion:
 		need = 1 // it is how a version begins
 	}

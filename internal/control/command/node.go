@@ -34,6 +34,13 @@ type SetEligibility struct {
 	Time        int64
 }
 
+// What events of nodes say of drains and of whether nodes take work: who decided last is told by them.
+const (
+	DrainEvent    = "Drain" // subsystem
+	DrainComplete = "Node drain complete"
+	MarkedAs      = "Node marked as "
+)
+
 // SetDrain starts a drain, or ends it with a nil Strategy. Result: nil. Errors: NotFound.
 type SetDrain struct {
 	NodeID       string

@@ -22,6 +22,12 @@ type PlanCommit struct {
 	FollowUps         []*drover.Evaluation
 	// Older are the jobs of allocations placed that run an earlier version than the plan's, by allocation.
 	Older map[string]*drover.Job
+	// Warm are the warm runners among Stopped and Preempted, if the incarnations Withheld do not hand them out until this is applied. One
+	// that another was leased meanwhile, or that was handed out, goes on: nothing else is done on its node, or with AllAtOnce at all, and
+	// the job is planned again. Without Warm everything is done.
+	Warm      []string
+	Withheld  []uint64
+	AllAtOnce bool // set only beside Warm
 }
 
 // StoppedAlloc is an allocation that a plan stops. An empty ClientStatus keeps the allocation's.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/shapetest"
+	"github.com/drover-project/drover/tenancy"
 )
 
 var updateShapes = flag.Bool("update", false, "write the shapes of the newest version; those of older ones never change")
@@ -25,7 +26,12 @@ var gates = map[string]string{
 	"drover.HostVolumeInfo.Report":           "nodes say it of volumes that control asked for, which needs version 3",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.RequiredExtraClaims":   "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.OptionalExtraClaims":   "UpsertNamespaces with it needs version 3",
+	"drover.WorkloadIdentity.ExtraClaims":    "a job names claims of its namespace, and UpsertNamespaces with those needs version 3",
 	"command.TellExecutions.Time":            "intake sets it only if there are quotas, which need version 3",
+	"command.RegisterJob.Versions":           "RegisterJob with it needs version 3",
+	"command.DeregisterJob.Versions":         "DeregisterJob with it needs version 3",
 	"command.RunnerClaim.Bounded":            "only claims under a quota have it, and a namespace's quota needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
 	"exchange.AllocUpdate.Order":             "control/assignment leaves it out before version 2",
@@ -34,6 +40,9 @@ var gates = map[string]string{
 	"fleet.Durable.Of":                       "only RestoreState sets it, which needs version 2",
 	"drover.Allocation.FailingServices":      "only the state machine sets it, to what a report says, which needs version 3",
 	"exchange.AllocUpdate.FailingServices":   "control/assignment leaves it out before version 3",
+	"command.PlanCommit.Warm":                "control/planner leaves it out before version 3",
+	"command.PlanCommit.Withheld":            "control/planner leaves it out before version 3",
+	"command.PlanCommit.AllAtOnce":           "control/planner leaves it out before version 3",
 }
 
 // TestShapes fails when what is written to the log changes without a cluster version. It says what to do then.
@@ -100,5 +109,8 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, Needs(&RaiseVersion{Version: Newest}))
-	require.Equal(t, 3, Needs(&UpsertNamespaces{Namespaces: []*drover.Namespace{{}, {Images: &drover.NamespaceImages{}}}}))
+	require.Equal(t, 3, Needs(&UpsertNamespaces{Namespaces: []*tenancy.Namespace{{}, {Images: &tenancy.NamespaceImages{}}}}))
+	require.Equal(t, 3, Needs(&UpsertNamespaces{Namespaces: []*tenancy.Namespace{{OptionalExtraClaims: map[string]string{"a": "b"}}}}))
+	require.Equal(t, 3, Needs(&RegisterJob{Versions: 9}))
+	require.Equal(t, 3, Needs(&DispatchJob{Register: RegisterJob{Versions: 9}}))
 }

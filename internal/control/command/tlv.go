@@ -117,6 +117,17 @@ func (r *reader) next() bool {
 	return !r.bad
 }
 
+// count returns how many fields of that number are to come, at least as many as next finds.
+func (r *reader) count(number int) (n int) {
+	ahead := *r
+	for ahead.next() {
+		if ahead.n == number {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *reader) uvarint() uint64 {
 	v, k := binary.Uvarint(r.data)
 	if k <= 0 {

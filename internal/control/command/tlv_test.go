@@ -248,3 +248,23 @@ func TestTooLarge(t *testing.T) {
 	_, err := Encode(&DeleteEvals{IDs: []string{strings.Repeat("x", MaxSize)}})
 	require.Equal(t, drover.TooLarge, drover.CodeOf(err))
 }
+
+// Each event of a task would be an object of its own, of millions in a large state.
+func TestEventsLieTogether(t *testing.T) {
+	in := NewInterner()
+	objects := func(events int) float64 {
+		s := &drover.TaskState{State: drover.TaskStateRunning}
+		for i := range events {
+			s.Events = append(s.Events, &drover.TaskEvent{Type: drover.TaskStarted, Time: int64(i), Details: map[string]string{}})
+		}
+		w := &writer{}
+		w.taskState(s)
+		read := func() *drover.TaskState {
+			r := &reader{data: w.buf, strings: in}
+			return r.state()
+		}
+		require.Equal(t, s, read())
+		return testing.AllocsPerRun(100, func() { read() })
+	}
+	require.Equal(t, objects(2), objects(10))
+}

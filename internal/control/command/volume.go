@@ -1,11 +1,13 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover/volume"
+)
 
 // UpsertHostVolume asks a node for a volume, checked and complete, or changes what is asked for. Result: the volume as it is stored.
 // Errors: NotFound, Conflict, Invalid.
 type UpsertHostVolume struct {
-	Volume *drover.HostVolume
+	Volume *volume.HostVolume
 	Time   int64 // unix ns
 }
 

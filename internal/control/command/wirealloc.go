@@ -2,6 +2,7 @@ package command
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // AppendAllocation appends the allocation's record to dst, without its Job, AllocatedResources and Metrics, which many
@@ -81,7 +82,7 @@ func (w *writer) deploymentStatus(n int, s *drover.AllocDeploymentStatus) {
 	})
 }
 
-func (w *writer) networkStatus(n int, s *drover.AllocNetworkStatus) {
+func (w *writer) networkStatus(n int, s *network.Status) {
 	if s == nil {
 		return
 	}
@@ -222,8 +223,8 @@ func (r *reader) deploymentStatus() *drover.AllocDeploymentStatus {
 	return s
 }
 
-func (r *reader) networkStatus() *drover.AllocNetworkStatus {
-	s := &drover.AllocNetworkStatus{}
+func (r *reader) networkStatus() *network.Status {
+	s := &network.Status{}
 	x := r.inner()
 	for x.next() {
 		switch x.n {
@@ -243,8 +244,8 @@ func (r *reader) networkStatus() *drover.AllocNetworkStatus {
 	return s
 }
 
-func (r *reader) dns() *drover.DNSConfig {
-	d := &drover.DNSConfig{}
+func (r *reader) dns() *network.DNSConfig {
+	d := &network.DNSConfig{}
 	for r.next() {
 		switch r.n {
 		case 1:

@@ -106,8 +106,14 @@ func (r *reader) taskState(into *map[string]*drover.TaskState) {
 	(*into)[name] = state
 }
 
+// state reads a task's state. Its events lie side by side: each by itself they would be most of the objects that the collector of
+// garbage has to look at in a state of a million allocations.
 func (r *reader) state() *drover.TaskState {
 	s := &drover.TaskState{}
+	var events []drover.TaskEvent
+	if n := r.count(7); n > 0 {
+		events, s.Events = make([]drover.TaskEvent, n), make([]*drover.TaskEvent, 0, n)
+	}
 	for r.next() {
 		switch r.n {
 		case 1:
@@ -123,16 +129,16 @@ func (r *reader) state() *drover.TaskState {
 		case 6:
 			s.FinishedAt = r.time()
 		case 7:
-			x := r.inner()
-			s.Events = append(s.Events, x.event())
+			x, e := r.inner(), &events[len(s.Events)]
+			x.event(e)
+			s.Events = append(s.Events, e)
 			r.done(&x)
 		}
 	}
 	return s
 }
 
-func (r *reader) event() *drover.TaskEvent {
-	e := &drover.TaskEvent{}
+func (r *reader) event(e *drover.TaskEvent) {
 	key := ""
 	for r.next() {
 		switch r.n {
@@ -157,7 +163,6 @@ func (r *reader) event() *drover.TaskEvent {
 			r.legacy(e)
 		}
 	}
-	return e
 }
 
 func (r *reader) legacy(of *drover.TaskEvent) {

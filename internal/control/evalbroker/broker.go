@@ -38,7 +38,7 @@ func (c Config) withDefaults() Config {
 
 // state is where an evaluation is:
 //
-//	delayed → ready ⇄ outstanding → gone      outstanding → nacked → ready
+//	delayed → ready ⇄ outstanding → gone      outstanding → nacked → ready      outstanding ⇄ submitting → gone, nacked
 //	delayed → pending → ready                 pending → superseded
 type state uint8
 
@@ -48,6 +48,7 @@ const (
 	ready                    // in a ready heap
 	outstanding              // with a worker until deadline; in deadlines
 	nacked                   // waits to be delivered again; in deadlines; keeps its job's slot
+	submitting               // with a worker that waits for the planner, however long; in no heap
 )
 
 type item struct {
@@ -64,6 +65,9 @@ type item struct {
 	// said that it is through.
 	again *drover.Evaluation
 }
+
+// taken reports whether a worker has it.
+func (it *item) taken() bool { return it.state == outstanding || it.state == submitting }
 
 // slot serialises a job: one evaluation is ready or outstanding, one waits behind it.
 type slot struct {
@@ -109,7 +113,7 @@ func (b *Broker) Superseded() []*drover.Evaluation {
 // Outstanding returns the token of an evaluation that is with a worker.
 func (b *Broker) Outstanding(evalID string) (token string, ok bool) {
 	it := b.evals[evalID]
-	if it == nil || it.state != outstanding {
+	if it == nil || !it.taken() {
 		return "", false
 	}
 	return it.token, true
@@ -141,7 +145,7 @@ func (b *Broker) Stats() Stats {
 			s.Waiting++
 		case pending:
 			s.Pending++
-		case outstanding:
+		case outstanding, submitting:
 			s.Unacked++
 		case ready:
 			if it.queue == FailedQueue {

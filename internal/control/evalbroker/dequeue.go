@@ -80,6 +80,32 @@ func (b *Broker) Postpone(now time.Time, evalID, token string, wait time.Duratio
 	return nil
 }
 
+// Submitting says that a plan of the evaluation is with the planner: it is not delivered again before Submitted, whatever time that takes.
+// Another worker would begin on a state without what the log is just about to have, and place that once more. Errors: as Ack.
+func (b *Broker) Submitting(now time.Time, evalID, token string) error {
+	b.expire(now)
+	it, err := b.held(evalID, token)
+	if err != nil {
+		return err
+	}
+	b.unlink(it)
+	it.state = submitting
+	return nil
+}
+
+// Submitted says that the planner has answered. From now on the worker has the nack timeout again. Errors: as Ack.
+func (b *Broker) Submitted(now time.Time, evalID, token string) error {
+	b.expire(now)
+	it, err := b.held(evalID, token)
+	if err != nil {
+		return err
+	}
+	b.unlink(it)
+	it.deadline = now.Add(b.cfg.NackTimeout)
+	b.pushDeadline(it, outstanding)
+	return nil
+}
+
 // Next returns when the broker next wants to be entered, if ever.
 func (b *Broker) Next() (at time.Time, ok bool) {
 	if b.deadlines.Len() == 0 {
@@ -101,7 +127,7 @@ func (b *Broker) expire(now time.Time) {
 			b.pushReady(it)
 		case outstanding:
 			b.retry(now, it)
-		case pending, ready: // have no deadline
+		case pending, ready, submitting: // have no deadline
 		}
 	}
 }
@@ -126,7 +152,7 @@ func (b *Broker) retry(now time.Time, it *item) {
 
 func (b *Broker) held(evalID, token string) (*item, error) {
 	it := b.evals[evalID]
-	if it == nil || it.state != outstanding || it.token != token {
+	if it == nil || !it.taken() || it.token != token {
 		return nil, drover.Errorf(drover.Conflict, "evaluation %s: the token is no longer valid", evalID)
 	}
 	return it, nil

@@ -38,7 +38,7 @@ func (b *Broker) enqueue(now time.Time, e *drover.Evaluation) {
 // replace takes a newer copy of a known evaluation.
 func (it *item) replace(e *drover.Evaluation) {
 	switch {
-	case it.state == outstanding:
+	case it.taken():
 		if e.ModifyIndex > it.eval.ModifyIndex || e.SnapshotIndex > it.eval.SnapshotIndex {
 			it.again = e
 		}
@@ -83,7 +83,7 @@ func newer(a, b *drover.Evaluation) bool {
 // Remove forgets an evaluation that ended in the state, unless a worker has it: the worker's Ack does that.
 func (b *Broker) Remove(evalID string) {
 	it := b.evals[evalID]
-	if it == nil || it.state == outstanding {
+	if it == nil || it.taken() {
 		return
 	}
 	b.unlink(it)

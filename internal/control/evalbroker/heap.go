@@ -41,6 +41,6 @@ func (b *Broker) unlink(it *item) {
 		b.ready[it.queue].Remove(it.index)
 	case delayed, nacked, outstanding:
 		b.deadlines.Remove(it.index)
-	case pending: // in none
+	case pending, submitting: // in none
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
@@ -22,7 +23,7 @@ type modelEval struct {
 	seq        int
 	until      time.Time // not before
 	token      string    // with a worker until held
-	held       time.Time
+	held       time.Time // zero while its plan is with the planner
 	deliveries int
 	slot       bool
 }
@@ -135,6 +136,14 @@ func TestBrokerAgainstModel(t *testing.T) {
 			}
 			return list[rapid.IntRange(0, len(list)-1).Draw(rt, "held")]
 		}
+		worker := func(say func(now time.Time, evalID, token string) error, model func(*modelEval)) func(*rapid.T) {
+			return func(*rapid.T) {
+				if x := held(); x != nil {
+					require.NoError(rt, say(now, x.eval.ID, x.token))
+					model(x)
+				}
+			}
+		}
 		dequeue := func(queue string, failed bool) {
 			e, token, ok := b.Dequeue(now, queue)
 			want := m.dequeue(failed)
@@ -165,24 +174,12 @@ func TestBrokerAgainstModel(t *testing.T) {
 					m.admit(x)
 				}
 			},
-			"dequeue": func(*rapid.T) { dequeue(drover.JobTypeService, false) },
-			"failed":  func(*rapid.T) { dequeue(FailedQueue, true) },
-			"ack": func(*rapid.T) {
-				if x := held(); x != nil {
-					if err := b.Ack(now, x.eval.ID, x.token); err != nil {
-						rt.Fatal(err)
-					}
-					m.ack(x)
-				}
-			},
-			"nack": func(*rapid.T) {
-				if x := held(); x != nil {
-					if err := b.Nack(now, x.eval.ID, x.token); err != nil {
-						rt.Fatal(err)
-					}
-					m.refuse(now, x)
-				}
-			},
+			"dequeue":    func(*rapid.T) { dequeue(drover.JobTypeService, false) },
+			"failed":     func(*rapid.T) { dequeue(FailedQueue, true) },
+			"ack":        worker(b.Ack, m.ack),
+			"nack":       worker(b.Nack, func(x *modelEval) { m.refuse(now, x) }),
+			"submitting": worker(b.Submitting, func(x *modelEval) { x.held = time.Time{} }),
+			"submitted":  worker(b.Submitted, func(x *modelEval) { x.held = now.Add(time.Minute) }),
 			"wait": func(rt *rapid.T) {
 				// Odd nanoseconds: no two deadlines at once, of which the order would be open.
 				now = now.Add(time.Duration(rapid.IntRange(1, 70).Draw(rt, "seconds"))*time.Second + time.Duration(n*7+1))

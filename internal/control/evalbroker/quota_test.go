@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 func waiting(id string, snapshot uint64) *drover.Evaluation {
@@ -21,7 +22,7 @@ type left int
 
 func (l left) Account(string) *quota.Account {
 	cpu := int(l)
-	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: &cpu}}}
+	return &quota.Account{Quota: "q", Limits: &tenancy.QuotaLimit{RegionLimit: &tenancy.QuotaResources{CPU: &cpu}}}
 }
 
 func (left) Ask(*drover.Evaluation) (string, quota.Amount) { return "default", quota.Amount{CPU: 100} }

@@ -26,6 +26,9 @@ type Shell struct {
 	cancel wake.Signal // there may be evaluations to cancel
 }
 
+// errDisabled is the answer after Disable.
+var errDisabled = drover.Errorf(drover.NotLeader, "evaluations are not handed out: no leadership")
+
 // waiter is a worker without work.
 type waiter struct {
 	types []string
@@ -111,6 +114,20 @@ func (s *Shell) WakeAll() {
 // Ack says that an evaluation was dealt with; see Broker.Ack.
 func (s *Shell) Ack(evalID, token string) error {
 	return s.finish(func(now time.Time) error { return s.broker.Ack(now, evalID, token) }, evalID)
+}
+
+// Submitting says that a plan is with the planner; see Broker.Submitting.
+func (s *Shell) Submitting(evalID, token string) (err error) {
+	err = errDisabled
+	s.enter(func(now time.Time) { err = s.broker.Submitting(now, evalID, token) })
+	return err
+}
+
+// Submitted says that the planner has answered; see Broker.Submitted.
+func (s *Shell) Submitted(evalID, token string) (err error) {
+	err = errDisabled
+	s.enter(func(now time.Time) { err = s.broker.Submitted(now, evalID, token) })
+	return err
 }
 
 // Nack refuses an evaluation; see Broker.Nack.

@@ -14,12 +14,14 @@ const DefaultMaxBytes = 64 << 20
 
 // Config of a Buffer.
 type Config struct {
-	MaxBytes int64 // about what the kept events may hold in memory; default DefaultMaxBytes
+	MaxBytes   int64 // about what the kept events may hold in memory; default DefaultMaxBytes
+	MaxEntries int   // entries of the log whose events are kept; 0 is no limit
 }
 
 // Buffer keeps the latest entries' events. It observes an FSM. All methods may be called by several goroutines.
 type Buffer struct {
-	max int64
+	max  int64
+	most int // entries; 0 is no limit
 
 	mu    sync.Mutex
 	items []item // guarded by mu: by index
@@ -40,7 +42,7 @@ func New(cfg Config) *Buffer {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	return &Buffer{max: cfg.MaxBytes}
+	return &Buffer{max: cfg.MaxBytes, most: cfg.MaxEntries}
 }
 
 // Events publishes what one entry changed. It implements fsm.Observer and does not block. What is published must not
@@ -56,7 +58,7 @@ func (b *Buffer) Events(e drover.Events) {
 	}
 	b.items = append(b.items, item{e, size})
 	b.bytes += size
-	for b.bytes > b.max && len(b.items) > 1 {
+	for (b.bytes > b.max || b.most > 0 && len(b.items) > b.most) && len(b.items) > 1 {
 		b.floor = b.items[0].events.Index
 		b.bytes -= b.items[0].bytes
 		b.items[0] = item{}

@@ -129,6 +129,20 @@ func TestWhoIsTooSlowIsTold(t *testing.T) {
 	require.Equal(t, uint64(101), next(t, s))
 }
 
+// server.event_buffer_size bounds the entries, however small they are.
+func TestSoManyEntriesAreKept(t *testing.T) {
+	t.Parallel()
+	b := New(Config{MaxEntries: 2})
+	slow := subscribe(t, b, Request{})
+	for i := range uint64(3) {
+		b.Events(entry(i+1, node("n")))
+	}
+	require.Equal(t, 2, b.Stats().Entries)
+	require.Equal(t, uint64(2), b.Stats().Oldest)
+	_, err := slow.Next(t.Context())
+	require.ErrorIs(t, err, ErrMissed)
+}
+
 func TestNextWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Differences are the commands that make the objects here those that are there. What takes rights away comes first, other deletions last,
@@ -35,10 +36,10 @@ func Differences(here, there Objects) (out []command.Command) {
 	for _, q := range newQuotas { // before the namespaces that refer to them
 		next := *q
 		next.Here = here.Region
-		out = append(out, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{&next}})
+		out = append(out, &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{&next}})
 	}
 	for _, n := range newNamespaces {
-		out = append(out, &command.UpsertNamespaces{Namespaces: []*drover.Namespace{n}})
+		out = append(out, &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{n}})
 	}
 	for _, n := range goneNamespaces {
 		if n.Name != drover.DefaultNamespace {
@@ -62,16 +63,17 @@ func builtIn(p *drover.NodePool) bool {
 }
 
 // sameNamespace compares all but the indexes, which are each region's own. No metadata is the same as empty metadata.
-func sameNamespace(a, b *drover.Namespace) bool {
+func sameNamespace(a, b *tenancy.Namespace) bool {
 	return a.Description == b.Description && a.Quota == b.Quota && maps.Equal(a.Meta, b.Meta) &&
 		reflect.DeepEqual(a.Capabilities, b.Capabilities) && reflect.DeepEqual(a.NodePoolConfiguration, b.NodePoolConfiguration) &&
-		reflect.DeepEqual(a.Images, b.Images)
+		reflect.DeepEqual(a.Images, b.Images) && maps.Equal(a.RequiredExtraClaims, b.RequiredExtraClaims) &&
+		maps.Equal(a.OptionalExtraClaims, b.OptionalExtraClaims)
 }
 
 // sameQuota compares all but the indexes and the region. The hashes tell the limits apart.
-func sameQuota(a, b *drover.QuotaSpec) bool {
+func sameQuota(a, b *tenancy.QuotaSpec) bool {
 	return a.Description == b.Description &&
-		slices.EqualFunc(a.Limits, b.Limits, func(x, y *drover.QuotaLimit) bool { return bytes.Equal(x.Hash, y.Hash) })
+		slices.EqualFunc(a.Limits, b.Limits, func(x, y *tenancy.QuotaLimit) bool { return bytes.Equal(x.Hash, y.Hash) })
 }
 
 // sameRule compares all but the indexes.

@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/peercall"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // region is a state that is written without a log.
@@ -99,7 +100,7 @@ func (o Objects) names() (out []string) {
 }
 
 func namespace(name, about string) *command.UpsertNamespaces {
-	return &command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: name, Description: about, Meta: map[string]string{}}}}
+	return &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: name, Description: about, Meta: map[string]string{}}}}
 }
 
 func pool(name, about string) *command.UpsertNodePools {
@@ -128,9 +129,9 @@ func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 		same()
 		there.write(namespace("a", "two"), namespace("b", ""))
 		same()
-		limits := []*drover.QuotaLimit{{Region: "here", Hash: []byte("1")}}
-		there.write(&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "there", Limits: limits}}})
-		there.write(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "b", Quota: "q"}}})
+		limits := []*tenancy.QuotaLimit{{Region: "here", Hash: []byte("1")}}
+		there.write(&command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{Name: "q", Here: "there", Limits: limits}}})
+		there.write(&command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: "b", Quota: "q"}}})
 		same()
 		require.Equal(t, "q", here.Snapshot().Namespace("b").Quota)
 		require.NotNil(t, here.Snapshot().Quota("q").Limit(), "this region's limit holds here")

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Objects is what the regions share, as it is at an index of the authoritative region's state.
@@ -16,9 +17,9 @@ type Objects struct {
 	Epoch  string // of the state: indexes of another one say nothing; "" = something is missing, and to be asked for anew
 	Region string // whose they are; it decides which limit of a quota holds
 
-	Namespaces Set[*drover.Namespace]
+	Namespaces Set[*tenancy.Namespace]
 	Pools      Set[*drover.NodePool]
-	Quotas     Set[*drover.QuotaSpec]
+	Quotas     Set[*tenancy.QuotaSpec]
 	Rules      Set[*drover.AdmissionRule]
 	Access     *Access // nil: not told, and what is here stays
 }
@@ -181,17 +182,17 @@ func (k kind[T]) keys(list []T) []string {
 }
 
 var (
-	namespaces = kind[*drover.Namespace]{
-		tables.Namespaces, func(n *drover.Namespace) string { return n.Name },
-		func(n *drover.Namespace) uint64 { return n.ModifyIndex }, sameNamespace,
+	namespaces = kind[*tenancy.Namespace]{
+		tables.Namespaces, func(n *tenancy.Namespace) string { return n.Name },
+		func(n *tenancy.Namespace) uint64 { return n.ModifyIndex }, sameNamespace,
 	}
 	pools = kind[*drover.NodePool]{
 		tables.NodePools, func(p *drover.NodePool) string { return p.Name },
 		func(p *drover.NodePool) uint64 { return p.ModifyIndex }, samePool,
 	}
-	quotas = kind[*drover.QuotaSpec]{
-		tables.Quotas, func(q *drover.QuotaSpec) string { return q.Name },
-		func(q *drover.QuotaSpec) uint64 { return q.ModifyIndex }, sameQuota,
+	quotas = kind[*tenancy.QuotaSpec]{
+		tables.Quotas, func(q *tenancy.QuotaSpec) string { return q.Name },
+		func(q *tenancy.QuotaSpec) uint64 { return q.ModifyIndex }, sameQuota,
 	}
 	rules = kind[*drover.AdmissionRule]{
 		tables.AdmissionRules, func(r *drover.AdmissionRule) string { return r.Name },

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/quotas"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes. The version is that
@@ -90,7 +91,7 @@ func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) error {
 // deleteNamespaces forgets all the namespaces or none. Errors: NotFound, Invalid for the default namespace, Conflict if
 // one has a job that is not dead. The messages are Nomad's.
 func (e *entry) deleteNamespaces(c *command.DeleteNamespaces) error {
-	var doomed []*drover.Namespace
+	var doomed []*tenancy.Namespace
 	for _, name := range c.Names {
 		ns := e.txn.Namespace(name)
 		switch {

@@ -115,7 +115,9 @@ func (e *entry) revertTo(j *drover.Job, now int64) {
 	if old := e.txn.Job(j.Namespace, j.ID); old != nil {
 		spec := *j
 		spec.SubmitTime = 0
-		e.storeJob(old, &spec, now)
+		stored := e.storeJob(old, &spec, now)
+		e.pruneOwn(stored, 0)
+		e.keepSource(j, stored)
 	}
 }
 

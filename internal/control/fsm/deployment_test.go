@@ -107,6 +107,21 @@ func TestAFailedCanaryIsNotPromoted(t *testing.T) {
 	require.EqualError(t, err, `Task group "g" has 0/1 healthy allocations`)
 }
 
+// A plan that replaces a drained canary was made before the promotion, and is committed after it: what it places is no canary. Found by
+// internal/sim/rollouts.
+func TestACanaryThatComesAfterThePromotionIsNone(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]bool{promotesLate - 1: true, promotesLate: false} {
+		b, j := rollout(t, drover.DeploymentState{DesiredTotal: 2, DesiredCanaries: 1}, drover.DeploymentRunning)
+		b.do(&command.RaiseVersion{Version: version})
+		b.do(plan(j, member("a", true)))
+		b.do(&command.SetAllocHealth{DeploymentID: "d", Healthy: []string{"a"}, Time: 3})
+		b.do(&command.PromoteDeployment{DeploymentID: "d"})
+		b.do(plan(j, member("b", true)))
+		require.Equal(t, want, b.now().Allocation("b").DeploymentStatus.Canary, "version %d", version)
+	}
+}
+
 // Health may change in both directions by hand, and the counters follow.
 func TestCountersFollowHealthBothWays(t *testing.T) {
 	t.Parallel()

@@ -3,49 +3,8 @@ package fsm
 import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/service"
 )
-
-// eventType is Nomad's name of what a command does; all rows that it changes are told under it.
-func eventType(k command.Kind) string {
-	switch k {
-	case command.KindRegisterJob, command.KindDispatchJob:
-		return "JobRegistered"
-	case command.KindDeregisterJob:
-		return "JobDeregistered"
-	case command.KindUpdateEvals:
-		return "EvaluationUpdated"
-	case command.KindApplyPlans:
-		return "PlanResult"
-	case command.KindUpdateAllocs, command.KindClaimRunners, command.KindRecordRunners:
-		return "AllocationUpdated"
-	case command.KindTransitionAllocs, command.KindStopAllocs:
-		return "AllocationUpdateDesiredStatus"
-	case command.KindRegisterNode, command.KindSetNodeMeta:
-		return "NodeRegistration"
-	case command.KindUpdateNodeStatuses:
-		return "NodeStreamEvent"
-	case command.KindSetEligibility:
-		return "NodeEligibility"
-	case command.KindSetDrain:
-		return "NodeDrain"
-	case command.KindDeregisterNodes:
-		return "NodeDeregistration"
-	case command.KindUpsertNodePools:
-		return "NodePoolUpserted"
-	case command.KindDeleteNodePools:
-		return "NodePoolDeleted"
-	case command.KindUpsertDeployment, command.KindUpdateDeploymentStatus:
-		return "DeploymentStatusUpdate"
-	case command.KindSetAllocHealth:
-		return "DeploymentAllocHealth"
-	case command.KindPromoteDeployment:
-		return "DeploymentPromotion"
-	case command.KindReap:
-		return "JobBatchDeregistered"
-	default:
-		return k.String()
-	}
-}
 
 // events describes what the entry changed. Garbage collected evaluations, allocations and deployments are not told.
 func (e *entry) events() []drover.Event {
@@ -56,21 +15,21 @@ func (e *entry) events() []drover.Event {
 	}
 	for _, c := range e.deployments.list {
 		d := c.now
-		out = append(out, e.event(drover.TopicDeployment, eventType(c.kind), d.ID, d.Namespace,
+		out = append(out, e.event(drover.TopicDeployment, c.kind.EventType(), d.ID, d.Namespace,
 			[]string{d.JobID}, "Deployment", d))
 	}
 	for _, c := range e.evals.list {
 		v := c.now
-		out = append(out, e.event(drover.TopicEvaluation, eventType(c.kind), v.ID, v.Namespace,
+		out = append(out, e.event(drover.TopicEvaluation, c.kind.EventType(), v.ID, v.Namespace,
 			[]string{v.JobID, v.DeploymentID}, "Evaluation", v))
 	}
 	for _, c := range e.allocs.list {
 		out = e.allocEvents(out, c)
 	}
 	for _, c := range e.nodes.list {
-		n, kind := c.now, eventType(c.kind)
+		n, kind := c.now, c.kind.EventType()
 		if n == nil {
-			n, kind = c.gone, eventType(command.KindDeregisterNodes)
+			n, kind = c.gone, command.KindDeregisterNodes.EventType()
 		}
 		out = append(out, e.event(drover.TopicNode, kind, n.ID, "", []string{n.NodePool}, "Node", n))
 	}
@@ -87,7 +46,7 @@ func (e *entry) events() []drover.Event {
 // serviceEvents appends those of the registrations that follow from changed allocations.
 func (e *entry) serviceEvents(out []drover.Event) []drover.Event {
 	made, gone := e.txn.ServiceChanges()
-	tell := func(kind string, list []*drover.ServiceRegistration) {
+	tell := func(kind string, list []*service.Registration) {
 		for _, r := range list {
 			out = append(out, e.event(drover.TopicService, kind, r.ID, r.Namespace, []string{r.JobID, r.ServiceName}, "Service", r))
 		}
@@ -109,7 +68,7 @@ func (e *entry) event(topic, kind, key, namespace string, filter []string, name 
 // jobEvents appends the job's event, and a second one for the environment if the job keeps a warm pool. A purged job
 // has the type JobDeregistered, one that was garbage collected Nomad's JobBatchDeregistered.
 func (e *entry) jobEvents(out []drover.Event, c change[drover.NamespacedID, *drover.Job]) []drover.Event {
-	j, kind := c.now, eventType(c.kind)
+	j, kind := c.now, c.kind.EventType()
 	if j == nil {
 		j = c.gone
 		if c.kind != command.KindReap {
@@ -145,7 +104,7 @@ func hasPool(j *drover.Job) bool {
 func (e *entry) allocEvents(out []drover.Event, c change[string, *drover.Allocation]) []drover.Event {
 	a := *c.now
 	a.Job = nil
-	out = append(out, e.event(drover.TopicAllocation, eventType(c.kind), a.ID, a.Namespace,
+	out = append(out, e.event(drover.TopicAllocation, c.kind.EventType(), a.ID, a.Namespace,
 		[]string{a.JobID, a.DeploymentID}, "Allocation", &a))
 	if g := c.now.Job; g != nil {
 		if group := g.Group(a.TaskGroup); group != nil && group.Pool != nil {

@@ -161,6 +161,32 @@ func TestBatchJobFromRegisterToDead(t *testing.T) {
 	require.Equal(t, "complete", b.now().Allocation("a").ClientStatus, "what ended does not come back")
 }
 
+// A registration says how many versions are kept, and so does a stop. What says nothing keeps all until the next one; older servers keep
+// six.
+func TestAsManyVersionsAreKeptAsARegistrationSays(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{prunesAtRegistrations - 1, prunesAtRegistrations} {
+		b := setup(t)
+		b.do(&command.RaiseVersion{Version: version})
+		kept := func() int { return len(b.now().JobVersions("default", "j")) }
+		for n := range 12 {
+			c := register(job("j", "service", n+1))
+			c.Versions = 9
+			b.do(c)
+		}
+		require.Equal(t, 9, kept())
+		b.do(&command.DeregisterJob{Namespace: "default", ID: "j"})
+		require.Equal(t, map[int]int{prunesAtRegistrations - 1: 6, prunesAtRegistrations: 10}[version], kept())
+		b.do(register(job("j", "service", 19)))
+		b.do(&command.DeregisterJob{Namespace: "default", ID: "j", Versions: 4})
+		require.Equal(t, map[int]int{prunesAtRegistrations - 1: 6, prunesAtRegistrations: 4}[version], kept())
+		c := register(job("j", "service", 20))
+		c.Versions = 3
+		b.do(c)
+		require.Equal(t, 3, kept())
+	}
+}
+
 func TestVersionsMoveWithTheSpecification(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

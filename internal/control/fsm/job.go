@@ -4,7 +4,9 @@ import (
 	"reflect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // registerJob stores a job's specification and returns the stored version. The job is canonical and valid already.
@@ -24,6 +26,7 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 		}
 	}
 	j := e.storeJob(old, c.Job, c.Time)
+	e.pruneVersions(j, c.Versions)
 	j = e.redemand(j)
 	e.txn.ForgetQuickEnds(j.Namespace, j.ID)
 	if c.Eval != nil {
@@ -43,6 +46,8 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 		s := *c.Submission
 		s.Namespace, s.JobID, s.Version, s.JobModifyIndex = j.Namespace, j.ID, j.Version, e.index
 		e.txn.PutJobSubmission(&s)
+	} else if c.Scaling != nil && old != nil {
+		e.keepSource(old, j)
 	}
 	return j, nil
 }
@@ -96,7 +101,6 @@ func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
 	}
 	e.putJob(&j)
 	e.countChild(&j, old, &j)
-	e.pruneVersions(&j)
 	return &j
 }
 
@@ -119,8 +123,23 @@ func SameSpec(a, b *drover.Job) bool {
 	return reflect.DeepEqual(&x, &y)
 }
 
-// pruneVersions keeps TrackedJobVersions versions, and beside them tagged ones and the newest stable one.
-func (e *entry) pruneVersions(j *drover.Job) {
+// pruneOwn prunes after a version that nobody registered. If it is not known how many are kept, 0, newer servers leave that to the next
+// registration; older ones keep TrackedJobVersions whatever is said.
+func (e *entry) pruneOwn(j *drover.Job, keep int) {
+	switch {
+	case cluster.VersionOf(e.txn.Cluster()) < prunesAtRegistrations:
+		e.pruneVersions(j, 0)
+	case keep > 0:
+		e.pruneVersions(j, keep)
+	}
+}
+
+// prunesAtRegistrations is the cluster version from which only commands prune that say how many versions are kept.
+const prunesAtRegistrations = 3
+
+// pruneVersions keeps so many versions, 0 is TrackedJobVersions, and beside them tagged ones and the newest stable one.
+func (e *entry) pruneVersions(j *drover.Job, keep int) {
+	optional.Default(&keep, drover.TrackedJobVersions)
 	versions := e.txn.JobVersions(j.Namespace, j.ID)
 	kept, stableSeen := 0, false
 	for _, v := range versions {
@@ -128,7 +147,7 @@ func (e *entry) pruneVersions(j *drover.Job) {
 		stableSeen = stableSeen || v.Stable
 		switch {
 		case v.VersionTag != nil:
-		case kept < drover.TrackedJobVersions:
+		case kept < keep:
 			kept++
 		case newestStable:
 		default:
@@ -159,7 +178,8 @@ func (e *entry) deregisterJob(c *command.DeregisterJob) error {
 		j.Stop, j.Version, j.VersionTag = true, old.Version+1, nil // as stable as what it stops
 		j.ModifyIndex, j.JobModifyIndex, j.SubmitTime = e.index, e.index, c.Time
 		e.putJob(&j)
-		e.pruneVersions(&j)
+		e.keepSource(old, &j)
+		e.pruneOwn(&j, c.Versions)
 	}
 	if c.Eval != nil {
 		ev := *c.Eval

@@ -210,6 +210,157 @@ func TestADemandThatEndsIsLookedAtWhoeverProposesIt(t *testing.T) {
 	}
 }
 
+// spared are what may happen between the withholding of runners a0 to a2, of which a2 is still starting, and the plan that stops them and
+// places something beside them and elsewhere.
+var spared = map[string]struct {
+	meanwhile func(b *bench, p *command.PlanCommit) // after the servers were asked
+	stopped   []string                              // of the runners
+	placed    []string
+}{
+	"nothing happened": {
+		func(*bench, *command.PlanCommit) {}, []string{"a0", "a1", "a2"}, []string{"beside", "elsewhere"},
+	},
+	"one began to run": {
+		func(b *bench, _ *command.PlanCommit) { b.do(update("a2", drover.AllocClientRunning)) },
+		[]string{"a0", "a1", "a2"},
+		[]string{"beside", "elsewhere"},
+	},
+	"a new incarnation was leased it": {
+		func(b *bench, _ *command.PlanCommit) {
+			b.begin("two")
+			b.do(update("a2", drover.AllocClientRunning))
+		},
+		[]string{"a0", "a1"},
+		[]string{"elsewhere"},
+	},
+	"a new incarnation handed it out": {
+		func(b *bench, _ *command.PlanCommit) {
+			two := b.begin("two")
+			b.do(update("a2", drover.AllocClientRunning))
+			require.NoError(b.t, b.handOut(two, "a2"))
+		},
+		[]string{"a0", "a1"},
+		[]string{"elsewhere"},
+	},
+	"a new incarnation was leased it, and it is all or nothing": {
+		func(b *bench, p *command.PlanCommit) {
+			b.begin("two")
+			b.do(update("a2", drover.AllocClientRunning))
+			p.AllAtOnce = true
+		},
+		nil, nil,
+	},
+	"of a cluster of older servers": {
+		func(b *bench, p *command.PlanCommit) {
+			b.begin("two")
+			b.do(update("a2", drover.AllocClientRunning))
+			p.Warm, p.Withheld = nil, nil
+		},
+		[]string{"a0", "a1", "a2"},
+		[]string{"beside", "elsewhere"},
+	},
+	"the incarnation that was leased it has ended": {
+		func(b *bench, p *command.PlanCommit) {
+			two := b.begin("two")
+			b.do(update("a2", drover.AllocClientRunning))
+			b.do(&command.EndIncarnation{Incarnation: two})
+			require.True(b.t, b.now().Allocation("a2").Terminal())
+		},
+		[]string{"a0", "a1", "a2"},
+		[]string{"beside", "elsewhere"},
+	},
+}
+
+// A server begins an incarnation after the planner asked those that there were to withhold what it stops. A runner that was still starting
+// then is leased to it and handed out, before the plan is applied.
+func TestAPlanSparesWhatAnotherServerMayHandOut(t *testing.T) {
+	t.Parallel()
+	const size = 4
+	for name, c := range spared {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			one := b.begin("one")
+			b.pool(2)
+			j := b.now().Job("default", "env")
+			b.do(plan(j, placed("a2", "env")))
+			b.do(plan(j, func() *drover.Allocation { a := placed("a3", "env"); a.NodeID = "n9"; return a }()))
+			p := command.PlanCommit{Job: j, Warm: []string{"a0", "a1", "a2"}, Withheld: []uint64{0, one}}
+			for _, id := range p.Warm {
+				p.Stopped = append(p.Stopped, command.StoppedAlloc{ID: id})
+			}
+			beside, elsewhere := placed("beside", "env"), placed("elsewhere", "env")
+			elsewhere.NodeID = "n9"
+			p.Placed = []*drover.Allocation{beside, elsewhere}
+			c.meanwhile(b, &p)
+			evals := len(slices.Collect(b.now().EvaluationsByJob("default", "env")))
+			b.do(&command.ApplyPlans{Plans: []command.PlanCommit{p}})
+			var stopped, there []string
+			for i := range size {
+				if id := "a" + string(rune('0'+i)); b.now().Allocation(id).ServerTerminal() {
+					stopped = append(stopped, id)
+				}
+			}
+			for _, id := range []string{"beside", "elsewhere"} {
+				if b.now().Allocation(id) != nil {
+					there = append(there, id)
+				}
+			}
+			require.Equal(t, c.stopped, stopped)
+			require.Equal(t, c.placed, there)
+			again := len(slices.Collect(b.now().EvaluationsByJob("default", "env"))) - evals
+			if len(c.stopped) < 3 {
+				require.Equal(t, 1, again, "it is planned again")
+			} else {
+				require.Zero(t, again)
+			}
+			restore(t, b.f)
+		})
+	}
+}
+
+// An environment is deleted while one of its runners is claimed: the plan that stops the others spares it, and no other plan is made for a
+// job that is not there. It was left for ever.
+func TestARunnerOfAPurgedJobThatIsSparedIsStoppedLater(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.begin("one")
+	b.pool(2)
+	b.do(&command.DeregisterJob{Namespace: "default", ID: "env", Purge: true})
+	require.NoError(t, b.handOut(one, "a1"))
+	evals := len(slices.Collect(b.now().EvaluationsByJob("default", "env")))
+	b.do(&command.ApplyPlans{Plans: []command.PlanCommit{{
+		Stopped: []command.StoppedAlloc{{ID: "a0"}, {ID: "a1"}}, Warm: []string{"a0", "a1"}, Withheld: []uint64{0, one},
+	}}})
+	require.True(t, b.now().Allocation("a0").ServerTerminal())
+	require.False(t, b.now().Allocation("a1").ServerTerminal())
+	require.Len(t, slices.Collect(b.now().EvaluationsByJob("default", "env")), evals+1)
+	restore(t, b.f)
+}
+
+// What a plan preempts is spared in the same way.
+func TestAPlanPreemptsNothingThatAnotherServerMayHandOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.begin("one")
+	b.pool(1)
+	j := b.now().Job("default", "env")
+	b.do(plan(j, placed("a1", "env")))
+	other := b.do(register(job("other", "service", 1))).(*drover.Job)
+	p := command.PlanCommit{
+		Job: other, Warm: []string{"a0", "a1"}, Withheld: []uint64{0, one}, Placed: []*drover.Allocation{placed("b0", "other")},
+		Preempted: []command.PreemptedAlloc{{ID: "a0", By: "b0"}, {ID: "a1", By: "b0"}},
+	}
+	b.begin("two")
+	b.do(update("a1", drover.AllocClientRunning))
+	evals := len(slices.Collect(b.now().EvaluationsByJob("default", "other")))
+	b.do(&command.ApplyPlans{Plans: []command.PlanCommit{p}})
+	require.False(t, b.now().Allocation("a0").ServerTerminal(), "nothing is preempted for what is not placed")
+	require.False(t, b.now().Allocation("a1").ServerTerminal())
+	require.Nil(t, b.now().Allocation("b0"))
+	require.Len(t, slices.Collect(b.now().EvaluationsByJob("default", "other")), evals+1)
+}
+
 // Two servers believed to lead, and each handed a runner out for one Idempotency-Key. The first in the log has it.
 func TestAKeyHasOneRunner(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,14 @@
 package fsm
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // applyPlans commits the plans of one entry in order. The planner has checked them against the state and against each
@@ -17,8 +21,10 @@ func (e *entry) applyPlans(c *command.ApplyPlans) {
 }
 
 // applyPlan commits one plan: deployments first, because placements are counted in them, then stops and preemptions,
-// then placements. Rows that have vanished since the plan was made are skipped.
+// then placements. Rows that have vanished since the plan was made are skipped, and so is what would stop a runner that may have been
+// handed out.
 func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
+	p = e.spareRunners(p, now)
 	if p.Deployment != nil {
 		e.planDeployment(p.Deployment, now)
 	}
@@ -37,9 +43,8 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 	shared := map[string]*drover.Allocation{}
 	for _, a := range p.Placed {
 		share(shared, a)
-		// The id is taken from the stored node, so that all allocations of a node share one string.
 		if n := e.txn.Node(a.NodeID); n != nil {
-			a.NodeID = n.ID
+			sameTexts(a, n)
 		}
 		if older := p.Older[a.ID]; older != nil {
 			e.place(a, e.planJob(older), now)
@@ -49,6 +54,64 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 	}
 	e.checkCapacity(p.Placed)
 	e.putEvals(p.FollowUps)
+}
+
+// spareRunners returns what is left of a plan without the nodes on which it would stop a warm runner that may have been handed out since
+// it was made. The planner has asked the incarnations that there were to withhold what it stops. One that began since can be leased a
+// runner that was still starting, and hands it out at once.
+func (e *entry) spareRunners(p *command.PlanCommit, now int64) *command.PlanCommit {
+	spared := map[string]string{} // and its node
+	for _, id := range p.Warm {
+		if a := e.txn.Allocation(id); a != nil && !a.Terminal() && e.mayBeHandedOut(a, p.Withheld) {
+			spared[id] = a.NodeID
+		}
+	}
+	if len(spared) == 0 {
+		return p
+	}
+	if p.Job != nil {
+		e.refill([]drover.NamespacedID{p.Job.Key()}, nil, now)
+	} else {
+		e.stopRest(p.Warm, spared, now)
+	}
+	return p.Sparing(spared, e.txn.Allocation)
+}
+
+// stopRest has the jobs of spared runners looked at again that are not there any more: nothing else would ever stop what is left of them.
+func (e *entry) stopRest(warm []string, spared map[string]string, now int64) {
+	for _, id := range warm { // whose order is the plan's
+		a := e.txn.Allocation(id)
+		if _, ok := spared[id]; !ok || a.Job == nil {
+			continue
+		}
+		maker := trigger.Maker{IDs: derived(fmt.Sprintf("rest %d %s/%s", e.index, a.Namespace, a.JobID)), Now: now}
+		e.putEval(*maker.Job(a.Job, drover.TriggerAllocStop))
+	}
+}
+
+// mayBeHandedOut reports whether a runner was handed out, or may be by a live incarnation that does not withhold it.
+func (e *entry) mayBeHandedOut(a *drover.Allocation, withheld []uint64) bool {
+	return a.Claim != nil || e.txn.Lessee(a.Lease) != nil && !slices.Contains(withheld, a.Lease)
+}
+
+// sameTexts takes an allocation's texts from its stored node where they are equal, so that all allocations of a node share them.
+func sameTexts(a *drover.Allocation, n *drover.Node) {
+	a.NodeID = n.ID
+	if a.NodeName == n.Name {
+		a.NodeName = n.Name
+	}
+	m := a.Metrics
+	if m == nil {
+		return
+	}
+	if m.NodePool == n.NodePool {
+		m.NodePool = n.NodePool
+	}
+	for _, s := range m.ScoreMetaData {
+		if s != nil && s.NodeID == n.ID {
+			s.NodeID = n.ID
+		}
+	}
 }
 
 // planJob returns the store's own copy of the plan's job, so that all allocations of a version share one.
@@ -93,6 +156,9 @@ func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
 		}
 		checkStays(old, &a)
 		keepObserved(&a, old)
+		if cluster.VersionOf(e.txn.Cluster()) >= keepsOrder {
+			a.Reported = old.Reported
+		}
 	} else {
 		a.CreateIndex = e.index
 		if a.CreateTime == 0 {
@@ -101,11 +167,34 @@ func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
 		if a.ClientStatus == "" {
 			a.ClientStatus = drover.AllocClientPending
 		}
+		if cluster.VersionOf(e.txn.Cluster()) >= promotesLate {
+			e.promoteLate(&a)
+		}
 		e.linkPrevious(&a)
 		e.claimVolumes(&a)
 	}
 	e.putAlloc(old, &a)
 	e.countInDeployment(old, &a)
+}
+
+// keepsOrder is the cluster version from which on the order of the newest report outlives an update in place: what the state machine does
+// must be the same at all servers.
+const keepsOrder = 3
+
+// promotesLate is the cluster version from which on a canary that is placed after its group's promotion is none.
+const promotesLate = 3
+
+// promoteLate makes a canary an ordinary allocation whose group was promoted since the plan was made. Nobody would promote it any
+// more, and its services would keep the tags of canaries.
+func (e *entry) promoteLate(a *drover.Allocation) {
+	if a.DeploymentStatus == nil || !a.DeploymentStatus.Canary {
+		return
+	}
+	if d := e.txn.Deployment(a.DeploymentID); d != nil && d.TaskGroups[a.TaskGroup] != nil && d.TaskGroups[a.TaskGroup].Promoted {
+		s := *a.DeploymentStatus
+		s.Canary = false
+		a.DeploymentStatus = &s
+	}
 }
 
 // keepObserved keeps what the node and the claimers said of an allocation that is updated in place.

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // tenancy draws a command about quotas, or about what counts in them.
@@ -22,13 +23,15 @@ func (d draw) tenancy(s *store.Snapshot) command.Command {
 	namespace := d.pick("namespace", "default", "team", "other")
 	switch rapid.IntRange(0, 8).Draw(d.t, "of tenancy") {
 	case 0:
-		return &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: d.pick("quota", "a", "b"), Here: "global", Limits: []*drover.QuotaLimit{{
-			Region: "global", RegionLimit: &drover.QuotaResources{CPU: new(rapid.IntRange(0, 500).Draw(d.t, "limit"))},
-		}}}}}
+		return &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{
+			Name: d.pick("quota", "a", "b"), Here: "global", Limits: []*tenancy.QuotaLimit{{
+				Region: "global", RegionLimit: &tenancy.QuotaResources{CPU: new(rapid.IntRange(0, 500).Draw(d.t, "limit"))},
+			}},
+		}}}
 	case 1:
 		return &command.DeleteQuotas{Names: []string{d.pick("quota", "a", "b")}}
 	case 2:
-		return &command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: namespace, Quota: d.pick("quota", "", "a", "b")}}}
+		return &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: namespace, Quota: d.pick("quota", "", "a", "b")}}}
 	case 3:
 		return &command.DeleteNamespaces{Names: []string{namespace}}
 	case 4:
@@ -158,10 +161,10 @@ func TestClaimsOfSeveralServersStayWithinAQuota(t *testing.T) {
 	b := setup(t)
 	one, two := b.begin("one"), b.begin("two")
 	b.pool(4)
-	b.do(&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
-		Region: "global", RegionLimit: &drover.QuotaResources{Runners: new(1)},
+	b.do(&command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{Name: "q", Here: "global", Limits: []*tenancy.QuotaLimit{{
+		Region: "global", RegionLimit: &tenancy.QuotaResources{Runners: new(1)},
 	}}}}})
-	b.do(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "default", Quota: "q"}}})
+	b.do(&command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: "default", Quota: "q"}}})
 	claim := func(id string, bounded bool) error {
 		c := command.RunnerClaim{AllocID: id, Claim: drover.Claim{RunnerID: "env-" + id}, Bounded: bounded}
 		lease := b.now().Allocation(id).Lease

@@ -71,3 +71,26 @@ func TestReportsWithoutAnOrder(t *testing.T) {
 	require.Equal(t, drover.AllocClientPending, b.now().Allocation("a").ClientStatus)
 	require.Equal(t, uint64(7), b.now().Allocation("a").Reported)
 }
+
+// A plan that changes an allocation in place was made before the newest report. An older report that comes behind it, through another
+// server, is still an older one.
+func TestAPlanInPlaceDoesNotForgetWhatWasReported(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]string{keepsOrder - 1: drover.AllocClientPending, keepsOrder: drover.AllocClientRunning} {
+		b := setup(t)
+		b.do(&command.RaiseVersion{Version: version})
+		b.do(node("n1"))
+		j := b.do(register(job("j", "service", 1))).(*drover.Job)
+		b.do(plan(j, placed("a", "j")))
+		report := func(status string, order uint64) {
+			u := update("a", status)
+			u.Nodes[0].Updates[0].Order = order
+			b.do(u)
+		}
+		inPlace := *b.now().Allocation("a")
+		report(drover.AllocClientRunning, 7)
+		b.do(plan(j, &inPlace))
+		report(drover.AllocClientPending, 6)
+		require.Equal(t, want, b.now().Allocation("a").ClientStatus, "version %d", version)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/control/volumes"
+	"github.com/drover-project/drover/volume"
 )
 
 // upsertHostVolume asks a node for a volume.
@@ -33,7 +34,7 @@ func (e *entry) deleteHostVolume(c *command.DeleteHostVolume) (any, error) {
 	if e.txn.HostVolume(c.ID) == nil {
 		e.releaseVolume(c.ID, c.Time)
 		e.tellVolume("HostVolumeDeleted", v)
-		return (*drover.HostVolume)(nil), nil
+		return (*volume.HostVolume)(nil), nil
 	}
 	e.tellVolume("HostVolumeRegistered", v)
 	return v, nil
@@ -59,7 +60,7 @@ func (e *entry) tellVolumes(changes []volumes.Change, now int64) {
 }
 
 // tellVolume tells of a volume.
-func (e *entry) tellVolume(kind string, v *drover.HostVolume) {
+func (e *entry) tellVolume(kind string, v *volume.HostVolume) {
 	e.told = append(e.told, e.event(drover.TopicHostVolume, kind, v.ID, v.Namespace, []string{v.NodeID, v.Name, v.PluginID}, "Volume", v))
 }
 
@@ -92,13 +93,13 @@ func (e *entry) releaseVolume(id string, now int64) {
 	}
 }
 
-func (e *entry) dropClaim(c *drover.HostVolumeClaim) {
+func (e *entry) dropClaim(c *volume.HostVolumeClaim) {
 	e.txn.DeleteVolumeClaim(c)
 	e.tellClaim("HostVolumeClaimDeleted", c)
 }
 
 // lookFor has the job of a claim that was forgotten looked at: it may wait for the volume. The evaluation's id follows from the entry.
-func (e *entry) lookFor(c *drover.HostVolumeClaim, now int64) {
+func (e *entry) lookFor(c *volume.HostVolumeClaim, now int64) {
 	if j := e.txn.Job(c.Namespace, c.JobID); j != nil && !j.Stopped() {
 		m := trigger.Maker{IDs: late(fmt.Sprintf("%d claim %s", e.index, c.ID)), Now: now}
 		e.putEval(*m.Job(j, drover.TriggerNodeUpdate))
@@ -106,7 +107,7 @@ func (e *entry) lookFor(c *drover.HostVolumeClaim, now int64) {
 }
 
 // tellClaim tells of a claim.
-func (e *entry) tellClaim(kind string, c *drover.HostVolumeClaim) {
+func (e *entry) tellClaim(kind string, c *volume.HostVolumeClaim) {
 	e.told = append(e.told,
 		e.event(drover.TopicVolumeClaim, kind, c.ID, c.Namespace, []string{c.JobID, c.AllocID, c.VolumeID, c.VolumeName}, "Claim", c))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/volume"
 )
 
 // volumes draws a request about a volume, or a node that says something about its own: what is so, or what is not.
@@ -20,7 +21,7 @@ func (d draw) volumes(s *store.Snapshot) command.Command {
 			return &command.DeleteVolumeClaim{Namespace: d.pick("of", "default", "none"), ID: c.ID, Time: d.time()}
 		}
 	case 0:
-		return &command.UpsertHostVolume{Time: d.time(), Volume: &drover.HostVolume{
+		return &command.UpsertHostVolume{Time: d.time(), Volume: &volume.HostVolume{
 			ID: d.id("v", 4), Namespace: d.pick("namespace", "default", "none"), Name: d.id("name", 3), NodeID: d.id("n", 3),
 			Registered: rapid.Bool().Draw(d.t, "registered"),
 		}}
@@ -44,7 +45,7 @@ func (d draw) volumes(s *store.Snapshot) command.Command {
 		case 3:
 			have.Report = nil
 		default:
-			have.Report.Gone = v.State == drover.HostVolumeDeleting
+			have.Report.Gone = v.State == volume.HostVolumeDeleting
 		}
 		c.Node.HostVolumes[v.Name] = have
 	}
@@ -59,7 +60,7 @@ func checkVolumes(t testing.TB, s *store.Snapshot) {
 		require.False(t, names[key], "a name is one volume's on its node")
 		names[key] = true
 		n := s.Node(v.NodeID)
-		if v.State == drover.HostVolumeReady {
+		if v.State == volume.HostVolumeReady {
 			require.NotNil(t, n)
 			require.NotEqual(t, drover.NodeStatusDown, n.Status)
 			require.True(t, n.HostVolumes[v.Name].OfferedTo(v.Namespace), "%+v", v)
@@ -84,7 +85,7 @@ func checkVolumes(t testing.TB, s *store.Snapshot) {
 			require.Equal(t, [2]string{n.ID, name}, [2]string{v.NodeID, v.Name})
 			require.NotNil(t, have.Report, "it would be everybody's")
 			require.Equal(t, v.Namespace, have.Report.Namespace)
-			require.NotEqual(t, drover.HostVolumeDeleting, v.State)
+			require.NotEqual(t, volume.HostVolumeDeleting, v.State)
 		}
 	}
 }
@@ -117,19 +118,19 @@ func TestAVolumeFromRequestToEnd(t *testing.T) {
 		}
 		return ""
 	}
-	want := &command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1}
-	v := b.do(want).(*drover.HostVolume)
-	require.Equal(t, drover.HostVolumePending, v.State)
+	want := &command.UpsertHostVolume{Volume: &volume.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1}
+	v := b.do(want).(*volume.HostVolume)
+	require.Equal(t, volume.HostVolumePending, v.State)
 	require.Equal(t, v.Wanted, b.now().NodeChanged("n1"))
-	_, err := b.try(&command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "w", Namespace: "default", Name: "data", NodeID: "n1"}})
+	_, err := b.try(&command.UpsertHostVolume{Volume: &volume.HostVolume{ID: "w", Namespace: "default", Name: "data", NodeID: "n1"}})
 	require.Equal(t, drover.Conflict, drover.CodeOf(err), "%v", err)
 	has := func(wanted uint64) *drover.HostVolumeInfo {
 		return &drover.HostVolumeInfo{ID: "v", Path: "/v", Report: &drover.HostVolumeReport{Namespace: "default", Wanted: wanted}}
 	}
 	say(has(v.Wanted - 1))
-	require.Equal(t, drover.HostVolumePending, state(), "that was another request")
+	require.Equal(t, volume.HostVolumePending, state(), "that was another request")
 	say(has(v.Wanted))
-	require.Equal(t, drover.HostVolumeReady, state())
+	require.Equal(t, volume.HostVolumeReady, state())
 	require.Equal(t, "/v", b.now().HostVolume("v").HostPath)
 	require.NotNil(t, b.now().Node("n1").HostVolumes["data"])
 
@@ -137,14 +138,14 @@ func TestAVolumeFromRequestToEnd(t *testing.T) {
 		b.do(&command.UpdateNodeStatuses{Nodes: []command.NodeStatus{{NodeID: "n1", Status: status}}, Time: 2})
 	}
 	down(drover.NodeStatusDown)
-	require.Equal(t, drover.HostVolumeUnavailable, state())
+	require.Equal(t, volume.HostVolumeUnavailable, state())
 	down(drover.NodeStatusReady)
-	require.Equal(t, drover.HostVolumeReady, state(), "a heartbeat brought it back")
+	require.Equal(t, volume.HostVolumeReady, state(), "a heartbeat brought it back")
 	say(&drover.HostVolumeInfo{ID: "v", Path: "/v"})
-	require.Equal(t, drover.HostVolumeUnavailable, state(), "it does not say whose it is")
+	require.Equal(t, volume.HostVolumeUnavailable, state(), "it does not say whose it is")
 	require.Empty(t, b.now().Node("n1").HostVolumes)
 	say(nil)
-	require.Equal(t, drover.HostVolumeUnavailable, state())
+	require.Equal(t, volume.HostVolumeUnavailable, state())
 	say(has(v.Wanted))
 
 	a := mounting("data")
@@ -163,19 +164,19 @@ func TestAVolumeFromRequestToEnd(t *testing.T) {
 	txn.PutAllocation(&ended)
 	txn.Commit()
 
-	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*drover.HostVolume)
+	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*volume.HostVolume)
 	require.Empty(t, b.now().Node("n1").HostVolumes, "nothing is placed on it any more")
 	say(has(1))
-	require.Equal(t, drover.HostVolumeDeleting, state(), "the node has not heard of it")
+	require.Equal(t, volume.HostVolumeDeleting, state(), "the node has not heard of it")
 	require.Empty(t, b.now().Node("n1").HostVolumes)
 	failed := has(v.Wanted)
 	failed.Report.Failure = "busy"
 	say(failed)
-	require.Equal(t, drover.HostVolumeUnavailable, state())
+	require.Equal(t, volume.HostVolumeUnavailable, state())
 	require.Equal(t, "busy", b.now().HostVolume("v").StateDescription)
-	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*drover.HostVolume)
+	v = b.do(&command.DeleteHostVolume{Namespace: "default", ID: "v"}).(*volume.HostVolume)
 	say(failed)
-	require.Equal(t, drover.HostVolumeDeleting, state(), "it failed before")
+	require.Equal(t, volume.HostVolumeDeleting, state(), "it failed before")
 	gone := has(v.Wanted)
 	gone.Report.Gone = true
 	say(gone)
@@ -189,10 +190,10 @@ func TestStickyVolumesAreClaimed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.do(node("n1"))
-	v := b.do(&command.UpsertHostVolume{Volume: &drover.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1})
+	v := b.do(&command.UpsertHostVolume{Volume: &volume.HostVolume{ID: "v", Namespace: "default", Name: "data", NodeID: "n1"}, Time: 1})
 	has := node("n1")
 	has.Node.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {
-		ID: "v", Path: "/v", Report: &drover.HostVolumeReport{Namespace: "default", Wanted: v.(*drover.HostVolume).Wanted},
+		ID: "v", Path: "/v", Report: &drover.HostVolumeReport{Namespace: "default", Wanted: v.(*volume.HostVolume).Wanted},
 	}}
 	b.do(has)
 	place := func(id, previous string) {
@@ -201,7 +202,7 @@ func TestStickyVolumesAreClaimed(t *testing.T) {
 			ID: id, Namespace: "default", JobID: "j", Name: "j.g[0]", TaskGroup: j.TaskGroups[0].Name, NodeID: "n1", PreviousAllocation: previous,
 		}}}}, Time: 3})
 	}
-	claims := func() (out []drover.HostVolumeClaim) {
+	claims := func() (out []volume.HostVolumeClaim) {
 		for c := range b.now().VolumeClaims("*", "") {
 			out = append(out, *c)
 		}
@@ -218,7 +219,7 @@ func TestStickyVolumesAreClaimed(t *testing.T) {
 	first := claims()
 	require.Len(t, first, 1)
 	index := b.now().Index()
-	require.Equal(t, drover.HostVolumeClaim{
+	require.Equal(t, volume.HostVolumeClaim{
 		ID: first[0].ID, Namespace: "default", JobID: "j", TaskGroupName: j.TaskGroups[0].Name, AllocID: "a1", AllocName: "j.g[0]",
 		VolumeID: "v", VolumeName: "data", CreateIndex: index, ModifyIndex: index,
 	}, first[0])

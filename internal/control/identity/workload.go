@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/workload"
 )
 
 // Signer signs claims, and has the keys that they are verified with; *keyring.Keyring is one.
@@ -70,7 +71,7 @@ func (i *Issuer) Workloads(
 			out[at].Refused = err.Error()
 			continue
 		}
-		if out[at], err = i.workload(ctx, alloc, r.Task, w); err != nil {
+		if out[at], err = i.workload(ctx, s, alloc, r.Task, w); err != nil {
 			return nil, unknown, err
 		}
 	}
@@ -79,10 +80,13 @@ func (i *Issuer) Workloads(
 
 // workload signs one token of a task.
 func (i *Issuer) workload(
-	ctx context.Context, alloc *drover.Allocation, task string, w *drover.WorkloadIdentity,
+	ctx context.Context, s *store.Snapshot, alloc *drover.Allocation, task string, w *workload.Identity,
 ) (out exchange.SignedIdentity, err error) {
 	stamp := i.stamp()
-	if out.Token, _, err = i.deps.Signer.Sign(ctx, claims.Workload(stamp, alloc, task, w)); err != nil {
+	says := claims.Workload(stamp, alloc, task, w)
+	says.Extra = claims.Extra(s.Namespace(alloc.Namespace), w,
+		claims.Place{Region: stamp.Region, Task: task, Alloc: alloc, Node: s.Node(alloc.NodeID)})
+	if out.Token, _, err = i.deps.Signer.Sign(ctx, says); err != nil {
 		return out, err
 	}
 	out.Made = stamp.Now
@@ -100,7 +104,7 @@ var (
 )
 
 // entitled returns the identity that is asked for. Errors: Forbidden, NotFound.
-func entitled(alloc *drover.Allocation, nodeID string, r exchange.IdentityRequest) (*drover.WorkloadIdentity, error) {
+func entitled(alloc *drover.Allocation, nodeID string, r exchange.IdentityRequest) (*workload.Identity, error) {
 	if alloc == nil || alloc.NodeID != nodeID || alloc.Job == nil {
 		return nil, errNotYours
 	}
@@ -119,7 +123,7 @@ func entitled(alloc *drover.Allocation, nodeID string, r exchange.IdentityReques
 			return nil, errStopped
 		}
 		for _, w := range t.AllIdentities() {
-			if w.IsDefault() && (r.Name == "" || r.Name == drover.DefaultIdentity) || w.Name == r.Name && r.Name != "" {
+			if w.IsDefault() && (r.Name == "" || r.Name == workload.DefaultIdentity) || w.Name == r.Name && r.Name != "" {
 				return w, nil
 			}
 		}

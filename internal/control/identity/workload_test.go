@@ -15,6 +15,8 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/workload"
 )
 
 // signer shows the claims in place of a token.
@@ -47,10 +49,10 @@ func TestWorkloads(t *testing.T) {
 	issuer := New(Deps{Signer: keys, Store: st, Clock: clock.Wall{}, IDs: id.NewSeeded(1), Issuer: "https://i", Region: "global"})
 	job := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{
 		{
-			Name: "web", Identity: &drover.WorkloadIdentity{Env: true},
-			Identities: []*drover.WorkloadIdentity{{Name: "aws", Audience: []string{"sts"}, TTL: time.Hour}},
+			Name: "web", Identity: &workload.Identity{Env: true},
+			Identities: []*workload.Identity{{Name: "aws", Audience: []string{"sts"}, TTL: time.Hour, ExtraClaims: []string{"pool"}}},
 		},
-		{Name: "after", Lifecycle: &drover.TaskLifecycle{Hook: drover.HookPoststop}, Identity: &drover.WorkloadIdentity{Name: "default"}},
+		{Name: "after", Lifecycle: &drover.TaskLifecycle{Hook: drover.HookPoststop}, Identity: &workload.Identity{Name: "default"}},
 	}}}}
 	put := func(name, node, desired, client string) {
 		tx := st.Begin(st.Index() + 1)
@@ -59,6 +61,12 @@ func TestWorkloads(t *testing.T) {
 		})
 		tx.Commit()
 	}
+	tx := st.Begin(st.Index() + 1)
+	tx.PutNode(&drover.Node{ID: "n1", NodePool: "gpu"})
+	tx.PutNamespace(&tenancy.Namespace{
+		Name: "default", RequiredExtraClaims: map[string]string{"team": "blue"}, OptionalExtraClaims: map[string]string{"pool": "${node.pool}"},
+	})
+	tx.Commit()
 	put("mine", "n1", "run", "running")
 	put("other", "n2", "run", "running")
 	put("ended", "n1", "run", "failed")
@@ -74,9 +82,13 @@ func TestWorkloads(t *testing.T) {
 	require.False(t, unknown)
 	require.Contains(t, got.Token, `"sub":"global:default:j:g:web:aws"`)
 	require.Contains(t, got.Token, `"iss":"https://i"`)
+	require.Contains(t, got.Token, `"pool":"gpu"`)
+	require.Contains(t, got.Token, `"team":"blue"`)
 	require.Equal(t, time.Hour, got.Expires.Sub(got.Made))
 	got, _ = ask("n1", "mine", "web", "")
 	require.Contains(t, got.Token, `"aud":"nomadproject.io"`)
+	require.Contains(t, got.Token, `"team":"blue"`)
+	require.NotContains(t, got.Token, `"pool"`)
 	require.True(t, got.Expires.IsZero())
 	got, _ = ask("n1", "stopping", "after", "default")
 	require.NotEmpty(t, got.Token)

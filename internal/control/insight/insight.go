@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/volume"
 )
 
 // State is the snapshot that is judged.
@@ -19,7 +20,7 @@ type State interface {
 	Job(namespace, id string) *drover.Job
 	Evaluations(namespace, prefix string) iter.Seq[*drover.Evaluation]
 	Deployments(namespace, prefix string) iter.Seq[*drover.Deployment]
-	HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume]
+	HostVolumes(namespace, prefix string) iter.Seq[*volume.HostVolume]
 }
 
 // Facts are what is known at one time.

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/insight"
+	"github.com/drover-project/drover/volume"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -29,7 +30,7 @@ type state struct {
 	jobs        []*drover.Job
 	evaluations []*drover.Evaluation
 	deployments []*drover.Deployment
-	volumes     []*drover.HostVolume
+	volumes     []*volume.HostVolume
 }
 
 func (s *state) Nodes(string) iter.Seq[*drover.Node] { return slices.Values(s.nodes) }
@@ -41,7 +42,7 @@ func (s *state) Deployments(_, _ string) iter.Seq[*drover.Deployment] {
 	return slices.Values(s.deployments)
 }
 
-func (s *state) HostVolumes(_, _ string) iter.Seq[*drover.HostVolume] {
+func (s *state) HostVolumes(_, _ string) iter.Seq[*volume.HostVolume] {
 	return slices.Values(s.volumes)
 }
 
@@ -386,18 +387,18 @@ func TestAViewerSeesWhatTheyMayRead(t *testing.T) {
 
 func TestVolumesThatCannotBeMounted(t *testing.T) {
 	t.Parallel()
-	v := func(id, state, why string, since time.Duration) *drover.HostVolume {
-		return &drover.HostVolume{
+	v := func(id, state, why string, since time.Duration) *volume.HostVolume {
+		return &volume.HostVolume{
 			ID: id, Name: "data", Namespace: "team", NodeID: "n1", State: state, StateDescription: why, ModifyTime: before(since),
 		}
 	}
-	a, lines := judged(insight.Facts{State: &state{volumes: []*drover.HostVolume{
-		v("a", drover.HostVolumeReady, "", time.Hour),
-		v("b", drover.HostVolumePending, "", time.Minute),
-		v("c", drover.HostVolumePending, "", time.Hour),
-		v("d", drover.HostVolumeDeleting, "no such plugin", time.Second),
-		v("e", drover.HostVolumeUnavailable, "its node is down", time.Second),
-		v("f", drover.HostVolumeDeleting, "", time.Second),
+	a, lines := judged(insight.Facts{State: &state{volumes: []*volume.HostVolume{
+		v("a", volume.HostVolumeReady, "", time.Hour),
+		v("b", volume.HostVolumePending, "", time.Minute),
+		v("c", volume.HostVolumePending, "", time.Hour),
+		v("d", volume.HostVolumeDeleting, "no such plugin", time.Second),
+		v("e", volume.HostVolumeUnavailable, "its node is down", time.Second),
+		v("f", volume.HostVolumeDeleting, "", time.Second),
 	}}})
 	require.Equal(t, []string{
 		"weak volume.deleting d 1: volume data has not been deleted: no such plugin",

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/volume"
 )
 
 // volumeSlow is how long a node may take to make or delete a volume before somebody should look.
@@ -42,14 +42,14 @@ func (r *Report) judgeVolumes(s State) {
 		}
 		slow := r.at.Sub(c.Since) >= volumeSlow || v.StateDescription != ""
 		switch {
-		case v.State == drover.HostVolumeReady:
+		case v.State == volume.HostVolumeReady:
 			shelf.ready++
 			continue
-		case v.State == drover.HostVolumePending && slow:
+		case v.State == volume.HostVolumePending && slow:
 			c.Code, c.Says = cluster.VolumePending, "has not been made"
-		case v.State == drover.HostVolumeDeleting && slow:
+		case v.State == volume.HostVolumeDeleting && slow:
 			c.Code, c.Says = cluster.VolumeDeleting, "has not been deleted"
-		case v.State == drover.HostVolumeUnavailable:
+		case v.State == volume.HostVolumeUnavailable:
 			c.Code, c.Says = cluster.VolumeUnavailable, "cannot be mounted"
 		default:
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/volume"
 )
 
 // asked is a request of which the caller is known.
@@ -177,9 +178,9 @@ func TestAdmissionSeesBehindVolumes(t *testing.T) {
 	code(t, drover.Invalid, register("made", false), `admission rule "etc" (HostVolumePaths is not known before the task starts ("made"))`)
 	tx := b.store.Begin(b.log.index + 1)
 	b.log.index++
-	tx.PutHostVolume(&drover.HostVolume{ID: "1", Name: "made", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/srv/made"})
-	tx.PutHostVolume(&drover.HostVolume{ID: "2", Name: "each[0]", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/etc/x"})
-	tx.PutHostVolume(&drover.HostVolume{ID: "3", Name: "made", Namespace: "other", NodeID: "n1", NodePool: "default", HostPath: "/etc"})
+	tx.PutHostVolume(&volume.HostVolume{ID: "1", Name: "made", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/srv/made"})
+	tx.PutHostVolume(&volume.HostVolume{ID: "2", Name: "each[0]", Namespace: "default", NodeID: "n1", NodePool: "default", HostPath: "/etc/x"})
+	tx.PutHostVolume(&volume.HostVolume{ID: "3", Name: "made", Namespace: "other", NodeID: "n1", NodePool: "default", HostPath: "/etc"})
 	tx.Commit()
 	require.NoError(t, register("made", false))
 	code(t, drover.Invalid, register("each", true), `admission rule "etc" (HostVolumePaths is ["/etc/x"])`)

@@ -12,12 +12,14 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/servicecheck"
 	"github.com/drover-project/drover/internal/tenant"
 	"github.com/drover-project/drover/internal/unheeded"
 	"github.com/drover-project/drover/internal/validation"
+	"github.com/drover-project/drover/service"
 )
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
@@ -46,6 +48,7 @@ func (in *Intake) canonical(given *drover.Job) *drover.Job {
 	if j.NodePool == "" {
 		j.NodePool = tenant.Pool(in.deps.Store.Snapshot().Namespace(cmp.Or(j.Namespace, drover.DefaultNamespace)))
 	}
+	j.Priority = cmp.Or(j.Priority, in.deps.DefaultPriority)
 	j.Canonicalize()
 	servicecheck.Canonicalize(j)
 	clearServerFields(j)
@@ -54,7 +57,7 @@ func (in *Intake) canonical(given *drover.Job) *drover.Job {
 
 // provide gives the provider to services that name none.
 func provide(j *drover.Job, provider string) {
-	services := func(list []*drover.Service) {
+	services := func(list []*service.Service) {
 		for _, s := range list {
 			if s != nil && s.Provider == "" {
 				s.Provider = provider
@@ -77,8 +80,12 @@ func provide(j *drover.Job, provider string) {
 // faults joins what the job itself shows, and what only the state does.
 func (in *Intake) faults(j *drover.Job, s *store.Snapshot) error {
 	var errs []error
-	if err := j.Validate(); err != nil {
-		errs = joined(err)
+	const priority = "job.Priority"
+	if err := in.tooImportant(priority, j.Priority); err != nil {
+		errs = append(errs, err)
+	}
+	if err := j.Validate(); err != nil { // which does not know the bound of these servers
+		errs = append(errs, slices.DeleteFunc(joined(err), func(e error) bool { return strings.HasPrefix(e.Error(), priority+":") })...)
 	} else if err := in.tooMany(j); err != nil {
 		errs = append(errs, err)
 	}
@@ -113,6 +120,17 @@ func (in *Intake) refused(ctx context.Context, j *drover.Job) (warnings []string
 	}
 	return in.admitted(ctx, j, false)
 }
+
+// tooImportant says that a priority, which field has, is negative, or above the highest here; 0 is none. Errors: Invalid.
+func (in *Intake) tooImportant(field string, priority int) error {
+	if priority >= 0 && priority <= in.maxPriority() {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "%s: must be from 1 to %d, got %d (server.job_max_priority)", field, in.maxPriority(), priority)
+}
+
+// maxPriority is the highest priority here.
+func (in *Intake) maxPriority() int { return cmp.Or(in.deps.MaxPriority, drover.DefaultMaxPriority) }
 
 // tooMany says that the job asks for more allocations than it may.
 func (in *Intake) tooMany(j *drover.Job) error {
@@ -190,7 +208,7 @@ func each(j *drover.Job, f func(at string, t *drover.Task)) {
 
 // wrongVersions reports constraints on versions that are none.
 func wrongVersions(j *drover.Job) (errs []error) {
-	check := func(at string, list []*drover.Constraint) {
+	check := func(at string, list []*constraint.Constraint) {
 		for i, c := range list {
 			if c == nil || c.Operand != "version" && c.Operand != "semver" {
 				continue

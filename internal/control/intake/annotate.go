@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // annotate writes into the difference what the scheduler would do about each group, in Nomad's words. Groups that do
 // not differ are listed too if something would happen to them or be left as it is.
-func annotate(d *drover.JobDiff, a *drover.PlanAnnotations) {
+func annotate(d *jobdiff.Job, a *drover.PlanAnnotations) {
 	if a == nil {
 		return
 	}
@@ -17,14 +18,14 @@ func annotate(d *drover.JobDiff, a *drover.PlanAnnotations) {
 		if u == nil {
 			continue
 		}
-		at := slices.IndexFunc(d.TaskGroups, func(g *drover.TaskGroupDiff) bool { return g.Name == name })
+		at := slices.IndexFunc(d.TaskGroups, func(g *jobdiff.Group) bool { return g.Name == name })
 		if at < 0 {
-			d.TaskGroups = append(d.TaskGroups, &drover.TaskGroupDiff{Type: drover.DiffNone, Name: name})
+			d.TaskGroups = append(d.TaskGroups, &jobdiff.Group{Type: jobdiff.None, Name: name})
 			at = len(d.TaskGroups) - 1
 		}
 		d.TaskGroups[at].Updates = updates(u)
 	}
-	slices.SortFunc(d.TaskGroups, func(x, y *drover.TaskGroupDiff) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortFunc(d.TaskGroups, func(x, y *jobdiff.Group) int { return cmp.Compare(x.Name, y.Name) })
 }
 
 // updates counts the kinds of changes under the names that Nomad's command line prints. Kinds without any are left out.

@@ -2,25 +2,26 @@ package intake
 
 import (
 	"context"
-	"regexp"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/tenant"
+	"github.com/drover-project/drover/tenancy"
 )
 
 var (
-	clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
-	poolName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	clusterName = lazyregexp.New(`^[a-zA-Z0-9-]{1,128}$`)
+	poolName    = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
 // UpsertNamespace stores a namespace. Errors: Invalid.
-func (in *Intake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error) {
+func (in *Intake) UpsertNamespace(ctx context.Context, n *tenancy.Namespace) (drover.Outcome, error) {
 	if n == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing namespace")
 	}
-	if !clusterName.MatchString(n.Name) {
+	if !clusterName().MatchString(n.Name) {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits or '-'", n.Name)
 	}
 	if len(n.Description) > 256 {
@@ -30,7 +31,7 @@ func (in *Intake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (dro
 	if err := tenant.Check(n, func(pool string) bool { return s.NodePool(pool) != nil }); err != nil {
 		return drover.Outcome{}, err
 	}
-	return in.propose(ctx, &command.UpsertNamespaces{Namespaces: []*drover.Namespace{n}})
+	return in.propose(ctx, &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{n}})
 }
 
 // DeleteNamespace removes a namespace. Errors: NotFound, Conflict while it has jobs, Invalid for the default one.
@@ -43,7 +44,7 @@ func (in *Intake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (drove
 	if p == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing node pool")
 	}
-	if !poolName.MatchString(p.Name) {
+	if !poolName().MatchString(p.Name) {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits, '-' or '_'", p.Name)
 	}
 	if len(p.Description) > 256 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // serverFields are no part of what a user specifies.
@@ -16,8 +17,8 @@ var serverFields = map[string]bool{
 }
 
 // Diff compares two versions of a job, either of which may be nil, in Nomad's shape.
-func Diff(old, now *drover.Job) *drover.JobDiff {
-	d := &drover.JobDiff{Type: kindOf(old == nil, now == nil)}
+func Diff(old, now *drover.Job) *jobdiff.Job {
+	d := &jobdiff.Job{Type: kindOf(old == nil, now == nil)}
 	if old == nil && now == nil {
 		return d
 	}
@@ -31,42 +32,42 @@ func Diff(old, now *drover.Job) *drover.JobDiff {
 	skip["TaskGroups"] = true
 	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), skip)
 	for _, p := range pairs(before.TaskGroups, after.TaskGroups, func(g *drover.TaskGroup) string { return g.Name }) {
-		if g := groupDiff(p.name, p.old, p.now); g.Type != drover.DiffNone {
+		if g := groupDiff(p.name, p.old, p.now); g.Type != jobdiff.None {
 			d.TaskGroups = append(d.TaskGroups, g)
 		}
 	}
-	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects)+len(d.TaskGroups) == 0 {
-		d.Type = drover.DiffNone
+	if d.Type == jobdiff.Edited && len(d.Fields)+len(d.Objects)+len(d.TaskGroups) == 0 {
+		d.Type = jobdiff.None
 	}
 	return d
 }
 
 // sameSpec reports whether a user would see no difference between two versions. Fields that only the server sets do not
 // count.
-func sameSpec(a, b *drover.Job) bool { return Diff(a, b).Type == drover.DiffNone }
+func sameSpec(a, b *drover.Job) bool { return Diff(a, b).Type == jobdiff.None }
 
 // groupDiff compares two groups of the same name, either of which may be nil. The type is None if nothing differs.
-func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
-	d := &drover.TaskGroupDiff{Type: kindOf(old == nil, now == nil), Name: name}
+func groupDiff(name string, old, now *drover.TaskGroup) *jobdiff.Group {
+	d := &jobdiff.Group{Type: kindOf(old == nil, now == nil), Name: name}
 	before, after := orEmpty(old), orEmpty(now)
 	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), map[string]bool{"Tasks": true})
 	for _, p := range pairs(before.Tasks, after.Tasks, func(t *drover.Task) string { return t.Name }) {
-		if t := taskDiff(p.name, p.old, p.now); t.Type != drover.DiffNone {
+		if t := taskDiff(p.name, p.old, p.now); t.Type != jobdiff.None {
 			d.Tasks = append(d.Tasks, t)
 		}
 	}
-	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects)+len(d.Tasks) == 0 {
-		d.Type = drover.DiffNone
+	if d.Type == jobdiff.Edited && len(d.Fields)+len(d.Objects)+len(d.Tasks) == 0 {
+		d.Type = jobdiff.None
 	}
 	return d
 }
 
 // taskDiff compares two tasks of the same name, either of which may be nil. The type is None if nothing differs.
-func taskDiff(name string, old, now *drover.Task) *drover.TaskDiff {
-	d := &drover.TaskDiff{Type: kindOf(old == nil, now == nil), Name: name}
+func taskDiff(name string, old, now *drover.Task) *jobdiff.Task {
+	d := &jobdiff.Task{Type: kindOf(old == nil, now == nil), Name: name}
 	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), nil)
-	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects) == 0 {
-		d.Type = drover.DiffNone
+	if d.Type == jobdiff.Edited && len(d.Fields)+len(d.Objects) == 0 {
+		d.Type = jobdiff.None
 	}
 	return d
 }
@@ -86,13 +87,13 @@ func orEmpty[T any](v *T) *T {
 func kindOf(noOld, noNow bool) string {
 	switch {
 	case noOld && noNow:
-		return drover.DiffNone
+		return jobdiff.None
 	case noOld:
-		return drover.DiffAdded
+		return jobdiff.Added
 	case noNow:
-		return drover.DiffDeleted
+		return jobdiff.Deleted
 	}
-	return drover.DiffEdited
+	return jobdiff.Edited
 }
 
 // pair holds what two lists have under one name. One of both is nil if only the other list has it.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // structDiff compares two structs of the same type, field by field. One of them may be invalid: not there; then what
 // the other has not set is no difference.
-func structDiff(old, now reflect.Value, skip map[string]bool) (fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+func structDiff(old, now reflect.Value, skip map[string]bool) (fields []*jobdiff.Field, objects []*jobdiff.Object) {
 	there := now
 	if !there.IsValid() {
 		there = old
@@ -42,7 +42,7 @@ func structDiff(old, now reflect.Value, skip map[string]bool) (fields []*drover.
 var freeForm = map[string]bool{"Config": true, "Policy": true, "Check": true}
 
 // valueDiff compares two values of the same type. Either may be invalid: not there.
-func valueDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
+func valueDiff(name string, old, now reflect.Value) ([]*jobdiff.Field, []*jobdiff.Object) {
 	old, now = resolve(old), resolve(now)
 	if !old.IsValid() && !now.IsValid() {
 		return nil, nil
@@ -87,17 +87,17 @@ func kind(old, now reflect.Value) reflect.Kind {
 
 // objectDiff compares two structs. It returns no difference if all fields are equal, but one if either struct is not
 // there.
-func objectDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
-	d := &drover.ObjectDiff{Type: kindOf(!old.IsValid(), !now.IsValid()), Name: name}
+func objectDiff(name string, old, now reflect.Value) []*jobdiff.Object {
+	d := &jobdiff.Object{Type: kindOf(!old.IsValid(), !now.IsValid()), Name: name}
 	d.Fields, d.Objects = structDiff(old, now, nil)
-	if len(d.Fields)+len(d.Objects) == 0 && d.Type == drover.DiffEdited {
+	if len(d.Fields)+len(d.Objects) == 0 && d.Type == jobdiff.Edited {
 		return nil
 	}
-	return []*drover.ObjectDiff{d}
+	return []*jobdiff.Object{d}
 }
 
 // mapDiff writes strings as fields "Meta[key]", everything else as objects.
-func mapDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
+func mapDiff(name string, old, now reflect.Value) ([]*jobdiff.Field, []*jobdiff.Object) {
 	keys := map[string]bool{}
 	for _, m := range []reflect.Value{old, now} {
 		if m.IsValid() {
@@ -112,8 +112,8 @@ func mapDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drove
 		}
 		return m.MapIndex(reflect.ValueOf(k).Convert(m.Type().Key()))
 	}
-	var fields []*drover.FieldDiff
-	var objects []*drover.ObjectDiff
+	var fields []*jobdiff.Field
+	var objects []*jobdiff.Object
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		fs, os := valueDiff(name+"["+k+"]", at(old, k), at(now, k))
 		fields, objects = append(fields, fs...), append(objects, os...)
@@ -123,21 +123,21 @@ func mapDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drove
 
 // freeDiff compares free-form values (a driver's configuration, a scaling policy) as an object of its own with flat
 // names: command, args[0], mount[0][type].
-func freeDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
+func freeDiff(name string, old, now reflect.Value) []*jobdiff.Object {
 	before, after := map[string]string{}, map[string]string{}
 	flatten("", old, before)
 	flatten("", now, after)
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
-	var fields []*drover.FieldDiff
+	var fields []*jobdiff.Field
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		fields = append(fields, fieldDiff(k, before[k], after[k])...)
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	d := &drover.ObjectDiff{Type: kindOf(!old.IsValid() || old.Len() == 0, !now.IsValid() || now.Len() == 0), Name: name, Fields: fields}
-	return []*drover.ObjectDiff{d}
+	d := &jobdiff.Object{Type: kindOf(!old.IsValid() || old.Len() == 0, !now.IsValid() || now.Len() == 0), Name: name, Fields: fields}
+	return []*jobdiff.Object{d}
 }
 
 // flatten writes the leaves of a nested value into the map, under names such as mount[0][type]. Null values have no
@@ -166,11 +166,11 @@ func flatten(name string, v reflect.Value, into map[string]string) {
 }
 
 // sliceDiff compares lists as sets: values by what they are, objects by what they hold.
-func sliceDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
+func sliceDiff(name string, old, now reflect.Value) []*jobdiff.Object {
 	before, after := elements(old), elements(now)
 	matched := make([]bool, len(after))
-	var fields []*drover.FieldDiff
-	var objects []*drover.ObjectDiff
+	var fields []*jobdiff.Field
+	var objects []*jobdiff.Object
 	add := func(old, now reflect.Value) {
 		fs, os := element(name, old, now)
 		fields, objects = append(fields, fs...), append(objects, os...)
@@ -195,17 +195,17 @@ func sliceDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 		}
 	}
 	if len(fields) > 0 {
-		objects = append(objects, &drover.ObjectDiff{Type: collected(fields, nil), Name: name, Fields: fields})
+		objects = append(objects, &jobdiff.Object{Type: collected(fields, nil), Name: name, Fields: fields})
 	}
 	return objects
 }
 
 // element is one of a list, which is taken as a set: its place says nothing, so it has none in its name.
-func element(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
+func element(name string, old, now reflect.Value) ([]*jobdiff.Field, []*jobdiff.Object) {
 	if k := kind(old, now); k == reflect.Struct || k == reflect.Map || k == reflect.Slice {
 		fs, os := valueDiff(singular(name), old, now)
 		if k == reflect.Map && len(fs) > 0 {
-			os = append(os, &drover.ObjectDiff{Type: collected(fs, nil), Name: singular(name), Fields: fs})
+			os = append(os, &jobdiff.Object{Type: collected(fs, nil), Name: singular(name), Fields: fs})
 			fs = nil
 		}
 		return fs, os
@@ -246,7 +246,7 @@ func elements(list reflect.Value) []reflect.Value {
 func equal(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
 
 // collected is the kind of an object that only is the sum of its parts.
-func collected(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) string {
+func collected(fields []*jobdiff.Field, objects []*jobdiff.Object) string {
 	kinds := map[string]bool{}
 	for _, f := range fields {
 		kinds[f.Type] = true
@@ -259,16 +259,16 @@ func collected(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) string 
 			return k
 		}
 	}
-	return drover.DiffEdited
+	return jobdiff.Edited
 }
 
 // fieldDiff compares two texts. The empty text counts as not set, as in Nomad, so it makes the difference Added or
 // Deleted.
-func fieldDiff(name, old, now string) []*drover.FieldDiff {
+func fieldDiff(name, old, now string) []*jobdiff.Field {
 	if old == now {
 		return nil
 	}
-	return []*drover.FieldDiff{{Type: kindOf(old == "", now == ""), Name: name, Old: old, New: now}}
+	return []*jobdiff.Field{{Type: kindOf(old == "", now == ""), Name: name, Old: old, New: now}}
 }
 
 // text writes a value as Nomad does; "" for one that is not there.

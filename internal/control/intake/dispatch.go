@@ -27,7 +27,7 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 	if err != nil {
 		return drover.Outcome{}, err
 	}
-	if err := checkDispatch(parent, r); err != nil {
+	if err := in.checkDispatch(parent, r); err != nil {
 		return drover.Outcome{}, err
 	}
 	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
@@ -124,7 +124,7 @@ func (in *Intake) dispatchedChild(parent *drover.Job, r drover.DispatchRequest) 
 
 // checkDispatch reports the first thing wrong with a dispatch request: Invalid, or TooLarge for the payload. The
 // messages are Nomad's. A dispatched child has the parent's parameterized block too, but cannot be dispatched itself.
-func checkDispatch(j *drover.Job, r drover.DispatchRequest) error {
+func (in *Intake) checkDispatch(j *drover.Job, r drover.DispatchRequest) error {
 	p := j.ParameterizedJob
 	switch {
 	case p == nil || j.Dispatched:
@@ -139,8 +139,8 @@ func checkDispatch(j *drover.Job, r drover.DispatchRequest) error {
 		return drover.Errorf(drover.Invalid, "Payload provided but forbidden by parameterized job")
 	case len(r.IDPrefixTemplate) > maxIDPrefix || strings.ContainsAny(r.IDPrefixTemplate, " \x00"):
 		return drover.Errorf(drover.Invalid, "IdPrefixTemplate: must have at most %d bytes, and no space or NUL", maxIDPrefix)
-	case r.Priority < 0 || r.Priority > drover.MaxPriority:
-		return drover.Errorf(drover.Invalid, "job priority must be between [1, %d]", drover.MaxPriority)
+	case r.Priority < 0 || r.Priority > in.maxPriority():
+		return drover.Errorf(drover.Invalid, "job priority must be between [1, %d]", in.maxPriority())
 	}
 	var unpermitted, missing []string
 	for _, k := range slices.Sorted(maps.Keys(r.Meta)) {

@@ -40,6 +40,12 @@ type Deps struct {
 	// MaxCount is how many allocations a job may ask for, but for system jobs. Nil: drover.DefaultMaxCount, 0:
 	// drover.MaxGroupCount.
 	MaxCount *int
+	// Versions of a job are kept, beside tagged ones and the newest stable one; 0 = drover.TrackedJobVersions.
+	Versions int
+	// DefaultPriority is that of jobs which say none; 0 = drover.DefaultPriority.
+	DefaultPriority int
+	// MaxPriority is the highest of jobs and of evaluations that are asked for; 0 = drover.DefaultMaxPriority.
+	MaxPriority int
 	// Region is this server's; "" = drover.DefaultRegion.
 	Region string
 	// ServiceProvider is that of services which name none; "" = drover's own.

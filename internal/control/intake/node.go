@@ -50,7 +50,7 @@ func (in *Intake) SetEligibility(ctx context.Context, nodeID, eligibility string
 	}
 	m := in.maker()
 	c := &command.SetEligibility{
-		NodeID: nodeID, Eligibility: eligibility, Time: m.Now, Event: in.nodeEvent("Node marked as "+eligibility+" for scheduling", "Cluster"),
+		NodeID: nodeID, Eligibility: eligibility, Time: m.Now, Event: in.nodeEvent(command.MarkedAs+eligibility+" for scheduling", "Cluster"),
 	}
 	if eligibility == drover.NodeEligible && n.SchedulingEligibility != eligibility {
 		c.Evals = m.Node(in.deps.Store.Snapshot(), nodeID, drover.TriggerNodeUpdate)
@@ -68,7 +68,7 @@ func (in *Intake) DrainNode(ctx context.Context, r drover.DrainRequest) (drover.
 	m := in.maker()
 	c := &command.SetDrain{NodeID: r.NodeID, MarkEligible: r.MarkEligible, Meta: r.Meta, Time: m.Now}
 	if r.Spec == nil {
-		c.Event = in.nodeEvent("Node drain canceled", "Drain")
+		c.Event = in.nodeEvent("Node drain canceled", command.DrainEvent)
 		c.Evals = m.Node(in.deps.Store.Snapshot(), r.NodeID, drover.TriggerNodeUpdate)
 	} else { // who has to move is looked at when it is told to
 		now := in.now().UTC()
@@ -76,7 +76,7 @@ func (in *Intake) DrainNode(ctx context.Context, r drover.DrainRequest) (drover.
 		if r.Spec.Deadline > 0 {
 			c.Strategy.ForceDeadline = now.Add(r.Spec.Deadline)
 		}
-		c.Event = in.nodeEvent("Node drain strategy set", "Drain")
+		c.Event = in.nodeEvent("Node drain strategy set", command.DrainEvent)
 	}
 	o, err := in.proposeWith(ctx, c, c.Evals...)
 	o.NodeModifyIndex = o.Index

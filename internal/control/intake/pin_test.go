@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/registry"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // tags is a registry's answer to each name.
@@ -69,10 +70,10 @@ func TestDigestsAreLookedUpAtRegistration(t *testing.T) {
 	require.Empty(t, r.asked, "the namespace does not pin")
 	require.Equal(t, "redis", b.images("j")[1])
 
-	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{Pin: drover.PinResolve}})
+	_, err := b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "default", Images: &tenancy.NamespaceImages{Pin: tenancy.PinResolve}})
 	code(t, drover.Invalid, err, `Images.Pin: "resolve" needs Registries`)
-	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{
-		Pin: drover.PinResolve, Registries: []string{"ghcr.io/acme", "docker.io/library"},
+	_, err = b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "default", Images: &tenancy.NamespaceImages{
+		Pin: tenancy.PinResolve, Registries: []string{"ghcr.io/acme", "docker.io/library"},
 	}})
 	require.NoError(t, err)
 	_, err = b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: new(3)})
@@ -107,8 +108,8 @@ func TestDigestsThatCannotBeLookedUp(t *testing.T) {
 	ctx := t.Context()
 	r := &tags{digest: map[string]string{"docker.io/library/redis:8": one}}
 	b.deps.Images = r
-	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{
-		Pin: drover.PinResolve, Registries: []string{"docker.io"},
+	_, err := b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "default", Images: &tenancy.NamespaceImages{
+		Pin: tenancy.PinResolve, Registries: []string{"docker.io"},
 	}})
 	require.NoError(t, err)
 	registered := func(j *drover.Job) error {
@@ -159,8 +160,8 @@ func TestARegistryThatDrips(t *testing.T) {
 		b := bundleIn(t)
 		d := &drips{}
 		b.deps.Images = d
-		_, err := b.UpsertNamespace(t.Context(), &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{
-			Pin: drover.PinResolve, Registries: []string{"docker.io"},
+		_, err := b.UpsertNamespace(t.Context(), &tenancy.Namespace{Name: "default", Images: &tenancy.NamespaceImages{
+			Pin: tenancy.PinResolve, Registries: []string{"docker.io"},
 		}})
 		require.NoError(t, err)
 		images := make([]string, 26)

@@ -1,7 +1,9 @@
 package intake
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -70,5 +72,27 @@ func (in *Intake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (drov
 	}
 	p.FailedTGAllocs = out.Eval.FailedTGAllocs
 	p.CreatedEvals = out.NewEvals
+	p.Placements = placements(s, out.Plan)
 	return p, nil
+}
+
+// placements says where a plan puts what is not there yet.
+func placements(s *store.Snapshot, plan *drover.Plan) []drover.PlannedPlacement {
+	count := map[drover.PlannedPlacement]int{}
+	for nodeID, list := range plan.NodeAllocation {
+		for _, a := range list {
+			if s.Allocation(a.ID) == nil { // others are updated where they are
+				count[drover.PlannedPlacement{Group: a.TaskGroup, NodeID: nodeID, NodeName: a.NodeName}]++
+			}
+		}
+	}
+	out := make([]drover.PlannedPlacement, 0, len(count))
+	for p, n := range count {
+		p.Count = n
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b drover.PlannedPlacement) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.NodeName, b.NodeName), cmp.Compare(a.NodeID, b.NodeID))
+	})
+	return out
 }

@@ -8,13 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/jobdiff"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/workload"
 )
 
 func TestPlanChangesNothing(t *testing.T) {
 	b := setup(t)
 	b.propose(&command.RegisterNode{Node: &drover.Node{
-		ID: "n", Status: drover.NodeStatusReady, SchedulingEligibility: drover.NodeEligible, Datacenter: "dc1", NodePool: "default",
+		ID: "n", Name: "one", Status: drover.NodeStatusReady, SchedulingEligibility: drover.NodeEligible, Datacenter: "dc1", NodePool: "default",
 		Drivers: map[string]*drover.DriverInfo{"fake": {Detected: true, Healthy: true}},
 		NodeResources: &drover.NodeResources{
 			Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 1000},
@@ -29,14 +33,15 @@ func TestPlanChangesNothing(t *testing.T) {
 	require.Equal(t, index, b.store.Index())
 	require.EqualValues(t, 5, p.Annotations.DesiredTGUpdates["g"].Place)
 	require.Equal(t, 1, len(p.FailedTGAllocs), "room for three of 300 MB")
+	require.Equal(t, []drover.PlannedPlacement{{Group: "g", NodeID: "n", NodeName: "one", Count: 3}}, p.Placements)
 	d := p.Diff
-	require.Equal(t, drover.DiffAdded, d.Type)
+	require.Equal(t, jobdiff.Added, d.Type)
 	require.Equal(t, map[string]uint64{"create": 5}, d.TaskGroups[0].Updates)
 
 	b.register(j)
 	p, err = b.PlanJob(t.Context(), j, true)
 	require.NoError(t, err)
-	require.Equal(t, drover.DiffNone, p.Diff.Type)
+	require.Equal(t, jobdiff.None, p.Diff.Type)
 	require.Equal(t, b.job("j").JobModifyIndex, p.JobModifyIndex)
 
 	_, err = b.PlanJob(t.Context(), &drover.Job{ID: "bad job"}, false)
@@ -56,7 +61,7 @@ func twoJobs() (old, now *drover.Job) {
 	now.TaskGroups[0].Count = new(3)
 	now.TaskGroups[0].Tasks[0].Config["command"] = "/bin/b"
 	now.TaskGroups[0].Tasks[0].Resources.CPU = 200
-	now.Constraints = []*drover.Constraint{{LTarget: "${attr.os}", RTarget: "linux", Operand: "="}}
+	now.Constraints = []*constraint.Constraint{{LTarget: "${attr.os}", RTarget: "linux", Operand: "="}}
 	now.TaskGroups = append(now.TaskGroups, &drover.TaskGroup{Name: "new"})
 	now.Version, now.ModifyIndex = 9, 9
 	return old, now
@@ -66,37 +71,37 @@ func twoJobs() (old, now *drover.Job) {
 func nest(j *drover.Job) {
 	j.TaskGroups[0].Tasks[0].Config["mount"] = []any{map[string]any{"type": "bind"}}
 	j.TaskGroups[0].Tasks[0].Config["args"] = []any{"1", "2"}
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}}
-	j.TaskGroups[0].Tasks[0].Identities = []*drover.WorkloadIdentity{{Name: "i"}}
+	j.TaskGroups[0].Networks = []*network.Resource{{DynamicPorts: []network.Port{{Label: "http"}}}}
+	j.TaskGroups[0].Tasks[0].Identities = []*workload.Identity{{Name: "i"}}
 }
 
-func field(kind, name, a, b string) *drover.FieldDiff {
-	return &drover.FieldDiff{Type: kind, Name: name, Old: a, New: b}
+func field(kind, name, a, b string) *jobdiff.Field {
+	return &jobdiff.Field{Type: kind, Name: name, Old: a, New: b}
 }
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	old, now := twoJobs()
-	want := &drover.JobDiff{
-		Type: drover.DiffEdited, ID: "j",
-		Fields: []*drover.FieldDiff{
-			field(drover.DiffEdited, "Priority", "50", "70"), field(drover.DiffAdded, "Meta[k]", "", "v"),
+	want := &jobdiff.Job{
+		Type: jobdiff.Edited, ID: "j",
+		Fields: []*jobdiff.Field{
+			field(jobdiff.Edited, "Priority", "50", "70"), field(jobdiff.Added, "Meta[k]", "", "v"),
 		},
-		Objects: []*drover.ObjectDiff{
-			{Type: drover.DiffAdded, Name: "Datacenters", Fields: []*drover.FieldDiff{field(drover.DiffAdded, "Datacenters", "", "dc2")}},
-			{Type: drover.DiffAdded, Name: "Constraint", Fields: []*drover.FieldDiff{
-				field(drover.DiffAdded, "LTarget", "", "${attr.os}"), field(drover.DiffAdded, "RTarget", "", "linux"),
-				field(drover.DiffAdded, "Operand", "", "="),
+		Objects: []*jobdiff.Object{
+			{Type: jobdiff.Added, Name: "Datacenters", Fields: []*jobdiff.Field{field(jobdiff.Added, "Datacenters", "", "dc2")}},
+			{Type: jobdiff.Added, Name: "Constraint", Fields: []*jobdiff.Field{
+				field(jobdiff.Added, "LTarget", "", "${attr.os}"), field(jobdiff.Added, "RTarget", "", "linux"),
+				field(jobdiff.Added, "Operand", "", "="),
 			}},
 		},
-		TaskGroups: []*drover.TaskGroupDiff{
+		TaskGroups: []*jobdiff.Group{
 			{
-				Type: drover.DiffEdited, Name: "g", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "Count", "1", "3")},
-				Tasks: []*drover.TaskDiff{{
-					Type: drover.DiffEdited, Name: "t",
-					Objects: []*drover.ObjectDiff{
-						{Type: drover.DiffEdited, Name: "Config", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "command", "/bin/a", "/bin/b")}},
-						{Type: drover.DiffEdited, Name: "Resources", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "CPU", "100", "200")}},
+				Type: jobdiff.Edited, Name: "g", Fields: []*jobdiff.Field{field(jobdiff.Edited, "Count", "1", "3")},
+				Tasks: []*jobdiff.Task{{
+					Type: jobdiff.Edited, Name: "t",
+					Objects: []*jobdiff.Object{
+						{Type: jobdiff.Edited, Name: "Config", Fields: []*jobdiff.Field{field(jobdiff.Edited, "command", "/bin/a", "/bin/b")}},
+						{Type: jobdiff.Edited, Name: "Resources", Fields: []*jobdiff.Field{field(jobdiff.Edited, "CPU", "100", "200")}},
 					},
 				}},
 			},
@@ -104,12 +109,12 @@ func TestDiff(t *testing.T) {
 	}
 	got := Diff(old, now)
 	require.Len(t, got.TaskGroups, 2)
-	require.Equal(t, drover.DiffAdded, got.TaskGroups[1].Type)
+	require.Equal(t, jobdiff.Added, got.TaskGroups[1].Type)
 	got.TaskGroups = got.TaskGroups[:1]
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatal(d)
 	}
-	require.Equal(t, drover.DiffDeleted, Diff(old, nil).Type)
+	require.Equal(t, jobdiff.Deleted, Diff(old, nil).Type)
 }
 
 // Free-form values are flat, and ports have their kind.
@@ -118,9 +123,9 @@ func TestDiffOfFreeFormValues(t *testing.T) {
 	old, now := twoJobs()
 	nest(now)
 	g := Diff(old, now).TaskGroups[0]
-	require.Equal(t, []*drover.FieldDiff{
-		field(drover.DiffAdded, "args[1]", "", "2"), field(drover.DiffEdited, "command", "/bin/a", "/bin/b"),
-		field(drover.DiffAdded, "mount[0][type]", "", "bind"),
+	require.Equal(t, []*jobdiff.Field{
+		field(jobdiff.Added, "args[1]", "", "2"), field(jobdiff.Edited, "command", "/bin/a", "/bin/b"),
+		field(jobdiff.Added, "mount[0][type]", "", "bind"),
 	}, g.Tasks[0].Objects[0].Fields)
 	require.Equal(t, "Dynamic Port", g.Objects[0].Objects[0].Name)
 	require.Equal(t, "Identity", g.Tasks[0].Objects[2].Name)
@@ -132,8 +137,8 @@ func TestDiffOfANewJob(t *testing.T) {
 	_, now := twoJobs()
 	nest(now)
 	kinds := map[string]bool{}
-	var walk func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff)
-	walk = func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+	var walk func(fields []*jobdiff.Field, objects []*jobdiff.Object)
+	walk = func(fields []*jobdiff.Field, objects []*jobdiff.Object) {
 		for _, f := range fields {
 			kinds[f.Type] = true
 		}
@@ -150,7 +155,7 @@ func TestDiffOfANewJob(t *testing.T) {
 			walk(task.Fields, task.Objects)
 		}
 	}
-	require.Equal(t, map[string]bool{drover.DiffAdded: true}, kinds)
+	require.Equal(t, map[string]bool{jobdiff.Added: true}, kinds)
 }
 
 func TestNextLaunch(t *testing.T) {

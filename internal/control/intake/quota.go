@@ -7,10 +7,11 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // UpsertQuota stores a quota. Errors: Invalid, NotImplemented for limits that nobody here would heed.
-func (in *Intake) UpsertQuota(ctx context.Context, q *drover.QuotaSpec) (drover.Outcome, error) {
+func (in *Intake) UpsertQuota(ctx context.Context, q *tenancy.QuotaSpec) (drover.Outcome, error) {
 	if q == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing quota")
 	}
@@ -18,7 +19,7 @@ func (in *Intake) UpsertQuota(ctx context.Context, q *drover.QuotaSpec) (drover.
 		return drover.Outcome{}, err
 	}
 	q.Here = cmp.Or(in.deps.Region, drover.DefaultRegion)
-	return in.propose(ctx, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{q}})
+	return in.propose(ctx, &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{q}})
 }
 
 // DeleteQuota removes a quota. Errors: NotFound, Conflict while a namespace refers to it.

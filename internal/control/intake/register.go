@@ -1,11 +1,13 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/unheeded"
@@ -17,6 +19,9 @@ import (
 func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (drover.Outcome, error) {
 	if r.Job == nil {
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
+	}
+	if err := in.tooImportant("EvalPriority", r.EvalPriority); err != nil {
+		return drover.Outcome{}, err
 	}
 	j, warnings, err := in.admit(ctx, r, false)
 	if err != nil {
@@ -138,6 +143,9 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	return o, err
 }
 
+// sayHowMany is the cluster version from which registrations say how many versions are kept.
+const sayHowMany = 3
+
 // registering makes the command that registers an admitted job, and what its author is warned of.
 func (in *Intake) registering(j *drover.Job, r registration) (c *command.RegisterJob, warnings []string) {
 	now := in.now().UnixNano()
@@ -145,6 +153,9 @@ func (in *Intake) registering(j *drover.Job, r registration) (c *command.Registe
 		j.SubmitTime = now
 	}
 	c = &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
+	if cluster.VersionOf(in.deps.Store.Snapshot().Cluster()) >= sayHowMany {
+		c.Versions = in.deps.Versions
+	}
 	warnings = r.warnings
 	if r.Submission != nil && r.Submission.Source != "" {
 		kept, warning := in.keepable(r.Submission)
@@ -198,8 +209,11 @@ func (in *Intake) keepable(s *drover.JobSubmission) (kept *drover.JobSubmission,
 	return s, ""
 }
 
-// DeregisterJob stops a job and its allocations, and with Purge forgets it. Errors: NotFound.
+// DeregisterJob stops a job and its allocations, and with Purge forgets it. Errors: NotFound, Invalid (priority).
 func (in *Intake) DeregisterJob(ctx context.Context, r drover.DeregisterRequest) (drover.Outcome, error) {
+	if err := in.tooImportant("eval_priority", r.EvalPriority); err != nil {
+		return drover.Outcome{}, err
+	}
 	j, err := in.job(r.Namespace, r.ID)
 	if err != nil {
 		return drover.Outcome{}, err
@@ -207,6 +221,9 @@ func (in *Intake) DeregisterJob(ctx context.Context, r drover.DeregisterRequest)
 	m := in.maker()
 	c := &command.DeregisterJob{
 		Namespace: r.Namespace, ID: r.ID, Purge: r.Purge, NoShutdownDelay: r.NoShutdownDelay, Time: m.Now,
+	}
+	if cluster.VersionOf(in.deps.Store.Snapshot().Cluster()) >= sayHowMany {
+		c.Versions = cmp.Or(in.deps.Versions, drover.TrackedJobVersions)
 	}
 	if !j.Periodical() && !j.Parameterized() {
 		c.Eval = m.Job(j, drover.TriggerJobDeregister)

@@ -7,7 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/tenancy"
 )
 
 func TestRegister(t *testing.T) {
@@ -249,9 +252,9 @@ func TestNodes(t *testing.T) {
 func TestCluster(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
-	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "a b"})
+	_, err := b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "a b"})
 	code(t, drover.Invalid, err, "invalid name")
-	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "team"})
+	_, err = b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "team"})
 	require.NoError(t, err)
 	_, err = b.DeleteNamespace(ctx, "team")
 	require.NoError(t, err)
@@ -297,7 +300,7 @@ func TestFaultsOfTheJobAndOfTheStateAreToldTogether(t *testing.T) {
 	require.NoError(t, b.ValidateJob(t.Context(), j))
 	j.Namespace, j.NodePool, j.Priority = "nope", "nowhere", 500
 	j.Periodic = &drover.PeriodicConfig{Spec: "now and then"}
-	j.Constraints = []*drover.Constraint{{LTarget: "${attr.v}", Operand: "version", RTarget: "about 3"}}
+	j.Constraints = []*constraint.Constraint{{LTarget: "${attr.v}", Operand: "version", RTarget: "about 3"}}
 	j.TaskGroups[0].Tasks[0].Driver = "raw-exec"
 	index := b.store.Index()
 	_, err := b.RegisterJob(t.Context(), drover.RegisterRequest{Job: j})
@@ -387,8 +390,8 @@ func TestServicesThatNameNoProvider(t *testing.T) {
 			b := setup(t)
 			b.deps.ServiceProvider = provider
 			j := job("j", drover.JobTypeService)
-			j.TaskGroups[0].Services = []*drover.Service{{Name: "a", Kind: "x"}, {Name: "b", Provider: "nomad"}}
-			j.TaskGroups[0].Tasks[0].Services = []*drover.Service{{Name: "c"}}
+			j.TaskGroups[0].Services = []*service.Service{{Name: "a", Kind: "x"}, {Name: "b", Provider: "nomad"}}
+			j.TaskGroups[0].Tasks[0].Services = []*service.Service{{Name: "c"}}
 			o := b.register(j)
 			g := b.job("j").TaskGroups[0]
 			require.Equal(t, want, g.Services[0].Provider)

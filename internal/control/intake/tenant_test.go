@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // TestANamespaceRestrictsItsJobs: at registration, plan and validation, and for jobs that were registered before, at all by which
@@ -15,7 +16,7 @@ func TestANamespaceRestrictsItsJobs(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	b.propose(&command.UpsertNodePools{Pools: []*drover.NodePool{{Name: "prod"}}})
-	restrict := func(ns drover.Namespace) {
+	restrict := func(ns tenancy.Namespace) {
 		t.Helper()
 		ns.Name = drover.DefaultNamespace
 		_, err := b.UpsertNamespace(ctx, &ns)
@@ -34,7 +35,7 @@ func TestANamespaceRestrictsItsJobs(t *testing.T) {
 	b.register(periodic)
 
 	driver := j.TaskGroups[0].Tasks[0].Driver
-	restrict(drover.Namespace{Capabilities: &drover.NamespaceCapabilities{DisabledTaskDrivers: []string{driver}}})
+	restrict(tenancy.Namespace{Capabilities: &tenancy.NamespaceCapabilities{DisabledTaskDrivers: []string{driver}}})
 	refused := func(_ drover.Outcome, err error) {
 		t.Helper()
 		code(t, drover.Invalid, err, `used task driver "`+driver+`" is not allowed in namespace "default"`)
@@ -50,13 +51,13 @@ func TestANamespaceRestrictsItsJobs(t *testing.T) {
 	_, err = b.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: "p"})
 	require.NoError(t, err, "what is refused can be stopped")
 
-	restrict(drover.Namespace{NodePoolConfiguration: &drover.NamespaceNodePoolConfig{Default: "prod", Allowed: []string{}}})
+	restrict(tenancy.Namespace{NodePoolConfiguration: &tenancy.NamespaceNodePoolConfig{Default: "prod", Allowed: []string{}}})
 	b.register(j)
 	require.Equal(t, "prod", b.job("j").NodePool, "the namespace's default pool")
 	j.NodePool = "default"
 	_, err = b.RegisterJob(ctx, drover.RegisterRequest{Job: j})
 	code(t, drover.Invalid, err, `namespace "default" does not allow jobs to use node pool "default"`)
-	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "n", NodePoolConfiguration: &drover.NamespaceNodePoolConfig{Default: "nowhere"}})
+	_, err = b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "n", NodePoolConfiguration: &tenancy.NamespaceNodePoolConfig{Default: "nowhere"}})
 	code(t, drover.Invalid, err, `nonexistent node pool "nowhere"`)
 }
 
@@ -74,10 +75,10 @@ func TestANamespaceRestrictsImages(t *testing.T) {
 	param := withImage("p", "ghcr.io/acme/${NOMAD_META_image}")
 	param.Type, param.ParameterizedJob = drover.JobTypeBatch, &drover.ParameterizedJobConfig{MetaRequired: []string{"image"}}
 	b.register(param)
-	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "default", Images: &drover.NamespaceImages{Pin: "maybe"}})
+	_, err := b.UpsertNamespace(ctx, &tenancy.Namespace{Name: "default", Images: &tenancy.NamespaceImages{Pin: "maybe"}})
 	code(t, drover.Invalid, err, `namespace "default": Images.Pin: "maybe" is neither empty, nor "require", nor "resolve"`)
-	_, err = b.UpsertNamespace(ctx, &drover.Namespace{
-		Name: "default", Images: &drover.NamespaceImages{Registries: []string{"ghcr.io/acme"}, Pin: drover.PinRequire},
+	_, err = b.UpsertNamespace(ctx, &tenancy.Namespace{
+		Name: "default", Images: &tenancy.NamespaceImages{Registries: []string{"ghcr.io/acme"}, Pin: tenancy.PinRequire},
 	})
 	require.NoError(t, err)
 

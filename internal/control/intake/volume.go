@@ -18,6 +18,8 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/tenant"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 // How long a request about a volume waits for the node. What takes longer goes on.
@@ -29,7 +31,7 @@ const (
 // CreateHostVolume has a node make a volume, or changes what is asked of one that there is. It returns the volume as it is once the
 // node has made it; one that takes long is pending still. What the node cannot make is forgotten. Errors: Invalid, NotFound, Conflict,
 // also where no node will do; Internal with the node's reason.
-func (in *Intake) CreateHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
+func (in *Intake) CreateHostVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error) {
 	if v == nil {
 		return nil, drover.Outcome{}, drover.Errorf(drover.Invalid, "missing volume")
 	}
@@ -39,7 +41,7 @@ func (in *Intake) CreateHostVolume(ctx context.Context, v *drover.HostVolume) (*
 }
 
 // RegisterHostVolume tells of a folder that a node has, which becomes a volume. It is as CreateHostVolume otherwise.
-func (in *Intake) RegisterHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
+func (in *Intake) RegisterHostVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error) {
 	if v == nil {
 		return nil, drover.Outcome{}, drover.Errorf(drover.Invalid, "missing volume")
 	}
@@ -48,7 +50,7 @@ func (in *Intake) RegisterHostVolume(ctx context.Context, v *drover.HostVolume) 
 	return in.wantVolume(ctx, &asked)
 }
 
-func (in *Intake) wantVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
+func (in *Intake) wantVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error) {
 	v.Complete()
 	if v.ID != "" && !id.Valid(v.ID) {
 		return nil, drover.Outcome{}, drover.Errorf(drover.Invalid, "ID: must be a UUID, got %q", v.ID)
@@ -86,7 +88,7 @@ func (in *Intake) wantVolume(ctx context.Context, v *drover.HostVolume) (*drover
 }
 
 // awaitVolume waits for the node's word about the request with the index. It returns the volume as it is then, nil if there is none.
-func (in *Intake) awaitVolume(ctx context.Context, volume string, request uint64, most time.Duration) *drover.HostVolume {
+func (in *Intake) awaitVolume(ctx context.Context, volume string, request uint64, most time.Duration) *volume.HostVolume {
 	for ends := in.now().Add(most); ; {
 		changed := in.deps.Store.Watch(tables.HostVolumes, volume)
 		v := in.deps.Store.Snapshot().HostVolume(volume)
@@ -129,7 +131,7 @@ func (in *Intake) DeleteVolumeClaim(ctx context.Context, namespace, claim string
 }
 
 // placeVolume chooses the node of a volume that names none, and checks that of one that does. Errors: Invalid, NotFound, Conflict.
-func (in *Intake) placeVolume(s *store.Snapshot, v *drover.HostVolume) error {
+func (in *Intake) placeVolume(s *store.Snapshot, v *volume.HostVolume) error {
 	ns := s.Namespace(v.Namespace)
 	if ns == nil {
 		return drover.Errorf(drover.NotFound, "nonexistent namespace %q", v.Namespace)
@@ -182,7 +184,7 @@ func (in *Intake) placeVolume(s *store.Snapshot, v *drover.HostVolume) error {
 }
 
 // unfit says why a node cannot have the volume; "" if it can.
-func unfit(s *store.Snapshot, m *feasible.Matcher, ns *drover.Namespace, v *drover.HostVolume, n *drover.Node) string {
+func unfit(s *store.Snapshot, m *feasible.Matcher, ns *tenancy.Namespace, v *volume.HostVolume, n *drover.Node) string {
 	plugin := "plugins.host_volume." + v.PluginID
 	switch {
 	case v.NodePool != "" && v.NodePool != drover.AllNodePool && n.NodePool != v.NodePool:

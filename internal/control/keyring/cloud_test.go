@@ -56,7 +56,7 @@ func TestFromOneCloudToAnother(t *testing.T) {
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 	require.ErrorContains(t, err, "keyring awskms")
 	_, _, err = both.Rotate(t.Context(), secrets.Rotation{})
-	require.ErrorContains(t, err, `wrapping a root key with keyring "awskms"`)
+	require.ErrorContains(t, err, `wrapping a key with keyring "awskms"`)
 
 	alone := b.beside(Config{}, next)
 	_, _, err = alone.Rotate(t.Context(), secrets.Rotation{})

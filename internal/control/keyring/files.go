@@ -33,8 +33,9 @@ type Files struct {
 	fixed  string // id of the key that the configuration gives; "" = there is none
 	others Others // nil: there are none
 
-	mu   sync.Mutex        // guards keys; held while a key is made
+	mu   sync.Mutex        // guards what follows; held while a key is made
 	keys map[string][]byte // by id
+	made string            // id of the key that this server made; "" = none since it started
 }
 
 // NewFiles returns a wrapper that keeps its keys in the folder, which is made when it is needed; "" keeps them in memory.
@@ -177,16 +178,24 @@ func (f *Files) find(ctx context.Context, id string) ([]byte, error) {
 	return key, f.keep(id, key)
 }
 
-// make makes a key, or takes the one that this server made before.
+// make makes a key, or takes the one that this server made before: what that wrapped may have been refused, and no file is to stay that
+// nothing was wrapped with.
 func (f *Files) make() (id string, key []byte, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.made != "" {
+		return f.made, f.keys[f.made], nil
+	}
 	key = make([]byte, kekSize)
 	if _, err := rand.Read(key); err != nil {
 		return "", nil, err
 	}
 	id = kekID(key)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return id, key, f.keep(id, key)
+	if err := f.keep(id, key); err != nil {
+		return "", nil, err
+	}
+	f.made = id
+	return id, key, nil
 }
 
 // keep writes the key into the folder, for its owner's eyes only, and remembers it; f.mu is held.

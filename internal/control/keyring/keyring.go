@@ -131,40 +131,63 @@ func (k *Keyring) unwrapped(ctx context.Context, row *secrets.RootKey) (*opened,
 	if o := k.remembered(row.KeyID); o != nil {
 		return o, nil
 	}
+	var o *opened
+	err := k.unwrap(ctx, row.Wrapped, func(plain []byte) (err error) {
+		o, err = parse(plain, row.KeyID)
+		return err
+	})
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "root key %s cannot be unwrapped on this server: %w", row.KeyID, err)
+	}
+	k.mu.Lock()
+	k.open[row.KeyID] = o
+	k.mu.Unlock()
+	return o, nil
+}
+
+// unwrap opens what any of its wrappers may open, until the function takes what came out. Errors: what each of them says.
+func (k *Keyring) unwrap(ctx context.Context, all []secrets.Wrapped, take func(plain []byte) error) error {
 	var faults []error
-	for _, wrapped := range row.Wrapped {
+	for _, wrapped := range all {
 		known := false
 		for _, w := range k.deps.Wrappers {
 			if w.Provider() != wrapped.Provider {
 				continue
 			}
 			known = true
-			o, err := k.unwrapBy(ctx, w, wrapped, row.KeyID)
-			if err != nil {
-				faults = append(faults, err)
-				continue
+			plain, err := k.unwrapBy(ctx, w, wrapped)
+			if err == nil {
+				err = take(plain)
 			}
-			k.mu.Lock()
-			k.open[row.KeyID] = o
-			k.mu.Unlock()
-			return o, nil
+			if err == nil {
+				return nil
+			}
+			faults = append(faults, err)
 		}
 		if !known {
 			faults = append(faults, drover.Errorf(drover.NotFound, "this server has no keyring %q in its configuration", wrapped.Provider))
 		}
 	}
-	return nil, drover.Errorf(drover.Unavailable, "root key %s cannot be unwrapped on this server: %w", row.KeyID, errors.Join(faults...))
+	return errors.Join(faults...)
 }
 
 // unwrapBy asks one wrapper. It has a time of its own: a service that does not answer must not keep the others from being asked.
-func (k *Keyring) unwrapBy(ctx context.Context, w Wrapper, wrapped secrets.Wrapped, keyID string) (*opened, error) {
+func (k *Keyring) unwrapBy(ctx context.Context, w Wrapper, wrapped secrets.Wrapped) ([]byte, error) {
 	ctx, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
 	defer cancel()
-	plain, err := w.Unwrap(ctx, wrapped.KeyID, wrapped.Ciphertext)
+	return w.Unwrap(ctx, wrapped.KeyID, wrapped.Ciphertext)
+}
+
+// UnwrapKey opens a key that WrapKey wrapped, here or on other servers. Errors: Unavailable, with what each wrapper says.
+func (k *Keyring) UnwrapKey(ctx context.Context, wrapped []secrets.Wrapped) (key []byte, err error) {
+	err = k.unwrap(ctx, wrapped, func(plain []byte) error {
+		key = plain
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return nil, drover.Errorf(drover.Unavailable, "its key cannot be unwrapped on this server: %w", err)
 	}
-	return parse(plain, keyID)
+	return key, nil
 }
 
 // wrap makes a new root key and wraps it with each wrapper that is to: one that cannot keeps the key from being made.
@@ -183,16 +206,24 @@ func (k *Keyring) wrap(ctx context.Context) (*secrets.RootKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	if row.Wrapped, err = k.WrapKey(ctx, plain); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// WrapKey encrypts a key with each wrapper that is to, as root keys are. Errors: that of the first that cannot.
+func (k *Keyring) WrapKey(ctx context.Context, plain []byte) (out []secrets.Wrapped, err error) {
 	for _, w := range k.deps.Wrappers[:k.deps.Wraps] {
 		asking, cancel := k.deps.Clock.WithTimeout(ctx, unwrapping)
 		kek, text, err := w.Wrap(asking, plain, k.former(w))
 		cancel()
 		if err != nil {
-			return nil, drover.Errorf(drover.CodeOf(err), "wrapping a root key with keyring %q: %w", w.Provider(), err)
+			return nil, drover.Errorf(drover.CodeOf(err), "wrapping a key with keyring %q: %w", w.Provider(), err)
 		}
-		row.Wrapped = append(row.Wrapped, secrets.Wrapped{Provider: w.Provider(), Name: w.Name(), KeyID: kek, Ciphertext: text})
+		out = append(out, secrets.Wrapped{Provider: w.Provider(), Name: w.Name(), KeyID: kek, Ciphertext: text})
 	}
-	return row, nil
+	return out, nil
 }
 
 // former is the key-encryption key with which the wrapper wrapped the active root key.

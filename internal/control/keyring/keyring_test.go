@@ -342,8 +342,8 @@ func (b *bundle) put(change func(txn *store.Txn, index uint64)) {
 func TestTheLeaderKeepsTheKeyring(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := setup(Config{RotateAfter: 24 * time.Hour, KeepFor: 2 * time.Hour, CollectEach: 10 * time.Minute})
-		b.log.refuse = drover.Errorf(drover.NotImplemented, "cluster version 3")
+		folder := filepath.Join(t.TempDir(), "keyring")
+		b := setup(Config{RotateAfter: 24 * time.Hour, KeepFor: 2 * time.Hour, CollectEach: 10 * time.Minute}, NewFiles("", folder, nil))
 		ctx, stop := context.WithCancel(t.Context())
 		var loops sync.WaitGroup
 		loops.Go(func() { b.Lead(ctx) })
@@ -351,9 +351,7 @@ func TestTheLeaderKeepsTheKeyring(t *testing.T) {
 		synctest.Wait()
 		_, _, err := b.Sign(ctx, map[string]string{})
 		require.ErrorContains(t, err, "no key yet")
-		b.log.mu.Lock()
-		b.log.refuse = nil
-		b.log.mu.Unlock()
+		require.NoDirExists(t, folder, "nothing is made that the cluster cannot have yet")
 		_, _, err = b.log.Propose(ctx, &command.RaiseVersion{Version: 3})
 		require.NoError(t, err)
 		synctest.Wait()
@@ -376,6 +374,25 @@ func TestTheLeaderKeepsTheKeyring(t *testing.T) {
 		stop()
 		loops.Wait()
 	})
+}
+
+// TestRefusedTriesLeaveNoKeyEncryptionKey: of tries that are refused no file stays beside that of the one which is not.
+func TestRefusedTriesLeaveNoKeyEncryptionKey(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "keyring")
+	b := setup(Config{}, NewFiles("", folder, nil))
+	b.log.refuse = drover.Errorf(drover.Unavailable, "no leader")
+	for range 2 {
+		_, _, err := b.Rotate(t.Context(), secrets.Rotation{})
+		require.ErrorContains(t, err, "no leader")
+	}
+	b.log.refuse = nil
+	meta := b.rotate(t, secrets.Rotation{})
+	b.rotate(t, secrets.Rotation{})
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.Equal(t, b.store.Snapshot().RootKey(meta.KeyID).Wrapped[0].KeyID+".key", files[0].Name())
 }
 
 // BenchmarkSignReceipt is what one signed receipt costs who asks for it.

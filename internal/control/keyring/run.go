@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	nouns "github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/sealed"
@@ -69,8 +70,6 @@ func (k *Keyring) Lead(term context.Context) {
 		wait := max(0, next.Sub(k.now()))
 		switch code := drover.CodeOf(err); {
 		case err == nil || term.Err() != nil:
-		case code == drover.NotImplemented: // the version, which is watched
-			wait = clock.Forever
 		case code == drover.Conflict: // the state has changed meanwhile
 			wait = 0
 		default:
@@ -87,6 +86,9 @@ func (k *Keyring) due(ctx context.Context) (time.Time, error) {
 	next := now.Add(k.cfg.CollectEach)
 	active := activeOf(s)
 	if active == nil {
+		if nouns.VersionOf(s.Cluster()) < command.KindPutRootKey.Since() {
+			return next, nil // it would be made for nothing; the version is watched
+		}
 		meta, _, err := k.put(ctx, secrets.Rotation{}, true)
 		if err == nil {
 			k.deps.Logger.Info("made the first root key", "key", meta.KeyID)

@@ -34,7 +34,8 @@ type memoryLog struct {
 	count map[command.Kind]int
 	full  bool // as a full disk: nothing is taken
 	death *death
-	dead  bool // the leader has died: it writes nothing any more
+	dead  bool          // the leader has died: it writes nothing any more
+	slow  time.Duration // that an entry of plans takes
 }
 
 func (l *memoryLog) setFull(full bool) {
@@ -50,6 +51,9 @@ func (l *memoryLog) Propose(ctx context.Context, c command.Command) (uint64, any
 	data, err := command.Encode(c)
 	if err != nil {
 		return 0, nil, err
+	}
+	if c.Kind() == command.KindApplyPlans {
+		clock.Sleep(ctx, clock.Wall{}, l.plansTake())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,9 +25,9 @@ type crew struct {
 	now     context.Context    // ends with the next change
 }
 
-func newCrew(size int, now time.Time) *crew {
+func newCrew(size int, types []string, now time.Time) *crew {
 	c := &crew{tokens: make(chan struct{}, MaxSchedulers)}
-	c.set(size, schedulerTypes, now)
+	c.set(size, types, now)
 	return c
 }
 

@@ -16,7 +16,7 @@ func TestCrews(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 4).Draw(t, "first")
-		c := newCrew(size, time.Time{})
+		c := newCrew(size, schedulerTypes, time.Time{})
 		busy, ended := 0, context.WithoutCancel(context.Background())
 		ended, cancel := context.WithCancel(ended)
 		cancel()
@@ -47,7 +47,7 @@ func TestCrews(t *testing.T) {
 // Who waits for an evaluation hears of a change, and a crew of nobody takes none.
 func TestCrewsAreTold(t *testing.T) {
 	t.Parallel()
-	c := newCrew(1, time.Time{})
+	c := newCrew(1, schedulerTypes, time.Time{})
 	types, until, stop := c.work(t.Context())
 	defer stop()
 	require.Equal(t, schedulerTypes, types)

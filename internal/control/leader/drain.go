@@ -62,7 +62,7 @@ func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker
 	if len(left) == 0 && len(system) == 0 {
 		return &command.SetDrain{
 			NodeID: n.ID, Completed: true, Time: m.Now,
-			Event: &drover.NodeEvent{Message: "Node drain complete", Subsystem: "Drain", Timestamp: now.UTC()},
+			Event: &drover.NodeEvent{Message: command.DrainComplete, Subsystem: command.DrainEvent, Timestamp: now.UTC()},
 		}, wait
 	}
 	var move []*drover.Allocation

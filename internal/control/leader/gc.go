@@ -14,6 +14,7 @@ import (
 type GCConfig struct {
 	Interval    time.Duration // how often to look; default 5 min
 	Evals       time.Duration // evaluations and allocations; default 1 h
+	BatchEvals  time.Duration // those of batch jobs; default Evals
 	Jobs        time.Duration // dead jobs with all that is theirs; default 4 h
 	Nodes       time.Duration // nodes that are down; default 24 h
 	Deployments time.Duration // default 1 h
@@ -38,10 +39,21 @@ func (c GCConfig) withDefaults() GCConfig {
 			*f.field = f.value
 		}
 	}
+	if c.BatchEvals <= 0 {
+		c.BatchEvals = c.Evals
+	}
 	if c.Runners <= 0 {
 		c.Runners = 500
 	}
 	return c
+}
+
+// evals is how long evaluations and allocations of jobs of the type are kept.
+func (c GCConfig) evals(jobType string) time.Duration {
+	if jobType == drover.JobTypeBatch {
+		return c.BatchEvals
+	}
+	return c.Evals
 }
 
 // reapChunk bounds the ids in one entry.
@@ -165,12 +177,20 @@ func (g *collector) take(list *[]string, id string) {
 
 // alloc reaps an ended allocation that the scheduler no longer looks at.
 func (g *collector) alloc(a *drover.Allocation) {
-	if a.ClientTerminal() && g.old(a.ModifyTime, g.ages.Evals) && g.forgettable(a) {
+	if a.ClientTerminal() && g.old(a.ModifyTime, g.ages.evals(g.typeOf(a))) && g.forgettable(a) {
 		g.take(&g.reap.Allocs, a.ID)
 	}
 	if !g.gone[a.ID] {
 		g.left[a.EvalID] = true
 	}
+}
+
+// typeOf is the type of the allocation's job.
+func (g *collector) typeOf(a *drover.Allocation) string {
+	if a.Job != nil {
+		return a.Job.Type
+	}
+	return ""
 }
 
 // forgettable reports whether forgetting the allocation changes nothing for the scheduler: a finished one of a batch
@@ -191,7 +211,7 @@ func (g *collector) forgettable(a *drover.Allocation) bool {
 
 // eval reaps an evaluation of which no allocation is left.
 func (g *collector) eval(e *drover.Evaluation) {
-	if e.Terminal() && g.old(e.ModifyTime, g.ages.Evals) && !g.left[e.ID] {
+	if e.Terminal() && g.old(e.ModifyTime, g.ages.evals(e.Type)) && !g.left[e.ID] {
 		g.take(&g.reap.Evals, e.ID)
 	}
 }

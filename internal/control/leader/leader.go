@@ -27,8 +27,9 @@ type Log interface {
 
 // Config of a Leader. The zero value of a field means its default.
 type Config struct {
-	Workers    int // evaluations under way at once; default 16 for each CPU: most wait for the log
-	Schedulers int // of them computing at once; default the number of CPUs
+	Workers    int      // evaluations under way at once; default 16 for each CPU: most wait for the log
+	Schedulers int      // of them computing at once; default the number of CPUs
+	Types      []string // of the jobs that they take, until SetSchedulers; nil is all
 
 	HeartbeatTTL   time.Duration // least time between heartbeats that is asked of nodes; default 10 s
 	HeartbeatGrace time.Duration // how late a heartbeat may be; default 10 s
@@ -47,6 +48,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Schedulers <= 0 {
 		c.Schedulers = runtime.NumCPU()
+	}
+	if c.Types == nil {
+		c.Types = schedulerTypes
 	}
 	if c.HeartbeatTTL <= 0 {
 		c.HeartbeatTTL = 10 * time.Second
@@ -72,7 +76,7 @@ type Deps struct {
 	// Schedule answers an evaluation; nil: scheduler.Schedule. The simulation's takes its time.
 	Schedule func(scheduler.Input) scheduler.Output
 	// Withhold is planner.Deps.Withhold; nil: there are no warm runners.
-	Withhold func(ctx context.Context, allocIDs []string) (giveBack func(), err error)
+	Withhold func(ctx context.Context, allocIDs []string) (leases []uint64, giveBack func(settled bool), err error)
 	// Samples takes how long workers and the planner take; nil: nobody does.
 	Samples *telemetry.Samples
 }
@@ -98,7 +102,7 @@ func New(cfg Config, deps Deps) *Leader {
 	if deps.Schedule == nil {
 		deps.Schedule = scheduler.Schedule
 	}
-	l := &Leader{cfg: cfg, deps: deps, crew: newCrew(min(cfg.Schedulers, MaxSchedulers), deps.Clock.Now())}
+	l := &Leader{cfg: cfg, deps: deps, crew: newCrew(min(cfg.Schedulers, MaxSchedulers), cfg.Types, deps.Clock.Now())}
 	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room, quotas{deps.Store})
 	l.heartbeats = newHeartbeats(cfg, deps.Clock)
 	l.periodic = newPeriodic()

@@ -3,6 +3,7 @@ package leader_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +41,19 @@ func (l *memoryLog) plans() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count[command.KindApplyPlans]
+}
+
+// slowDown has each entry of plans take so long.
+func (l *memoryLog) slowDown(slow time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = slow
+}
+
+func (l *memoryLog) plansTake() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slow
 }
 
 // A plan of many allocations is committed in parts. When the leader dies between two, what was committed stays, and the evaluation
@@ -108,6 +122,27 @@ func TestTheLeaderDiesBetweenThePartsOfAPlan(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A worker has a minute for an evaluation. A plan of 100,000 allocations took longer on a machine that had little time for its server:
+// another worker got the evaluation, began on the state without the part that was just on its way, and placed those 2,266 allocations
+// once more.
+func TestAPlanThatTakesLongIsNotMadeTwice(t *testing.T) {
+	const nodes, each, wanted = 8, 3, 8 * 3 // all nodes are full, so that the parts are the same wherever the last ones go
+	bubble(t, func(t *testing.T) {
+		l := newCluster(t, leader.Config{Plans: planner.Config{MaxAllocs: 2 * each}})
+		for i := range nodes {
+			l.agent(testNode(fmt.Sprint("n", i), 100*each), false)
+		}
+		l.log.slowDown(50 * time.Second)
+		o := l.register(testJob("j", drover.JobTypeBatch, wanted))
+		l.until("all run", func(s *store.Snapshot) bool {
+			e := s.Evaluation(o.EvalID)
+			return e != nil && e.Terminal() && len(l.allocs(s, "j", isRunning)) >= wanted
+		})
+		l.each(l.store.Snapshot(), "j", wanted)
+		require.Equal(t, 4, l.log.plans(), "each part once")
+	})
 }
 
 // each requires that each of the job's names is placed once, at its newest version, and that no more was ever placed of that one.

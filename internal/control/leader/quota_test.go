@@ -11,18 +11,19 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // limit makes the quota q, which bounds CPU (MHz) of the namespaces default and team together.
 func (c *cluster) limit(cpu int) {
 	c.t.Helper()
 	ctx := context.Background()
-	_, err := c.intake.UpsertQuota(ctx, &drover.QuotaSpec{Name: "q", Limits: []*drover.QuotaLimit{{
-		Region: "global", RegionLimit: &drover.QuotaResources{CPU: new(cpu)},
+	_, err := c.intake.UpsertQuota(ctx, &tenancy.QuotaSpec{Name: "q", Limits: []*tenancy.QuotaLimit{{
+		Region: "global", RegionLimit: &tenancy.QuotaResources{CPU: new(cpu)},
 	}}})
 	require.NoError(c.t, err)
 	for _, name := range []string{"default", "team"} {
-		_, err = c.intake.UpsertNamespace(ctx, &drover.Namespace{Name: name, Quota: "q"})
+		_, err = c.intake.UpsertNamespace(ctx, &tenancy.Namespace{Name: name, Quota: "q"})
 		require.NoError(c.t, err)
 	}
 }
@@ -68,7 +69,7 @@ func TestAQuotaIsWaitedFor(t *testing.T) {
 	for name, open := range map[string]func(c *cluster){
 		"the limit is raised": func(c *cluster) { c.limit(200) },
 		"the namespace leaves": func(c *cluster) {
-			_, err := c.intake.UpsertNamespace(context.Background(), &drover.Namespace{Name: "default"})
+			_, err := c.intake.UpsertNamespace(context.Background(), &tenancy.Namespace{Name: "default"})
 			require.NoError(c.t, err)
 		},
 		"another one stops": func(c *cluster) {

@@ -1,6 +1,7 @@
 package leader_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +243,42 @@ func TestGarbage(t *testing.T) {
 		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", "b").Status == drover.JobStatusDead })
 		require.NoError(t, c.intake.CollectGarbage(t.Context()))
 		require.Nil(t, c.store.Snapshot().Job("default", "b"))
+	})
+}
+
+// What batch jobs leave has an age of its own, server.batch_eval_gc_threshold.
+func TestGarbageOfBatchJobs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{GC: leader.GCConfig{Evals: time.Hour, BatchEvals: 3 * time.Hour, Jobs: 8 * time.Hour}})
+		c.agent(testNode("n1", 10_000), true)
+		for _, of := range []struct {
+			kind string
+			age  time.Duration
+		}{{drover.JobTypeService, time.Hour}, {drover.JobTypeBatch, 3 * time.Hour}} {
+			c.register(testJob(of.kind, of.kind, 1))
+			c.until("placed", func(s *store.Snapshot) bool { return len(slices.Collect(s.AllocationsByJob("default", of.kind))) > 0 })
+			_, err := c.intake.DeregisterJob(t.Context(), drover.DeregisterRequest{Namespace: "default", ID: of.kind})
+			require.NoError(t, err)
+			start := time.Now()
+			c.until("forgotten", func(s *store.Snapshot) bool { return len(slices.Collect(s.EvaluationsByJob("default", of.kind))) == 0 })
+			require.InDelta(t, of.age, time.Since(start), float64(11*time.Minute), of.kind)
+		}
+	})
+}
+
+// With enabled_schedulers jobs of other types wait, until somebody changes it.
+func TestSchedulersOfSomeTypes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{Types: []string{drover.JobTypeService}})
+		c.agent(testNode("n1", 10_000), false)
+		c.register(testJob("b", drover.JobTypeBatch, 1))
+		c.register(testJob("s", drover.JobTypeService, 1))
+		placed := func(id string) int { return len(slices.Collect(c.store.Snapshot().AllocationsByJob("default", id))) }
+		c.until("placed", func(*store.Snapshot) bool { return placed("s") == 1 })
+		synctest.Wait()
+		require.Zero(t, placed("b"))
+		require.NoError(t, c.leader.SetSchedulers(1, []string{drover.JobTypeBatch}))
+		c.until("placed", func(*store.Snapshot) bool { return placed("b") == 1 })
 	})
 }
 

@@ -135,9 +135,7 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 			return nil
 		}
 		out.Plan.EvalToken = token
-		began := w.deps.Clock.Now()
-		result, err := w.plans.Submit(ctx, out.Plan, append(out.NewEvals, out.Eval))
-		w.took("nomad.nomad.worker.submit_plan", began)
+		result, err := w.submit(ctx, out.Plan, append(out.NewEvals, out.Eval))
 		if err != nil {
 			return err
 		}
@@ -152,6 +150,16 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 		}
 	}
 	return w.giveUp(ctx, e, token)
+}
+
+// submit has a plan checked and committed. Nobody else gets the evaluation meanwhile. Errors: Conflict if somebody has it already.
+func (w *worker) submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
+	defer w.took("nomad.nomad.worker.submit_plan", w.deps.Clock.Now())
+	if err := w.broker.Submitting(plan.EvalID, plan.EvalToken); err != nil {
+		return drover.PlanResult{}, err
+	}
+	defer func() { _ = w.broker.Submitted(plan.EvalID, plan.EvalToken) }() // it fails when the term of office has ended
+	return w.plans.Submit(ctx, plan, evals)
 }
 
 // schedule computes when it is its turn.
@@ -190,7 +198,7 @@ func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, er
 // giveUp marks an evaluation failed whose plans were refused too often, with another one that follows soon: waiting
 // for capacity would not do, as there may be some.
 func (w *worker) giveUp(ctx context.Context, e *drover.Evaluation, token string) error {
-	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority}, refused(e, w.maker()))
+	_, err := w.submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority}, refused(e, w.maker()))
 	return err
 }
 

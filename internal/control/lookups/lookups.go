@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/service"
 )
 
 const (
@@ -141,7 +142,7 @@ func (l *Lookups) one(ctx context.Context, s *store.Snapshot, who *rights.Caller
 		if !who.Namespace(q.Namespace, policy.ReadServices) {
 			return refused()
 		}
-		list := []*drover.ServiceRegistration{}
+		list := []*service.Registration{}
 		for r := range s.Registrations(q.Namespace, q.Name) {
 			plain := *r
 			// What changes with each report of the allocation is of no interest to templates.
@@ -198,7 +199,7 @@ func listed(list any) (f exchange.Found, err error) {
 }
 
 // inShort are the names and tags of registrations.
-func inShort(list []*drover.ServiceRegistration) []exchange.ServiceTags {
+func inShort(list []*service.Registration) []exchange.ServiceTags {
 	tags := map[string]map[string]bool{}
 	for _, r := range list {
 		if tags[r.ServiceName] == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/service"
 )
 
 // world is a state in which "a" runs on node "n", and who reads it.
@@ -67,9 +68,9 @@ func in(t *testing.T, test func(t *testing.T, w *world)) {
 			return &rights.Caller{Token: &acl.Token{}, Rights: rights.Compile().With(rights.OwnOf(a.Namespace, a.JobID, a.TaskGroup, task))}, nil
 		}
 		w.Lookups = New(Deps{Store: w.store, Variables: w, Clock: clock.Wall{}, Rights: own})
-		web := &drover.Service{Name: "web", PortLabel: "80", Provider: "nomad", Tags: []string{"b", "a"}}
+		web := &service.Service{Name: "web", PortLabel: "80", Provider: "nomad", Tags: []string{"b", "a"}}
 		job := &drover.Job{ID: "web", Namespace: "default", TaskGroups: []*drover.TaskGroup{{
-			Name: "g", Tasks: []*drover.Task{{Name: "t", Services: []*drover.Service{web}}},
+			Name: "g", Tasks: []*drover.Task{{Name: "t", Services: []*service.Service{web}}},
 		}}}
 		job.Canonicalize()
 		w.change(func(tx *store.Txn, _ uint64) {
@@ -141,7 +142,7 @@ func TestServices(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		q := exchange.Question{Kind: exchange.AskService, Namespace: "default", Name: "web"}
 		f, _ := w.look(t, "", q)
-		var list []*drover.ServiceRegistration
+		var list []*service.Registration
 		require.NoError(t, json.Unmarshal(f.Data, &list))
 		require.Len(t, list, 1)
 		require.Equal(t, 80, list[0].Port)

@@ -1,9 +1,11 @@
 package members
 
 import (
+	"log/slog"
 	"maps"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/serf/serf"
 	"github.com/stretchr/testify/require"
@@ -59,5 +61,16 @@ func TestTagsOfNobodyWeKnow(t *testing.T) {
 		_, err := parse(m)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	}
+}
+
+// A server that was cut off for so long that the others took it out came back 17 seconds after it was reached again, or only after 20.
+// (scripts/chaos, seed 20261131: no other hears a server)
+func TestWhoWasCutOffTriesOthersAgainSoon(t *testing.T) {
+	t.Parallel()
+	for pace, most := range map[Pace]time.Duration{LAN: 5 * time.Second, Local: time.Second} {
+		sc, err := serfConfig(&Config{Self: self("a"), Bind: "127.0.0.1:0", Pace: pace}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		require.LessOrEqual(t, sc.ReconnectInterval, most)
 	}
 }

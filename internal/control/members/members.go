@@ -76,11 +76,18 @@ func Open(cfg Config, log *slog.Logger) (*Members, error) {
 	return m, nil
 }
 
+// reconnectEvery is how often one of the servers that failed is tried again. Gossip reaches the dead for 30 seconds at most, and by then
+// the others have taken out a server that was cut off: only it can join again, and the library's 30 seconds more are long for a cluster
+// that can bear one failure less meanwhile.
+const reconnectEvery = 5 * time.Second
+
 func serfConfig(cfg *Config, log *slog.Logger) (*serf.Config, error) {
 	sc := serf.DefaultConfig()
+	sc.ReconnectInterval = reconnectEvery
 	sc.MemberlistConfig = memberlist.DefaultLANConfig()
 	if cfg.Pace == Local {
 		sc.MemberlistConfig = memberlist.DefaultLocalConfig()
+		sc.MemberlistConfig.RetransmitMult = 4 // as on a LAN: of two packets to two members both may be for the one that is gone
 		sc.ReapInterval, sc.ReconnectInterval, sc.LeavePropagateDelay = time.Second, time.Second, 100*time.Millisecond
 	}
 	sc.NodeName, sc.Tags = cfg.Self.FullName(), cfg.Self.tags()

@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/control/trigger"
 )
 
-// add takes a checked submission into the entry.
-func (e *entry) add(s *submission) {
+// add takes a checked submission into the entry, for a cluster of that version.
+func (e *entry) add(s *submission, version int) {
 	e.submissions = append(e.submissions, s)
 	r := &s.result
 	if len(r.NodeAllocation)+len(r.NodeUpdate)+len(r.NodePreemptions) > 0 || r.Deployment != nil ||
@@ -21,6 +21,7 @@ func (e *entry) add(s *submission) {
 		if r.RefreshIndex != 0 && s.plan.AllAtOnce {
 			c.DeploymentUpdates = nil
 		}
+		s.held.note(&c, s.plan.AllAtOnce, version)
 		e.command.Plans = append(e.command.Plans, c)
 		e.allocs += len(c.Placed) + len(c.Stopped) + len(c.Preempted)
 	}

@@ -13,10 +13,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/network"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,8 +31,10 @@ type fakeState struct {
 	allocs  map[string]*drover.Allocation
 	evals   map[string]*drover.Evaluation
 	entries int
-	gate    chan struct{} // if not nil, Propose waits for a value first
-	arrived chan struct{} // if not nil, Propose sends when it was called
+	version int                  // of the cluster
+	plans   []command.PlanCommit // all that were committed
+	gate    chan struct{}        // if not nil, Propose waits for a value first
+	arrived chan struct{}        // if not nil, Propose sends when it was called
 	fail    error
 
 	accounts func(s *fakeSnapshot, namespace string) *quota.Account // nil: nothing is limited
@@ -39,6 +43,7 @@ type fakeState struct {
 type fakeSnapshot struct {
 	accounts func(s *fakeSnapshot, namespace string) *quota.Account
 	index    uint64
+	version  int
 	nodes    map[string]*drover.Node
 	allocs   map[string]*drover.Allocation
 }
@@ -53,7 +58,7 @@ func newFakeState() *fakeState {
 func (f *fakeState) snapshot() Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &fakeSnapshot{f.accounts, f.index, maps.Clone(f.nodes), maps.Clone(f.allocs)}
+	return &fakeSnapshot{f.accounts, f.index, f.version, maps.Clone(f.nodes), maps.Clone(f.allocs)}
 }
 
 func (s *fakeSnapshot) QuotaAccount(namespace string) *quota.Account {
@@ -64,6 +69,7 @@ func (s *fakeSnapshot) QuotaAccount(namespace string) *quota.Account {
 }
 
 func (s *fakeSnapshot) Index() uint64                           { return s.index }
+func (s *fakeSnapshot) Cluster() *cluster.State                 { return &cluster.State{Version: s.version} }
 func (s *fakeSnapshot) Node(id string) *drover.Node             { return s.nodes[id] }
 func (s *fakeSnapshot) Allocation(id string) *drover.Allocation { return s.allocs[id] }
 func (s *fakeSnapshot) UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation] {
@@ -109,6 +115,7 @@ func (f *fakeState) Propose(ctx context.Context, c command.Command) (uint64, any
 		f.store(c.Evals)
 	case *command.ApplyPlans:
 		f.store(c.Evals)
+		f.plans = append(f.plans, c.Plans...)
 		for _, p := range c.Plans {
 			for _, a := range p.Placed {
 				f.allocs[a.ID] = a
@@ -119,6 +126,10 @@ func (f *fakeState) Propose(ctx context.Context, c command.Command) (uint64, any
 				f.allocs[s.ID] = &stopped
 			}
 		}
+	case *command.SetEligibility:
+		n := *f.nodes[c.NodeID]
+		n.SchedulingEligibility, n.Events = c.Eligibility, append(n.Events, c.Event)
+		f.nodes[n.ID] = &n
 	default:
 		return 0, nil, fmt.Errorf("unexpected %T", c)
 	}
@@ -149,7 +160,7 @@ func alloc(id, nodeID string, cpu int64, ports ...int) *drover.Allocation {
 		"t": {Cpu: drover.AllocatedCpuResources{CpuShares: cpu}},
 	}}
 	for _, p := range ports {
-		r.Shared.Ports = append(r.Shared.Ports, drover.PortMapping{Value: p})
+		r.Shared.Ports = append(r.Shared.Ports, network.PortMapping{Value: p})
 	}
 	return &drover.Allocation{
 		ID: id, NodeID: nodeID, JobID: "j", Namespace: "default", AllocatedResources: r,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/network"
 )
 
 // view is a snapshot with the plans that are accepted but not yet in it.
@@ -138,7 +139,7 @@ func eachExclusive(r *drover.AllocatedResources, f func(key string) bool) bool {
 	}
 	for _, t := range r.Tasks {
 		for _, n := range t.Networks {
-			for _, ports := range [][]drover.Port{n.ReservedPorts, n.DynamicPorts} {
+			for _, ports := range [][]network.Port{n.ReservedPorts, n.DynamicPorts} {
 				for _, p := range ports {
 					if !p.IgnoreCollision && p.Value > 0 && !f("port/"+strconv.Itoa(p.Value)) {
 						return false

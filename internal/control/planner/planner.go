@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
@@ -24,6 +25,7 @@ type Snapshot interface {
 	Allocation(id string) *drover.Allocation
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
+	Cluster() *cluster.State
 	quota.Accounts
 }
 
@@ -36,6 +38,8 @@ type Log interface {
 type Config struct {
 	MaxPlans  int // plans in one entry; default 512
 	MaxAllocs int // allocations in one entry, but for a node or an all-or-nothing plan that has more alone; default 5,000
+	// Rejections says when a node takes no more work that plans are refused for; default never.
+	Rejections Rejections
 }
 
 // Deps is what a Planner needs.
@@ -45,10 +49,12 @@ type Deps struct {
 	// Token returns the token of an evaluation that is with a worker (evalbroker.Shell.Outstanding). A plan whose
 	// token is another was made by a worker that took too long, and is refused.
 	Token func(evalID string) (token string, ok bool)
-	// Withhold, if set, is called before warm runners are stopped. Until giveBack is called none of them is handed out,
-	// and those that were are in the state as claimed when it returns (exec/runner's Service.Withhold). Errors: Unavailable: a
-	// server that may have handed some of them out does not answer.
-	Withhold func(ctx context.Context, allocIDs []string) (giveBack func(), err error)
+	// Withhold, if set, is called before warm runners are stopped. Until giveBack is called none of them is handed out by the
+	// incarnations leases (empty: nobody hands out any), and those that were are in the state as claimed when it returns (exec/runner's
+	// Service.Withhold). What another incarnation is leased before the plan is applied the state machine does not stop. settled says
+	// that this server's state has what became of them: nobody knows it of a plan that was proposed and not answered. Errors:
+	// Unavailable: a server that may have handed some of them out does not answer.
+	Withhold func(ctx context.Context, allocIDs []string) (leases []uint64, giveBack func(settled bool), err error)
 	Clock    clock.Clock
 	IDs      id.Source
 	Logger   *slog.Logger
@@ -67,9 +73,10 @@ type Planner struct {
 	stopped error
 
 	// Owned by the run loop.
-	flying *entry // proposed
-	next   *entry // checked, to be proposed as soon as flying is there
-	over   overlay
+	flying   *entry // proposed
+	next     *entry // checked, to be proposed as soon as flying is there
+	over     overlay
+	rejected rejections
 }
 
 // New returns a planner; Run makes it work.
@@ -80,7 +87,10 @@ func New(cfg Config, deps Deps) *Planner {
 	if cfg.MaxAllocs <= 0 {
 		cfg.MaxAllocs = 5000
 	}
-	return &Planner{cfg: cfg, deps: deps, arrived: wake.NewSignal(), over: overlay{}, queue: minheap.New((*submission).before, nil)}
+	return &Planner{
+		cfg: cfg, deps: deps, arrived: wake.NewSignal(), over: overlay{}, queue: minheap.New((*submission).before, nil),
+		rejected: rejections{Rejections: cfg.Rejections, times: map[string][]time.Time{}},
+	}
 }
 
 // Queued is how many plans wait to be checked.
@@ -102,11 +112,6 @@ func (p *Planner) took(name string, began time.Time) {
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
 	defer p.took("nomad.nomad.plan.submit", p.deps.Clock.Now())
-	giveBack, err := p.withhold(ctx, plan)
-	if err != nil {
-		return drover.PlanResult{}, err
-	}
-	defer giveBack()
 	var result whole
 	parts := split(plan, p.cfg.MaxAllocs)
 	for i, part := range parts {
@@ -119,12 +124,28 @@ func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover
 	return result.PlanResult, nil
 }
 
-// submit has a part of a plan checked and committed, with evals.
+// submit has a part of a plan checked and committed, with evals. What it stops is withheld until the log has answered, also where the
+// caller does not wait for that.
 func (p *Planner) submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
-	s := &submission{plan: plan, evals: evals, done: make(chan struct{})}
-	if err := p.enqueue(s); err != nil {
+	held, err := p.withhold(ctx, plan)
+	if err != nil {
 		return drover.PlanResult{}, err
 	}
+	s := &submission{plan: plan, evals: evals, held: held, done: make(chan struct{})}
+	if err := p.enqueue(s); err != nil {
+		held.giveBack(true)
+		return drover.PlanResult{}, err
+	}
+	defer func() {
+		if s.answered() || ctx.Err() == nil {
+			held.giveBack(s.settled())
+			return
+		}
+		clock.Go(p.deps.Clock, func() { // ends with the answer, at the latest when Run does
+			clock.Await(context.WithoutCancel(ctx), p.deps.Clock, clock.Forever, s.done)
+			held.giveBack(s.settled())
+		})
+	}()
 	if !clock.Await(ctx, p.deps.Clock, clock.Forever, s.done) {
 		return drover.PlanResult{}, drover.Errorf(drover.Canceled, "waiting for plan of evaluation %s: %w", plan.EvalID, ctx.Err())
 	}

@@ -6,6 +6,7 @@ import "github.com/drover-project/drover"
 type submission struct {
 	plan   *drover.Plan
 	evals  []*drover.Evaluation
+	held   withheld
 	result drover.PlanResult
 	err    error
 	done   chan struct{} // closed when result and err are set
@@ -16,6 +17,21 @@ type submission struct {
 func (s *submission) end(err error) {
 	s.err = err
 	close(s.done)
+}
+
+// answered reports whether result and err are set.
+func (s *submission) answered() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// settled reports whether the state has what became of the plan. One whose proposal failed may be committed later.
+func (s *submission) settled() bool {
+	return s.answered() && (s.err == nil || drover.CodeOf(s.err) == drover.Conflict)
 }
 
 // before orders by priority, then by arrival.

@@ -18,12 +18,13 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // sharedQuota limits all namespaces of a fake state together to so many MHz.
 func sharedQuota(f *fakeState, cpu int) {
 	f.accounts = func(s *fakeSnapshot, _ string) *quota.Account {
-		a := &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: &cpu}}}
+		a := &quota.Account{Quota: "q", Limits: &tenancy.QuotaLimit{RegionLimit: &tenancy.QuotaResources{CPU: &cpu}}}
 		for _, x := range s.allocs {
 			if x.HoldsResources() {
 				a.Add(quota.Pool(x.Job), quota.Of(x))
@@ -168,8 +169,8 @@ func (w *tenants) report() {
 func (w *tenants) limit() {
 	cpu, memory := rapid.IntRange(-1, 200).Draw(w.T, "cpu"), rapid.IntRange(0, 200).Draw(w.T, "memory")
 	count := rapid.IntRange(0, 4).Draw(w.T, "count")
-	w.propose(&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
-		Region: "global", RegionLimit: &drover.QuotaResources{CPU: &cpu, MemoryMB: &memory, Allocations: &count},
+	w.propose(&command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{Name: "q", Here: "global", Limits: []*tenancy.QuotaLimit{{
+		Region: "global", RegionLimit: &tenancy.QuotaResources{CPU: &cpu, MemoryMB: &memory, Allocations: &count},
 	}}}}})
 }
 
@@ -215,7 +216,7 @@ func TestPlacementsStayWithinAQuota(t *testing.T) {
 		st := store.New()
 		w := &tenants{T: rt, log: &storeLog{fsm: fsm.New(st, nil)}, store: st}
 		w.limit()
-		w.propose(&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "default", Quota: "q"}, {Name: "team", Quota: "q"}}})
+		w.propose(&command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: "default", Quota: "q"}, {Name: "team", Quota: "q"}}})
 		for _, id := range []string{"n", "m"} {
 			n := node(id, 1<<30)
 			n.Datacenter, n.NodePool = "dc1", drover.DefaultNodePool

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // entry is a raft entry in the making.
@@ -54,6 +56,7 @@ func (p *Planner) Run(ctx context.Context) error {
 		for p.takeOff(ctx) {
 			p.gather()
 		}
+		p.mark(ctx)
 	}
 	p.stop()
 	return ctx.Err()
@@ -94,12 +97,13 @@ func (p *Planner) gather() {
 		p.took("nomad.nomad.plan.evaluate", began)
 		for _, id := range s.result.RejectedNodes {
 			p.deps.Samples.Count("nomad.nomad.plan.node_rejected", 1, "node_id", id)
+			p.rejected.note(v.Node(id), began)
 		}
 		p.over.addResult(&s.result)
 		if p.next == nil {
 			p.next = &entry{command: &command.ApplyPlans{}, done: make(chan struct{})}
 		}
-		p.next.add(s)
+		p.next.add(s, cluster.VersionOf(v.Cluster()))
 	}
 }
 
@@ -117,6 +121,7 @@ func (p *Planner) takeOff(ctx context.Context) bool {
 	p.flying = e
 	e.command.Time = p.deps.Clock.Now().UnixNano()
 	clock.Go(p.deps.Clock, func() { // ends when the proposal is answered, at the latest when ctx ends
+		stack.Grow16K()
 		defer close(e.done)
 		defer p.took("nomad.nomad.plan.apply", p.deps.Clock.Now())
 		e.index, _, e.err = p.deps.Log.Propose(ctx, e.command)

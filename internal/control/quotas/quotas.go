@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Upsert applies the command; a quota that exists keeps its creation index. Errors: Invalid.
@@ -31,7 +32,7 @@ func Upsert(txn *store.Txn, index uint64, c *command.UpsertQuotas) error {
 
 // Delete applies the command. Errors: NotFound, Conflict.
 func Delete(txn *store.Txn, c *command.DeleteQuotas) error {
-	var doomed []*drover.QuotaSpec
+	var doomed []*tenancy.QuotaSpec
 	for _, name := range c.Names {
 		q := txn.Quota(name)
 		if q == nil {
@@ -51,7 +52,7 @@ func Delete(txn *store.Txn, c *command.DeleteQuotas) error {
 }
 
 // Check refuses namespaces that refer to a quota that there is not. Errors: Invalid.
-func Check(txn *store.Txn, list []*drover.Namespace) error {
+func Check(txn *store.Txn, list []*tenancy.Namespace) error {
 	for _, n := range list {
 		if n.Quota != "" && txn.Quota(n.Quota) == nil {
 			return drover.Errorf(drover.Invalid, "namespace %q: Quota: nonexistent quota %q", n.Name, n.Quota)

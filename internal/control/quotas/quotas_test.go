@@ -11,18 +11,19 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/tenancy"
 )
 
 func TestQuotasAreDeletedWhenNothingRefersToThem(t *testing.T) {
 	t.Parallel()
 	s := store.New()
 	txn := s.Begin(1)
-	two := &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "a"}, {Name: "b"}}}
+	two := &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{Name: "a"}, {Name: "b"}}}
 	require.NoError(t, Upsert(txn, 1, two))
-	require.Error(t, Upsert(txn, 1, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{nil}}))
-	n := &drover.Namespace{Name: "n", Quota: "a"}
-	require.NoError(t, Check(txn, []*drover.Namespace{n}))
-	require.ErrorContains(t, Check(txn, []*drover.Namespace{{Name: "m", Quota: "c"}}), `namespace "m": Quota: nonexistent quota "c"`)
+	require.Error(t, Upsert(txn, 1, &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{nil}}))
+	n := &tenancy.Namespace{Name: "n", Quota: "a"}
+	require.NoError(t, Check(txn, []*tenancy.Namespace{n}))
+	require.ErrorContains(t, Check(txn, []*tenancy.Namespace{{Name: "m", Quota: "c"}}), `namespace "m": Quota: nonexistent quota "c"`)
 	txn.PutNamespace(n)
 	err := Delete(txn, &command.DeleteQuotas{Names: []string{"b", "a"}})
 	require.ErrorContains(t, err, `quota "a" is in use: namespace "n" refers to it`)
@@ -34,7 +35,7 @@ func TestQuotasAreDeletedWhenNothingRefersToThem(t *testing.T) {
 	txn = s.Begin(2)
 	require.NoError(t, Upsert(txn, 2, two))
 	require.Equal(t, []uint64{1, 2}, []uint64{txn.Quota("a").CreateIndex, txn.Quota("a").ModifyIndex})
-	txn.PutNamespace(&drover.Namespace{Name: "n"})
+	txn.PutNamespace(&tenancy.Namespace{Name: "n"})
 	require.NoError(t, Delete(txn, &command.DeleteQuotas{Names: []string{"b", "a", "a"}}))
 	require.Nil(t, txn.Quota("a"))
 	txn.Commit()
@@ -45,11 +46,11 @@ func TestExecutionsCount(t *testing.T) {
 	t.Parallel()
 	s := store.New()
 	txn := s.Begin(1)
-	q := &drover.QuotaSpec{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
-		Region: "global", RegionLimit: &drover.QuotaResources{Executions: new(2)},
+	q := &tenancy.QuotaSpec{Name: "q", Here: "global", Limits: []*tenancy.QuotaLimit{{
+		Region: "global", RegionLimit: &tenancy.QuotaResources{Executions: new(2)},
 	}}}
-	require.NoError(t, Upsert(txn, 1, &command.UpsertQuotas{Quotas: []*drover.QuotaSpec{q}}))
-	txn.PutNamespace(&drover.Namespace{Name: "default", Quota: "q"})
+	require.NoError(t, Upsert(txn, 1, &command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{q}}))
+	txn.PutNamespace(&tenancy.Namespace{Name: "default", Quota: "q"})
 	runner := &drover.Allocation{ID: "a", Namespace: "default", JobID: "j", ClientStatus: drover.AllocClientRunning}
 	txn.PutAllocation(runner)
 	begin := func(id string) (bool, error) {
@@ -90,7 +91,7 @@ func TestMachinesCost(t *testing.T) {
 	s := store.New()
 	txn := s.Begin(1)
 	for _, ns := range []string{"a", "b"} {
-		txn.PutNamespace(&drover.Namespace{Name: ns, Quota: "q"})
+		txn.PutNamespace(&tenancy.Namespace{Name: ns, Quota: "q"})
 	}
 	for i, ns := range []string{"a", "a", "b", "default", ""} {
 		txn.AddFleetCost(fleet.Cost{Day: "1970-01-06", Pool: "p", Namespace: ns, Job: "j", Cost: float64(int(1) << i)})
@@ -106,7 +107,7 @@ func TestExecutionsSpend(t *testing.T) {
 	t.Parallel()
 	s := store.New()
 	txn := s.Begin(1)
-	txn.PutNamespace(&drover.Namespace{Name: "team", Quota: "q"})
+	txn.PutNamespace(&tenancy.Namespace{Name: "team", Quota: "q"})
 	txn.PutAllocation(&drover.Allocation{ID: "a", Namespace: "team", JobID: "j", ClientStatus: drover.AllocClientRunning})
 	const day = int64(24 * time.Hour)
 	spend := func(allocID string, now int64) {

@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"time"
@@ -33,15 +34,37 @@ func (c *checkedLog) StoreLogs(logs []*raft.Log) error {
 		}
 	}
 	began := c.clock.Now()
-	err := c.LogStore.StoreLogs(logs)
+	err := c.leap(logs)
+	if err == nil {
+		err = c.LogStore.StoreLogs(logs)
+	}
 	c.health.writes.add(c.clock.Now().Sub(began))
 	c.health.wrote(err)
 	c.health.grew(size)
 	return err
 }
 
-// verify reads the whole log and checks that nothing is missing or changed. It returns how many bytes the entries have.
-func verify(s raft.LogStore) (size int64, err error) {
+// IsMonotonic implements raft.MonotonicLogStore: when a server is sent a snapshot the library drops the entries from before it, which do
+// not reach as far as it does.
+func (*checkedLog) IsMonotonic() bool { return true }
+
+// leap drops what stands in the log if the next entries leave some out. The library has a snapshot with all that is before them then, and
+// was interrupted before it dropped that itself.
+func (c *checkedLog) leap(logs []*raft.Log) error {
+	last, err := c.LastIndex()
+	if err != nil || last == 0 || len(logs) == 0 || logs[0].Index <= last+1 {
+		return err
+	}
+	first, err := c.FirstIndex()
+	if err != nil {
+		return err
+	}
+	return c.DeleteRange(first, last)
+}
+
+// verify reads the whole log and checks that nothing is missing or changed behind the entries that a snapshot stands for. Programs of
+// before dropped nothing when they were sent one. It returns how many bytes the entries have.
+func verify(s raft.LogStore, snapshot uint64) (size int64, err error) {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return 0, err
@@ -52,7 +75,9 @@ func verify(s raft.LogStore) (size int64, err error) {
 	}
 	for i := first; i <= last; i++ {
 		var l raft.Log
-		if err := s.GetLog(i, &l); err != nil {
+		if err := s.GetLog(i, &l); errors.Is(err, raft.ErrLogNotFound) && i <= snapshot {
+			continue
+		} else if err != nil {
 			return 0, fmt.Errorf("entry %d of %d to %d: %w", i, first, last, err)
 		}
 		if l.Index != i {

@@ -17,6 +17,9 @@ type Config struct {
 	Join      bool    // wait to be added instead of beginning a cluster of one
 	Peers     []Peer  // all first voters, this one too, to begin a cluster of several; default: this one
 
+	// Patience is the factor of all times after which a silent server is given up; default 1.
+	Patience int
+
 	SnapshotInterval  time.Duration // how often to look; default 15s, so that who is restarted again and again writes some, too
 	SnapshotThreshold uint64        // entries since the last snapshot that make a new one worth it; default 16384
 	// SnapshotBytes of entries since the last one make a new one worth it at once; default 256 MiB, or an eighth of a small disk.
@@ -56,6 +59,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Join && len(c.Peers) > 0 {
 		errs = append(errs, errors.New("either join a cluster or begin one with peers"))
+	}
+	if c.Patience == 0 {
+		c.Patience = 1
 	}
 	if c.SnapshotInterval == 0 {
 		c.SnapshotInterval = 15 * time.Second

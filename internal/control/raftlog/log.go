@@ -293,6 +293,9 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	if !cfg.alone() {
 		rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = sharedSilence, sharedSilence, sharedLease
 	}
+	for _, d := range []*time.Duration{&rc.HeartbeatTimeout, &rc.ElectionTimeout, &rc.LeaderLeaseTimeout} {
+		*d *= time.Duration(cfg.Patience)
+	}
 	return rc
 }
 

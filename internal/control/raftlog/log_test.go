@@ -31,6 +31,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// server.raft_multiplier makes all of them as much longer, of a lone server and of several.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for _, network := range []Network{nil, struct{ Network }{}} {
+		once, thrice := Config{ID: "a", Network: network}, Config{ID: "a", Network: network, Patience: 3}
+		require.NoError(t, once.Validate())
+		require.NoError(t, thrice.Validate())
+		one, three := raftConfig(&once, nil), raftConfig(&thrice, nil)
+		require.Equal(t, 3*one.HeartbeatTimeout, three.HeartbeatTimeout)
+		require.Equal(t, 3*one.ElectionTimeout, three.ElectionTimeout)
+		require.Equal(t, 3*one.LeaderLeaseTimeout, three.LeaderLeaseTimeout)
+		require.NoError(t, raft.ValidateConfig(three))
+	}
+}
+
 func deps() Deps {
 	return Deps{FSM: fsm.New(store.New(), nil), Log: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}
 }

@@ -18,7 +18,12 @@ func (tcp) Dial(ctx context.Context, _, address string) (net.Conn, error) {
 
 func network(t testing.TB) Network {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return networkAt(t, "127.0.0.1:0")
+}
+
+func networkAt(t testing.TB, address string) Network {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return tcp{l}

@@ -42,8 +42,16 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 		return nil, err
 	}
 	h.dir, h.minFree, h.maxBytes = dir, minFree(cfg, dir), snapshotBytes(cfg, dir)
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, cfg.Retain, logger)
+	if err != nil {
+		return nil, fmt.Errorf("opening the raft snapshots: %w", err)
+	}
+	newest, err := newestIndex(snapshots)
+	if err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dir, "raft.db")
-	size, err := verifyFile(path)
+	size, err := verifyFile(path, newest)
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +60,22 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err != nil {
 		return nil, err
 	}
-	fail := func(err error) (*stores, error) { return nil, errors.Join(err, bolt.Close()) }
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, cfg.Retain, logger)
-	if err != nil {
-		return fail(fmt.Errorf("opening the raft snapshots: %w", err))
-	}
 	var log raft.LogStore = &checkedLog{bolt, h, c}
 	if !cfg.alone() { // only others have the newest entries read again
 		if log, err = raft.NewLogCache(logCacheEntries, log); err != nil {
-			return fail(err)
+			return nil, errors.Join(err, bolt.Close())
 		}
 	}
 	return &stores{log, &patientStable{bolt, h, c}, tidied(snapshots, folder), bolt.Close}, nil
+}
+
+// newestIndex is the last entry that the newest snapshot stands for; 0 without any.
+func newestIndex(s raft.SnapshotStore) (uint64, error) {
+	list, err := s.List()
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	return list[0].Index, nil
 }
 
 // minFree is the configured space that must be free, or the default.
@@ -93,9 +105,9 @@ func snapshotBytes(cfg *Config, dir string) int64 {
 	return min(usual, int64(s.Blocks)*s.Bsize/share)
 }
 
-// verifyFile reads the whole file before it is opened for writing, and returns how many bytes its entries have. bbolt reads it in a
+// verifyFile verifies the whole file before it is opened for writing, and returns how many bytes its entries have. bbolt reads it in a
 // goroutine of its own then, where the fault that a damaged page causes would end the process.
-func verifyFile(path string) (size int64, err error) {
+func verifyFile(path string, snapshot uint64) (size int64, err error) {
 	if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return 0, nil
 	}
@@ -103,7 +115,7 @@ func verifyFile(path string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = guarded(func() (err error) { size, err = verify(bolt); return err })
+	err = guarded(func() (err error) { size, err = verify(bolt, snapshot); return err })
 	if err = errors.Join(err, bolt.Close()); err != nil {
 		return 0, drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
 	}

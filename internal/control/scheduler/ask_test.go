@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
 )
 
 // placedOn returns the plan's new allocations.
@@ -32,7 +34,7 @@ func TestPorts(t *testing.T) {
 		}}}
 	})
 	j := newJob("web", drover.JobTypeService, 3)
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{
+	j.TaskGroups[0].Networks = []*network.Resource{{DynamicPorts: []network.Port{
 		{Label: "http", To: -1}, {Label: "admin", To: 9000, HostNetwork: "public"},
 	}}}
 	w.putJob(j)
@@ -66,9 +68,33 @@ func TestReservedPortTaken(t *testing.T) {
 		n.ReservedResources = &drover.NodeReservedResources{Networks: drover.NodeReservedNetworkResources{ReservedHostPorts: "80"}}
 	})
 	j := newJob("web", drover.JobTypeService, 1)
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{ReservedPorts: []drover.Port{{Label: "http", Value: 80}}}}
+	j.TaskGroups[0].Networks = []*network.Resource{{ReservedPorts: []network.Port{{Label: "http", Value: 80}}}}
 	w.putJob(j)
 	require.Contains(t, w.eval("web").Eval.FailedTGAllocs["g"].DimensionExhausted, "network: reserved port collision http=80")
+}
+
+// Who asks for more cores than a node has is told of cores, and not of the MHz that they stand for.
+func TestCoresThatNoNodeHas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cores, memory int
+		want          string
+	}{{5, 10, "cores"}, {64, 10, "cores"}, {64, 1 << 20, "memory"}, {4, 10, ""}} {
+		w := newWorld()
+		w.addNode("n1", nil)
+		j := newJob("big", drover.JobTypeService, 1)
+		r := j.TaskGroups[0].Tasks[0].Resources
+		r.CPU, r.Cores, r.MemoryMB = 0, c.cores, c.memory
+		w.putJob(j)
+		out := w.eval("big")
+		if c.want == "" {
+			require.Len(t, placed(out), 1)
+			continue
+		}
+		require.Empty(t, placed(out))
+		require.Equal(t, map[string]int{c.want: 1}, out.Eval.FailedTGAllocs["g"].DimensionExhausted)
+		require.Contains(t, out.Explanation.Groups[0].Sentence, "1 of 1 nodes are exhausted: "+c.want)
+	}
 }
 
 func TestCoresAndDevices(t *testing.T) {
@@ -108,7 +134,7 @@ func TestDeviceConstraints(t *testing.T) {
 			}}
 		})
 	}
-	for constraint, want := range map[[3]string]string{
+	for asks, want := range map[[3]string]string{
 		{"${device.ids}", "set_contains", "big"}:   "big",
 		{"${device.attr.memory}", ">", "9"}:        "big",
 		{"${device.model}", "=", "small"}:          "small",
@@ -117,8 +143,8 @@ func TestDeviceConstraints(t *testing.T) {
 		{"${device.vendor}", "regexp", "^amd|gpu"}: "",
 	} {
 		j := newJob("ml", drover.JobTypeBatch, 1)
-		j.TaskGroups[0].Tasks[0].Resources.Devices = []*drover.RequestedDevice{{Name: "gpu", Constraints: []*drover.Constraint{
-			{LTarget: constraint[0], Operand: constraint[1], RTarget: constraint[2]},
+		j.TaskGroups[0].Tasks[0].Resources.Devices = []*drover.RequestedDevice{{Name: "gpu", Constraints: []*constraint.Constraint{
+			{LTarget: asks[0], Operand: asks[1], RTarget: asks[2]},
 		}}}
 		w.jobs["ml"] = j
 		out := Schedule(Input{Eval: &drover.Evaluation{ID: "e", Namespace: "default", JobID: "ml"}, Snapshot: w, Now: w.now})
@@ -140,7 +166,7 @@ func TestNetworkModesThatADriverLacks(t *testing.T) {
 		n.Attributes["driver.fake.network.bridge.missing"] = "the agent is not root"
 	})
 	j := newJob("web", drover.JobTypeService, 1)
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
+	j.TaskGroups[0].Networks = []*network.Resource{{Mode: "bridge"}}
 	w.putJob(j)
 	require.Equal(t, map[string]int{"driver fake has no network mode bridge: the agent is not root": 1},
 		w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
@@ -152,7 +178,7 @@ func TestNetworkModesThatADriverLacks(t *testing.T) {
 	require.Equal(t, "yes", placed(w.eval("web"))[0].NodeID)
 	w.addNode("unknown", func(*drover.Node) {})
 	j = newJob("many", drover.JobTypeSystem, 1)
-	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
+	j.TaskGroups[0].Networks = []*network.Resource{{Mode: "bridge"}}
 	w.putJob(j)
 	require.Equal(t, []string{"unknown", "yes"}, slices.Sorted(maps.Keys(w.eval("many").Plan.NodeAllocation)))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 )
 
 // benchWorld is the shape of Nomad's BenchmarkServiceScheduler: nodes over racks, one service job.
@@ -16,7 +17,7 @@ func benchWorld(nodes, racks, allocs int, spread bool) *world {
 	j := newJob("bench", drover.JobTypeService, allocs)
 	j.TaskGroups[0].Tasks[0].Resources = &drover.Resources{CPU: 100, MemoryMB: 100}
 	if spread {
-		j.Spreads = []*drover.Spread{{Attribute: "${meta.rack}", Weight: 100}}
+		j.Spreads = []*constraint.Spread{{Attribute: "${meta.rack}", Weight: 100}}
 	}
 	w.putJob(j)
 	return w
@@ -50,7 +51,7 @@ func BenchmarkSchedule(b *testing.B) {
 // BenchmarkSpreadByNode is the shape of Nomad's issue 9451: as many spread values as nodes.
 func BenchmarkSpreadByNode(b *testing.B) {
 	w := benchWorld(10_000, 50, 1200, false)
-	w.jobs["bench"].Spreads = []*drover.Spread{{Attribute: "${node.unique.id}", Weight: 100}}
+	w.jobs["bench"].Spreads = []*constraint.Spread{{Attribute: "${node.unique.id}", Weight: 100}}
 	e := &drover.Evaluation{ID: "e", Namespace: "default", JobID: "bench"}
 	for b.Loop() {
 		Schedule(Input{Eval: e, Snapshot: w, Now: w.now, Seed: 1})

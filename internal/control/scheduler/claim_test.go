@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/volume"
 )
 
 // claim does what the state does: who is placed has the volumes of its node, and whatever replaces it has the same.
@@ -26,7 +27,7 @@ func (w *world) claim(out Output) {
 				}
 			}
 			if !found {
-				w.claims = append(w.claims, &drover.HostVolumeClaim{
+				w.claims = append(w.claims, &volume.HostVolumeClaim{
 					ID: fmt.Sprint("claim-", len(w.claims)), Namespace: "default", JobID: a.JobID, TaskGroupName: "g", AllocID: a.ID, AllocName: a.Name,
 					VolumeID: have.ID, VolumeName: name,
 				})

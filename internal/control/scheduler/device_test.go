@@ -10,11 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/device"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
 // gpus is a group of devices with some memory, all healthy.
-func gpus(model string, memory drover.DeviceAttribute, ids ...string) *drover.NodeDeviceResource {
+func gpus(model string, memory device.Attribute, ids ...string) *drover.NodeDeviceResource {
 	d := &drover.NodeDeviceResource{Vendor: "nvidia", Type: "gpu", Name: model, Attributes: map[string]any{"memory": memory.Record()}}
 	for _, id := range ids {
 		d.Instances = append(d.Instances, &drover.NodeDevice{ID: id, Healthy: true})
@@ -33,7 +35,7 @@ func TestDeviceUnits(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.addNode("n1", func(n *drover.Node) {
-		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("Tesla T4", drover.DeviceInt(15360, "MiB"), "a", "b")}
+		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("Tesla T4", device.Int(15360, "MiB"), "a", "b")}
 		n.NodeResources.Devices[0].Instances[1].Healthy = false
 	})
 	for _, c := range []struct{ operand, value, refused string }{
@@ -45,7 +47,7 @@ func TestDeviceUnits(t *testing.T) {
 		{">=", "40 GiB", "missing devices: nvidia/gpu with ${device.attr.memory} >= 40 GiB (it is 15360 MiB of Tesla T4)"},
 		{">=", "4", "missing devices: nvidia/gpu with ${device.attr.memory} >= 4 (it is 15360 MiB of Tesla T4)"},
 	} {
-		j := deviceJob("j", 1, drover.RequestedDevice{Name: "nvidia/gpu", Constraints: []*drover.Constraint{
+		j := deviceJob("j", 1, drover.RequestedDevice{Name: "nvidia/gpu", Constraints: []*constraint.Constraint{
 			{LTarget: "${device.attr.memory}", Operand: c.operand, RTarget: c.value},
 		}})
 		w.jobs["j"] = j
@@ -67,13 +69,13 @@ func TestDeviceAffinities(t *testing.T) {
 	w := newWorld()
 	w.addNode("n1", func(n *drover.Node) {
 		n.NodeResources.Devices = []*drover.NodeDeviceResource{
-			gpus("small", drover.DeviceInt(8, "GiB"), "s1", "s2"), gpus("big", drover.DeviceInt(40, "GiB"), "b1"),
+			gpus("small", device.Int(8, "GiB"), "s1", "s2"), gpus("big", device.Int(40, "GiB"), "b1"),
 		}
 	})
 	w.addNode("n2", func(n *drover.Node) {
-		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("small", drover.DeviceInt(8, "GiB"), "s3", "s4", "s5")}
+		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("small", device.Int(8, "GiB"), "s3", "s4", "s5")}
 	})
-	w.putJob(deviceJob("j", 4, drover.RequestedDevice{Name: "gpu", Count: 1, Affinities: []*drover.Affinity{
+	w.putJob(deviceJob("j", 4, drover.RequestedDevice{Name: "gpu", Count: 1, Affinities: []*constraint.Affinity{
 		{LTarget: "${device.attr.memory}", Operand: ">", RTarget: "10 GiB", Weight: 100},
 	}}))
 	all := placed(w.eval("j"))
@@ -86,10 +88,10 @@ func TestDeviceAffinities(t *testing.T) {
 
 	w = newWorld()
 	w.addNode("n1", func(n *drover.Node) {
-		memory := drover.DeviceInt(8, "GiB")
+		memory := device.Int(8, "GiB")
 		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("a", memory, "1"), gpus("b", memory, "2")}
 	})
-	w.putJob(deviceJob("j", 1, drover.RequestedDevice{Name: "gpu", Affinities: []*drover.Affinity{
+	w.putJob(deviceJob("j", 1, drover.RequestedDevice{Name: "gpu", Affinities: []*constraint.Affinity{
 		{LTarget: "${device.model}", Operand: "=", RTarget: "a", Weight: -50},
 	}}))
 	require.Equal(t, "b", placed(w.eval("j"))[0].AllocatedResources.Tasks["t"].Devices[0].Name, "a is disliked")
@@ -101,7 +103,7 @@ func TestNothingIsEvictedForADeviceInUse(t *testing.T) {
 	w := newWorld()
 	w.config.PreemptionConfig.ServiceSchedulerEnabled = true
 	w.addNode("n1", func(n *drover.Node) {
-		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("t4", drover.DeviceInt(16, "GiB"), "a")}
+		n.NodeResources.Devices = []*drover.NodeDeviceResource{gpus("t4", device.Int(16, "GiB"), "a")}
 	})
 	job := func(id string, priority, memory int, devices ...*drover.RequestedDevice) {
 		j := newJob(id, drover.JobTypeService, 1)
@@ -133,7 +135,7 @@ func TestNoDeviceIsGivenTwice(t *testing.T) {
 		for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			w.addNode(fmt.Sprintf("n%d", n), func(node *drover.Node) {
 				for _, model := range models {
-					d := gpus(model, drover.DeviceInt(8, "GiB"))
+					d := gpus(model, device.Int(8, "GiB"))
 					for i := range rapid.IntRange(0, 3).Draw(t, model) {
 						one := &drover.NodeDevice{ID: fmt.Sprint(model, i), Healthy: rapid.Bool().Draw(t, "healthy")}
 						d.Instances = append(d.Instances, one)
@@ -151,7 +153,7 @@ func TestNoDeviceIsGivenTwice(t *testing.T) {
 				name := rapid.SampledFrom([]string{"gpu", "nvidia/gpu/small", "nvidia/gpu/big"}).Draw(t, "name")
 				want := drover.RequestedDevice{Name: name, Count: count}
 				if rapid.Bool().Draw(t, "liking") {
-					want.Affinities = []*drover.Affinity{{LTarget: "${device.model}", Operand: "=", RTarget: "big", Weight: 50}}
+					want.Affinities = []*constraint.Affinity{{LTarget: "${device.model}", Operand: "=", RTarget: "big", Weight: 50}}
 				}
 				id := fmt.Sprintf("j%d", jobs)
 				w.putJob(deviceJob(id, rapid.IntRange(1, 3).Draw(t, "allocations"), want))

@@ -16,11 +16,14 @@ func sentence(x GroupExplanation) string {
 }
 
 func outcome(x GroupExplanation) string {
-	if x.Failed == 0 {
+	if x.Failed == 0 && !x.unfit {
 		return fmt.Sprintf("group %q: %d placed", x.Group, x.Placed)
 	}
 	m := x.Metric
 	head := fmt.Sprintf("group %q: %d of %d placed: ", x.Group, x.Placed, x.Placed+x.Failed)
+	if x.unfit {
+		head = fmt.Sprintf("group %q: fits no node: ", x.Group)
+	}
 	if len(x.overQuota) > 0 {
 		return head + fmt.Sprintf("quota %q: %s", x.quota, strings.Join(x.overQuota, ", "))
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
@@ -139,7 +140,7 @@ func (o *oracle) spread(n *drover.Node) float64 {
 	return total
 }
 
-func (o *oracle) target(s *drover.Spread, v string, here float64) float64 {
+func (o *oracle) target(s *constraint.Spread, v string, here float64) float64 {
 	left := 100.0
 	for _, t := range s.SpreadTarget {
 		left -= float64(t.Percent)
@@ -184,20 +185,20 @@ func drawCase(t *rapid.T) (*world, *drover.Job) {
 	j := newJob("job", drover.JobTypeBatch, rapid.IntRange(1, 20).Draw(t, "count"))
 	j.TaskGroups[0].Tasks[0].Resources.CPU = rapid.IntRange(1, 10).Draw(t, "ask cpu") * 100
 	if rapid.Bool().Draw(t, "affinity") {
-		j.Affinities = []*drover.Affinity{
+		j.Affinities = []*constraint.Affinity{
 			{LTarget: "${meta.zone}", RTarget: "z1", Operand: "=", Weight: 50},
 			{LTarget: "${meta.rack}", RTarget: "r2", Operand: "=", Weight: -30},
 		}
 	}
 	if rapid.Bool().Draw(t, "even spread") {
-		j.Spreads = append(j.Spreads, &drover.Spread{Attribute: "${meta.rack}", Weight: 70})
+		j.Spreads = append(j.Spreads, &constraint.Spread{Attribute: "${meta.rack}", Weight: 70})
 	}
 	if rapid.Bool().Draw(t, "target spread") {
-		j.Spreads = append(j.Spreads, &drover.Spread{Attribute: "${meta.zone}", Weight: 40, SpreadTarget: []*drover.SpreadTarget{
+		j.Spreads = append(j.Spreads, &constraint.Spread{Attribute: "${meta.zone}", Weight: 40, SpreadTarget: []*constraint.SpreadTarget{
 			{Value: "z1", Percent: 60}, {Value: "z2", Percent: 40},
 		}})
 	}
-	for _, c := range []*drover.Constraint{
+	for _, c := range []*constraint.Constraint{
 		{Operand: feasible.DistinctHosts},
 		{Operand: feasible.DistinctProperty, LTarget: "${meta.rack}", RTarget: "3"},
 		{LTarget: "${meta.zone}", Operand: "!=", RTarget: "z3"},

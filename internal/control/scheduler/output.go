@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"maps"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -27,8 +28,12 @@ func (r *run) output() Output {
 		e.PlanAnnotations = r.Plan.Annotations
 	}
 	news := r.FollowUps
+	if len(r.unfit) > 0 {
+		e.FailedTGAllocs = r.unfit
+	}
 	if len(r.failed) > 0 {
-		e.FailedTGAllocs = r.failed
+		e.FailedTGAllocs = maps.Clone(r.failed)
+		maps.Copy(e.FailedTGAllocs, r.unfit)
 		classes, escaped := r.eligibility()
 		if r.Eval.Status == drover.EvalBlocked {
 			e.Status, e.StatusDescription = drover.EvalBlocked, blockedDescription

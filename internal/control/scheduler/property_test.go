@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/optional"
 )
@@ -18,6 +19,7 @@ import (
 type life struct {
 	w    *world
 	jobs []string
+	well map[string]bool // allocations that were healthy once
 }
 
 func (l *life) check(t *rapid.T) {
@@ -86,6 +88,7 @@ func (l *life) eval(t *rapid.T, job string) {
 		}
 	}
 	served := l.serving(job)
+	l.checkPromise(t, job, one)
 	l.w.apply(one)
 	l.check(t)
 	l.checkRollout(t, job, served, one)
@@ -170,7 +173,7 @@ func drawJob(t *rapid.T, id string) *drover.Job {
 	case "pool":
 		g.Pool = &drover.WarmPool{Size: rapid.IntRange(0, 6).Draw(t, "size"), MaxRunners: rapid.IntRange(0, 8).Draw(t, "max")}
 	case "hosts":
-		j.Constraints = []*drover.Constraint{{Operand: feasible.DistinctHosts}}
+		j.Constraints = []*constraint.Constraint{{Operand: feasible.DistinctHosts}}
 	case "roll":
 		g.Update = &drover.UpdateStrategy{
 			MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")),
@@ -187,7 +190,7 @@ func drawJob(t *rapid.T, id string) *drover.Job {
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{w: newWorld(), jobs: []string{"plain", "hosts", "roll", "pool"}}
+		l := &life{w: newWorld(), well: map[string]bool{}, jobs: []string{"plain", "hosts", "roll", "pool"}}
 		l.w.config.PreemptionConfig.ServiceSchedulerEnabled = rapid.Bool().Draw(t, "preemption")
 		for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 			l.w.addNode(fmt.Sprintf("n%d", i), nil)
@@ -231,7 +234,15 @@ func TestInvariants(t *testing.T) {
 				l.w.health(id, rapid.IntRange(0, 4).Draw(t, "healthy") > 0)
 			},
 			"promote": func(*rapid.T) { l.w.deploymentCommand("roll", "promote") },
-			"fail":    func(*rapid.T) { l.w.deploymentCommand("roll", "fail") },
+			"pause":   func(*rapid.T) { l.w.deploymentCommand("roll", "pause") },
+			"resume":  func(*rapid.T) { l.w.deploymentCommand("roll", "resume") },
+			"scale": func(t *rapid.T) {
+				l.again(t, l.w.jobs["roll"], func(g *drover.TaskGroup) { g.Count = new(rapid.IntRange(0, 8).Draw(t, "count")) })
+			},
+			"revert": func(t *rapid.T) {
+				l.again(t, rapid.SampledFrom(l.w.versions["roll"]).Draw(t, "version"), func(*drover.TaskGroup) {})
+			},
+			"fail": func(*rapid.T) { l.w.deploymentCommand("roll", "fail") },
 			"advance": func(t *rapid.T) {
 				l.w.now = l.w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
 			},
@@ -262,6 +273,7 @@ func (l *life) converge(t *rapid.T) {
 				l.w.health(id, true)
 			}
 		}
+		l.w.deploymentCommand("roll", "resume")
 		l.w.deploymentCommand("roll", "promote")
 		l.w.now = l.w.now.Add(10 * time.Minute)
 	}

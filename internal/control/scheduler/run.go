@@ -29,6 +29,7 @@ type run struct {
 	kept       []*drover.Allocation // what of the job's allocations stays after the plan
 	boards     []*rank.Board
 	failed     map[string]*drover.AllocationMetric // by group
+	unfit      map[string]*drover.AllocationMetric // by group of a system job: why no node can run it. Nobody waits for room
 	queued     map[string]int                      // by group
 	groups     []GroupExplanation
 }
@@ -65,7 +66,7 @@ func newRun(in Input) *run {
 			Snapshot: in.Snapshot, Job: job, Random: rand.New(rand.NewPCG(seed, 0x5ced)), Matcher: matcher,
 			Volumes: feasible.Volumes{Get: in.Snapshot.HostVolume},
 		},
-		failed: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
+		failed: map[string]*drover.AllocationMetric{}, unfit: map[string]*drover.AllocationMetric{}, queued: map[string]int{},
 	}
 	if c := in.Snapshot.SchedulerConfig(); c != nil {
 		r.terms.SpreadFit = c.SchedulerAlgorithm == drover.SchedulerSpread

@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/network"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -185,11 +187,11 @@ var jobKeys = map[string]func(t *testing.T, j *drover.Job, v string){
 	"image":  func(_ *testing.T, j *drover.Job, v string) { j.TaskGroups[0].Tasks[0].Config["image"] = v },
 	"spread": func(t *testing.T, j *drover.Job, v string) { j.Spreads = append(j.Spreads, spreadOf(t, v)) },
 	"dist": func(_ *testing.T, j *drover.Job, _ string) {
-		j.Constraints = append(j.Constraints, &drover.Constraint{Operand: feasible.DistinctHosts})
+		j.Constraints = append(j.Constraints, &constraint.Constraint{Operand: feasible.DistinctHosts})
 	},
 	"constraint": func(_ *testing.T, j *drover.Job, v string) {
 		p := strings.Split(v, "|")
-		j.Constraints = append(j.Constraints, &drover.Constraint{LTarget: p[0], Operand: p[1], RTarget: p[2]})
+		j.Constraints = append(j.Constraints, &constraint.Constraint{LTarget: p[0], Operand: p[1], RTarget: p[2]})
 	},
 	"pool": func(t *testing.T, j *drover.Job, v string) {
 		size, most, _ := strings.Cut(v, "/")
@@ -211,22 +213,22 @@ var jobKeys = map[string]func(t *testing.T, j *drover.Job, v string){
 		p.Unlimited, p.Attempts, p.Interval = new(false), new(number(t, v)), new(24*time.Hour)
 	},
 	"ports": func(t *testing.T, j *drover.Job, v string) {
-		n := &drover.NetworkResource{}
+		n := &network.Resource{}
 		for label := range strings.SplitSeq(v, ",") {
-			n.ReservedPorts = append(n.ReservedPorts, drover.Port{Label: "p" + label, Value: number(t, label)})
+			n.ReservedPorts = append(n.ReservedPorts, network.Port{Label: "p" + label, Value: number(t, label)})
 		}
 		j.TaskGroups[0].Networks = append(j.TaskGroups[0].Networks, n)
 	},
 }
 
 // spreadOf reads ATTRIBUTE[:VALUE=PERCENT…] with + for =.
-func spreadOf(t *testing.T, v string) *drover.Spread {
+func spreadOf(t *testing.T, v string) *constraint.Spread {
 	t.Helper()
 	parts := strings.Split(v, ":")
-	s := &drover.Spread{Attribute: parts[0], Weight: 50}
+	s := &constraint.Spread{Attribute: parts[0], Weight: 50}
 	for _, p := range parts[1:] {
 		value, percent, _ := strings.Cut(p, "+")
-		s.SpreadTarget = append(s.SpreadTarget, &drover.SpreadTarget{Value: value, Percent: uint8(number(t, percent))})
+		s.SpreadTarget = append(s.SpreadTarget, &constraint.SpreadTarget{Value: value, Percent: uint8(number(t, percent))})
 	}
 	return s
 }
@@ -281,9 +283,14 @@ func (w *world) deploymentCommand(job, verb string) {
 			continue
 		}
 		d = new(*d)
-		if verb == "fail" {
+		switch verb {
+		case "fail":
 			d.Status = drover.DeploymentFailed
-		} else {
+		case "pause":
+			d.Status = drover.DeploymentPaused
+		case "resume":
+			d.Status = drover.DeploymentRunning
+		default:
 			d.TaskGroups = maps.Clone(d.TaskGroups)
 			for g, s := range d.TaskGroups {
 				s = new(*s)

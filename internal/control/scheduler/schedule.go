@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler/draft"
 	"github.com/drover-project/drover/internal/control/scheduler/rank"
 	"github.com/drover-project/drover/internal/control/scheduler/reconcile"
+	"github.com/drover-project/drover/volume"
 )
 
 // Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed. rank.NodeUsage and
@@ -20,7 +21,7 @@ type Snapshot interface {
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
 	NodePool(name string) *drover.NodePool
 	SchedulerConfig() *drover.SchedulerConfiguration
-	VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*drover.HostVolumeClaim]
+	VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*volume.HostVolumeClaim]
 }
 
 // ActiveAllocations is an optional power of a Snapshot: a job's allocations without those that both sides are done
@@ -70,6 +71,7 @@ type GroupExplanation struct {
 	Sentence string                   // for people
 
 	note  string // added to the sentence
+	unfit bool   // no node can run it, and it does not wait for one
 	taken int    // nodes refused by distinct_hosts or distinct_property
 
 	quota     string   // that was reached

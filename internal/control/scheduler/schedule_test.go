@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
@@ -89,7 +90,7 @@ func TestRefused(t *testing.T) {
 	w.addNode("n1", nil)
 	w.addNode("n2", nil)
 	j := newJob("web", drover.JobTypeService, 2)
-	j.Constraints = []*drover.Constraint{{Operand: feasible.DistinctHosts}}
+	j.Constraints = []*constraint.Constraint{{Operand: feasible.DistinctHosts}}
 	w.putJob(j)
 	out := w.eval("web")
 	result := &drover.PlanResult{NodeAllocation: map[string][]*drover.Allocation{"n1": out.Plan.NodeAllocation["n1"]}}

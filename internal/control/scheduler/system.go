@@ -29,9 +29,26 @@ func (r *run) placeSystem() {
 	}
 	r.reconciler.System(r.allocations(), begin, func(g *drover.TaskGroup, waiting int) {
 		r.explain(s.Board, &s.x)
+		r.unfitted(s)
 		r.queued[g.Name] += s.x.Failed + waiting
 		r.groups = append(r.groups, s.x)
 	})
+}
+
+// unfitted says that a group has no allocation because every node that was looked at is refused, which is else nowhere to be
+// seen. It does not wait: a node that could run it has the job looked at.
+func (r *run) unfitted(s *sites) {
+	zero := s.Group.Count != nil && *s.Group.Count == 0
+	if zero || s.Len() > 0 || s.Metric.NodesFiltered == 0 {
+		return
+	}
+	for a := range r.allocations() {
+		if a.TaskGroup == s.Group.Name && a.Job != nil && a.Job.CreateIndex == r.Job.CreateIndex {
+			return
+		}
+	}
+	s.x.Metric, s.x.unfit = s.Metric, true
+	r.unfit[s.Group.Name] = s.Metric
 }
 
 // Place puts an allocation of the job's own version on a node.

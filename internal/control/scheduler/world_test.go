@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/volume"
 )
 
 // world is the literal state that tests schedule against; apply commits plans to it.
@@ -28,8 +29,8 @@ type world struct {
 	used        map[string]drover.Capacity
 	quick       drover.QuickEnds
 	byNode      map[string][]string
-	volumes     map[string]*drover.HostVolume
-	claims      []*drover.HostVolumeClaim
+	volumes     map[string]*volume.HostVolume
+	claims      []*volume.HostVolumeClaim
 }
 
 func newWorld() *world {
@@ -40,7 +41,7 @@ func newWorld() *world {
 		evals: map[string]*drover.Evaluation{}, deployments: map[string]*drover.Deployment{},
 		pools:  map[string]*drover.NodePool{},
 		config: &drover.SchedulerConfiguration{SchedulerAlgorithm: drover.SchedulerBinpack},
-		used:   map[string]drover.Capacity{}, byNode: map[string][]string{}, volumes: map[string]*drover.HostVolume{},
+		used:   map[string]drover.Capacity{}, byNode: map[string][]string{}, volumes: map[string]*volume.HostVolume{},
 	}
 }
 
@@ -51,17 +52,17 @@ func (w *world) JobVersions(_, id string) []*drover.Job          { return w.vers
 func (w *world) Node(id string) *drover.Node                     { return w.nodes[id] }
 func (w *world) NodePool(name string) *drover.NodePool           { return w.pools[name] }
 func (w *world) SchedulerConfig() *drover.SchedulerConfiguration { return w.config }
-func (w *world) HostVolume(id string) *drover.HostVolume         { return w.volumes[id] }
-func (w *world) VolumeClaimsOf(_, jobID, _ string) iter.Seq[*drover.HostVolumeClaim] {
-	return w.claimed(func(c *drover.HostVolumeClaim) bool { return c.JobID == jobID })
+func (w *world) HostVolume(id string) *volume.HostVolume         { return w.volumes[id] }
+func (w *world) VolumeClaimsOf(_, jobID, _ string) iter.Seq[*volume.HostVolumeClaim] {
+	return w.claimed(func(c *volume.HostVolumeClaim) bool { return c.JobID == jobID })
 }
 
-func (w *world) VolumeClaimsOn(id string) iter.Seq[*drover.HostVolumeClaim] {
-	return w.claimed(func(c *drover.HostVolumeClaim) bool { return c.VolumeID == id })
+func (w *world) VolumeClaimsOn(id string) iter.Seq[*volume.HostVolumeClaim] {
+	return w.claimed(func(c *volume.HostVolumeClaim) bool { return c.VolumeID == id })
 }
 
-func (w *world) claimed(keep func(*drover.HostVolumeClaim) bool) iter.Seq[*drover.HostVolumeClaim] {
-	return slices.Values(slices.DeleteFunc(slices.Clone(w.claims), func(c *drover.HostVolumeClaim) bool { return !keep(c) }))
+func (w *world) claimed(keep func(*volume.HostVolumeClaim) bool) iter.Seq[*volume.HostVolumeClaim] {
+	return slices.Values(slices.DeleteFunc(slices.Clone(w.claims), func(c *volume.HostVolumeClaim) bool { return !keep(c) }))
 }
 
 func (w *world) Used(nodeID string) drover.Capacity { return w.used[nodeID] }

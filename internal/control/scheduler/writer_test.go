@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/volume"
 )
 
 // dynamic gives the node a dynamic volume "data" with the modes. Its id is that of the node.
 func (w *world) dynamic(node string, modes ...string) {
-	v := &drover.HostVolume{ID: "v-" + node, Name: "data", Namespace: "default", NodeID: node, State: drover.HostVolumeReady}
+	v := &volume.HostVolume{ID: "v-" + node, Name: "data", Namespace: "default", NodeID: node, State: volume.HostVolumeReady}
 	for _, m := range modes {
-		v.RequestedCapabilities = append(v.RequestedCapabilities, &drover.HostVolumeCapability{
+		v.RequestedCapabilities = append(v.RequestedCapabilities, &volume.HostVolumeCapability{
 			AccessMode: m, AttachmentMode: drover.AttachFileSystem,
 		})
 	}
@@ -72,7 +73,7 @@ func TestASecondWriterWaits(t *testing.T) {
 }
 
 // modelRefuses is Nomad's table of modes.
-func modelRefuses(v *drover.HostVolume, r *drover.VolumeRequest) bool {
+func modelRefuses(v *volume.HostVolume, r *drover.VolumeRequest) bool {
 	mode := r.AccessMode
 	if mode == "" && r.ReadOnly {
 		mode = "single-node-reader-only"

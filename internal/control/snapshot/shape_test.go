@@ -18,6 +18,8 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/shapetest"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 var updateShapes = flag.Bool("update", false, "write the shapes of the newest version; those of older ones never change")
@@ -28,6 +30,9 @@ var gates = map[string]string{
 	"drover.Allocation.Lease":                "only the state machine sets it, to an incarnation, and BeginIncarnation needs version 2",
 	"drover.Allocation.Reported":             "only the state machine sets it, to the order of a report, which needs version 2",
 	"drover.Namespace.Images":                "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.RequiredExtraClaims":   "UpsertNamespaces with it needs version 3",
+	"drover.Namespace.OptionalExtraClaims":   "UpsertNamespaces with it needs version 3",
+	"drover.WorkloadIdentity.ExtraClaims":    "a job names claims of its namespace, and UpsertNamespaces with those needs version 3",
 	"drover.HostVolumeInfo.Report":           "nodes say it of volumes that control asked for, which needs version 3",
 	"drover.Namespace.Capabilities":          "UpsertNamespaces with it needs version 3",
 	"drover.Namespace.NodePoolConfiguration": "UpsertNamespaces with it needs version 3",
@@ -43,7 +48,7 @@ var gates = map[string]string{
 
 // records is what the records of a snapshot hold. An allocation that is placed is the record of package command.
 var records = map[recordKind]any{
-	recMeta: metaRecord{}, recNamespace: drover.Namespace{}, recNodePool: drover.NodePool{},
+	recMeta: metaRecord{}, recNamespace: tenancy.Namespace{}, recNodePool: drover.NodePool{},
 	recSchedulerConfig: drover.SchedulerConfiguration{},
 	recJobVersion:      drover.Job{}, recJob: jobRef{}, recJobRow: store.JobRow{}, recNode: drover.Node{}, recEval: drover.Evaluation{},
 	recDeployment: drover.Deployment{}, recResources: drover.AllocatedResources{}, recMetrics: drover.AllocationMetric{},
@@ -54,9 +59,9 @@ var records = map[recordKind]any{
 	recACLBootstrap: acl.Bootstrap{}, recACLPolicy: acl.Policy{}, recACLRole: acl.Role{}, recACLToken: acl.Token{},
 	recOneTimeToken: acl.OneTimeToken{}, recRootKey: secrets.RootKey{},
 	recAuthMethod: acl.AuthMethod{}, recBindingRule: acl.BindingRule{}, recVariable: secrets.SealedVariable{},
-	recQuota: drover.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
+	recQuota: tenancy.QuotaSpec{}, recExecutionSlot: execution.Slot{}, recSpent: execution.Spent{},
 	recAdmissionRule: drover.AdmissionRule{},
-	recHostVolume:    drover.HostVolume{}, recVolumeClaim: drover.HostVolumeClaim{},
+	recHostVolume:    volume.HostVolume{}, recVolumeClaim: volume.HostVolumeClaim{},
 	recRevocation: cluster.Revocation{},
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // PutJob stores the job as the current one and as its version.
@@ -103,13 +104,13 @@ func (t *Txn) DeleteDeployment(d *drover.Deployment) {
 }
 
 // PutNamespace stores the namespace.
-func (t *Txn) PutNamespace(n *drover.Namespace) {
+func (t *Txn) PutNamespace(n *tenancy.Namespace) {
 	t.requota(t.Namespace(n.Name), n)
 	t.put(tables.Namespaces, n.Name, n)
 }
 
 // DeleteNamespace forgets the namespace.
-func (t *Txn) DeleteNamespace(n *drover.Namespace) {
+func (t *Txn) DeleteNamespace(n *tenancy.Namespace) {
 	t.requota(n, nil)
 	if x := t.Spent(n.Name); x != nil {
 		t.drop(tables.ExecutionsSpent, n.Name, x)
@@ -141,7 +142,7 @@ func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {
 }
 
 func (t *Txn) putBuiltins() {
-	t.insert(tables.Namespaces, &drover.Namespace{
+	t.insert(tables.Namespaces, &tenancy.Namespace{
 		Name: drover.DefaultNamespace, Description: "Default shared namespace",
 	})
 	t.insert(tables.NodePools, &drover.NodePool{Name: drover.DefaultNodePool, Description: "Default node pool."})

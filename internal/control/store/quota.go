@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/quota"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // tableTenants counts what is used in each namespace; nobody watches it. It follows from the other tables.
@@ -20,7 +21,7 @@ const tableTenants = "tenants"
 // indexQuota finds the namespaces of a quota.
 const indexQuota = "quota"
 
-func quotaKey(n *drover.Namespace) string {
+func quotaKey(n *tenancy.Namespace) string {
 	if n.Quota == "" {
 		return ""
 	}
@@ -34,18 +35,18 @@ type tenantRow struct {
 }
 
 // Quota returns the quota or nil.
-func (r *reader) Quota(name string) *drover.QuotaSpec {
-	return get[drover.QuotaSpec](r, tables.Quotas, term(name))
+func (r *reader) Quota(name string) *tenancy.QuotaSpec {
+	return get[tenancy.QuotaSpec](r, tables.Quotas, term(name))
 }
 
 // Quotas yields the quotas whose names begin with prefix, by name.
-func (r *reader) Quotas(prefix string) iter.Seq[*drover.QuotaSpec] {
-	return scan[drover.QuotaSpec](r, tables.Quotas, indexID, prefix)
+func (r *reader) Quotas(prefix string) iter.Seq[*tenancy.QuotaSpec] {
+	return scan[tenancy.QuotaSpec](r, tables.Quotas, indexID, prefix)
 }
 
 // NamespacesOfQuota yields the namespaces that refer to the quota, by name.
-func (r *reader) NamespacesOfQuota(name string) iter.Seq[*drover.Namespace] {
-	return scan[drover.Namespace](r, tables.Namespaces, indexQuota, term(name))
+func (r *reader) NamespacesOfQuota(name string) iter.Seq[*tenancy.Namespace] {
+	return scan[tenancy.Namespace](r, tables.Namespaces, indexQuota, term(name))
 }
 
 // QuotaUsed returns what the namespaces that refer to the quota use together.
@@ -67,7 +68,7 @@ func (t *Txn) QuotaUsed(name string) (used quota.Use) {
 }
 
 // QuotaUsage returns what is used of a quota on a day (execution.Day) as its clients see it; nil if there is no such quota.
-func (r *reader) QuotaUsage(name string, day int64) *drover.QuotaUsage {
+func (r *reader) QuotaUsage(name string, day int64) *tenancy.QuotaUsage {
 	q := r.Quota(name)
 	if q == nil {
 		return nil
@@ -103,20 +104,20 @@ func account(r *reader, namespace string, used func(string) quota.Use) *quota.Ac
 }
 
 // PutQuota stores the quota.
-func (t *Txn) PutQuota(q *drover.QuotaSpec) {
+func (t *Txn) PutQuota(q *tenancy.QuotaSpec) {
 	t.put(tables.Quotas, q.Name, q)
 	t.requotaed[q.Name] = struct{}{}
 	t.touch(tables.QuotaUsages, q.Name)
 }
 
 // DeleteQuota forgets the quota.
-func (t *Txn) DeleteQuota(q *drover.QuotaSpec) {
+func (t *Txn) DeleteQuota(q *tenancy.QuotaSpec) {
 	t.drop(tables.Quotas, q.Name, q)
 	t.touch(tables.QuotaUsages, q.Name)
 }
 
 // requota wakes who watches the quotas that a namespace leaves or joins; each of the two may be nil.
-func (t *Txn) requota(old, n *drover.Namespace) {
+func (t *Txn) requota(old, n *tenancy.Namespace) {
 	left, joined := "", ""
 	if old != nil {
 		left = old.Quota
@@ -136,7 +137,7 @@ func (t *Txn) requota(old, n *drover.Namespace) {
 }
 
 // RestoreQuota stores a quota.
-func (t *Txn) RestoreQuota(q *drover.QuotaSpec) { t.insert(tables.Quotas, q) }
+func (t *Txn) RestoreQuota(q *tenancy.QuotaSpec) { t.insert(tables.Quotas, q) }
 
 // tenantUse is what is used in the namespace, with what the transaction changed.
 func (t *Txn) tenantUse(namespace string) quota.Use {

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // get returns the value of the unique key, or nil.
@@ -245,13 +246,13 @@ func (r *reader) DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deploym
 }
 
 // Namespace returns the namespace or nil.
-func (r *reader) Namespace(name string) *drover.Namespace {
-	return get[drover.Namespace](r, tables.Namespaces, term(name))
+func (r *reader) Namespace(name string) *tenancy.Namespace {
+	return get[tenancy.Namespace](r, tables.Namespaces, term(name))
 }
 
 // Namespaces yields all namespaces by name.
-func (r *reader) Namespaces() iter.Seq[*drover.Namespace] {
-	return scan[drover.Namespace](r, tables.Namespaces, indexID, "")
+func (r *reader) Namespaces() iter.Seq[*tenancy.Namespace] {
+	return scan[tenancy.Namespace](r, tables.Namespaces, indexID, "")
 }
 
 // NodePool returns the node pool or nil.

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // The methods in this file are for writing and reading the snapshot on disk.
@@ -67,7 +68,7 @@ func (t *Txn) RestoreEvaluation(e *drover.Evaluation) { t.insert(tables.Evals, e
 func (t *Txn) RestoreDeployment(d *drover.Deployment) { t.insert(tables.Deployments, d) }
 
 // RestoreNamespace stores a namespace.
-func (t *Txn) RestoreNamespace(n *drover.Namespace) { t.insert(tables.Namespaces, n) }
+func (t *Txn) RestoreNamespace(n *tenancy.Namespace) { t.insert(tables.Namespaces, n) }
 
 // RestoreNodePool stores a node pool.
 func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(tables.NodePools, p) }

@@ -10,6 +10,8 @@ import (
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // tableUsage counts what allocations have of nodes; nobody watches it.
@@ -82,10 +84,10 @@ func schema() *memdb.DBSchema {
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),
 		table(tables.Deployments, func(d *drover.Deployment) string { return term(d.ID) },
 			index(indexJob, func(d *drover.Deployment) string { return jobPrefix(d.Namespace, d.JobID) })),
-		table(tables.Namespaces, func(n *drover.Namespace) string { return term(n.Name) }, index(indexQuota, quotaKey)),
+		table(tables.Namespaces, func(n *tenancy.Namespace) string { return term(n.Name) }, index(indexQuota, quotaKey)),
 		table(tables.ExecutionsSpent, func(x *execution.Spent) string { return term(x.Namespace) }),
 		table(tables.ExecutionSlots, func(x *execution.Slot) string { return term(x.AllocID) + term(x.ID) }),
-		table(tables.Quotas, func(q *drover.QuotaSpec) string { return term(q.Name) }),
+		table(tables.Quotas, func(q *tenancy.QuotaSpec) string { return term(q.Name) }),
 		table(tables.AdmissionRules, func(r *drover.AdmissionRule) string { return term(r.Name) }),
 		table(tables.Revocations, func(r *cluster.Revocation) string { return term(r.ID) }),
 		table(tableTenants, func(u *tenantRow) string { return term(u.Namespace) }),
@@ -98,7 +100,7 @@ func schema() *memdb.DBSchema {
 		table(tables.JobSubmissions, submissionKey),
 		executionTable(),
 		table(tables.Services, registrationKey,
-			index(indexAlloc, func(r *drover.ServiceRegistration) string { return term(r.AllocID) + term(r.ID) })),
+			index(indexAlloc, func(r *service.Registration) string { return term(r.AllocID) + term(r.ID) })),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t

@@ -8,11 +8,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
 )
 
 // Registrations of services are derived rows: they follow from allocations, and are in no command and no snapshot.
 
-func registrationKey(r *drover.ServiceRegistration) string {
+func registrationKey(r *service.Registration) string {
 	return term(r.Namespace) + term(r.ServiceName) + term(r.ID)
 }
 
@@ -21,15 +22,15 @@ func (t *Txn) register(old, a *drover.Allocation) {
 	if !registration.Any(old) && !registration.Any(a) {
 		return
 	}
-	id, wanted := "", []*drover.ServiceRegistration(nil)
+	id, wanted := "", []*service.Registration(nil)
 	if a != nil {
 		id, wanted = a.ID, registration.Of(a, t.Node(a.NodeID))
 	} else {
 		id = old.ID
 	}
 	had := slices.Collect(t.RegistrationsOf(id))
-	find := func(list []*drover.ServiceRegistration, id string) *drover.ServiceRegistration {
-		i := slices.IndexFunc(list, func(r *drover.ServiceRegistration) bool { return r.ID == id })
+	find := func(list []*service.Registration, id string) *service.Registration {
+		i := slices.IndexFunc(list, func(r *service.Registration) bool { return r.ID == id })
 		if i < 0 {
 			return nil
 		}
@@ -50,28 +51,28 @@ func (t *Txn) register(old, a *drover.Allocation) {
 }
 
 // serviceChanges are the registrations that a transaction made or changed, and those that it removed.
-type serviceChanges struct{ made, gone []*drover.ServiceRegistration }
+type serviceChanges struct{ made, gone []*service.Registration }
 
 // ServiceChanges returns the registrations that the transaction made or changed, and those that it removed.
-func (t *Txn) ServiceChanges() (made, gone []*drover.ServiceRegistration) {
+func (t *Txn) ServiceChanges() (made, gone []*service.Registration) {
 	return t.services.made, t.services.gone
 }
 
 // Registrations yields those of a service in a namespace, or of all services with name "", ordered by name and id.
 // Namespace "*" means all.
-func (r *reader) Registrations(namespace, name string) iter.Seq[*drover.ServiceRegistration] {
+func (r *reader) Registrations(namespace, name string) iter.Seq[*service.Registration] {
 	if namespace == "*" {
-		return filter(scan[drover.ServiceRegistration](r, tables.Services, indexID, ""),
-			func(s *drover.ServiceRegistration) bool { return name == "" || s.ServiceName == name })
+		return filter(scan[service.Registration](r, tables.Services, indexID, ""),
+			func(s *service.Registration) bool { return name == "" || s.ServiceName == name })
 	}
 	prefix := term(namespace)
 	if name != "" {
 		prefix += term(name)
 	}
-	return scan[drover.ServiceRegistration](r, tables.Services, indexID, prefix)
+	return scan[service.Registration](r, tables.Services, indexID, prefix)
 }
 
 // RegistrationsOf yields those of an allocation.
-func (r *reader) RegistrationsOf(allocID string) iter.Seq[*drover.ServiceRegistration] {
-	return scan[drover.ServiceRegistration](r, tables.Services, indexAlloc, term(allocID))
+func (r *reader) RegistrationsOf(allocID string) iter.Seq[*service.Registration] {
+	return scan[service.Registration](r, tables.Services, indexAlloc, term(allocID))
 }

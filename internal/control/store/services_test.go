@@ -8,12 +8,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
 )
 
 // served is a job with a service, the node that it runs on, and its allocation, which does not run yet.
 func served() (*drover.Job, *drover.Node, *drover.Allocation) {
 	job := &drover.Job{ID: "j", Namespace: "team", TaskGroups: []*drover.TaskGroup{{
-		Name: "g", Services: []*drover.Service{{Name: "web", PortLabel: "8080", Tags: []string{"${meta.rack}"}}},
+		Name: "g", Services: []*service.Service{{Name: "web", PortLabel: "8080", Tags: []string{"${meta.rack}"}}},
 		Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
 	}}}
 	job.Canonicalize()
@@ -42,7 +43,7 @@ func TestRegistrationsFollowFromAllocations(t *testing.T) {
 		tx.Commit()
 		return tx
 	}
-	found := func(namespace, name string) []*drover.ServiceRegistration {
+	found := func(namespace, name string) []*service.Registration {
 		return slices.Collect(s.Snapshot().Registrations(namespace, name))
 	}
 	change(func(tx *Txn) { tx.PutNode(node); tx.PutJob(job); tx.PutAllocation(alloc) })

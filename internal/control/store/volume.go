@@ -5,8 +5,8 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/volume"
 )
 
 // indexNode finds the volumes of a node, indexVolume the claims of a volume.
@@ -18,34 +18,34 @@ const (
 // volumeTables are those of volumes.
 func volumeTables() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
-		table(tables.HostVolumes, func(v *drover.HostVolume) string { return term(v.ID) },
-			index(indexNode, func(v *drover.HostVolume) string { return term(v.NodeID) + term(v.ID) })),
-		table(tables.VolumeClaims, func(c *drover.HostVolumeClaim) string { return term(c.ID) },
-			index(indexJob, func(c *drover.HostVolumeClaim) string {
+		table(tables.HostVolumes, func(v *volume.HostVolume) string { return term(v.ID) },
+			index(indexNode, func(v *volume.HostVolume) string { return term(v.NodeID) + term(v.ID) })),
+		table(tables.VolumeClaims, func(c *volume.HostVolumeClaim) string { return term(c.ID) },
+			index(indexJob, func(c *volume.HostVolumeClaim) string {
 				return jobPrefix(c.Namespace, c.JobID) + term(c.TaskGroupName) + term(c.ID)
 			}),
-			index(indexVolume, func(c *drover.HostVolumeClaim) string { return term(c.VolumeID) + term(c.ID) })),
+			index(indexVolume, func(c *volume.HostVolumeClaim) string { return term(c.VolumeID) + term(c.ID) })),
 	}
 }
 
 // HostVolume returns the volume or nil.
-func (r *reader) HostVolume(id string) *drover.HostVolume {
-	return get[drover.HostVolume](r, tables.HostVolumes, term(id))
+func (r *reader) HostVolume(id string) *volume.HostVolume {
+	return get[volume.HostVolume](r, tables.HostVolumes, term(id))
 }
 
 // HostVolumes yields the namespace's volumes ("*" = of all) whose ids begin with prefix, ordered by id.
-func (r *reader) HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume] {
-	return filter(scan[drover.HostVolume](r, tables.HostVolumes, indexID, prefix),
-		func(v *drover.HostVolume) bool { return namespace == "*" || v.Namespace == namespace })
+func (r *reader) HostVolumes(namespace, prefix string) iter.Seq[*volume.HostVolume] {
+	return filter(scan[volume.HostVolume](r, tables.HostVolumes, indexID, prefix),
+		func(v *volume.HostVolume) bool { return namespace == "*" || v.Namespace == namespace })
 }
 
 // HostVolumesOn yields the volumes that are on the node or are to be, ordered by id.
-func (r *reader) HostVolumesOn(nodeID string) iter.Seq[*drover.HostVolume] {
-	return scan[drover.HostVolume](r, tables.HostVolumes, indexNode, term(nodeID))
+func (r *reader) HostVolumesOn(nodeID string) iter.Seq[*volume.HostVolume] {
+	return scan[volume.HostVolume](r, tables.HostVolumes, indexNode, term(nodeID))
 }
 
 // PutHostVolume stores the volume, and has its node hear of it if something else is wanted of that.
-func (t *Txn) PutHostVolume(v *drover.HostVolume) {
+func (t *Txn) PutHostVolume(v *volume.HostVolume) {
 	if old := t.HostVolume(v.ID); old == nil || old.Wanted != v.Wanted {
 		t.wantVolumes(v.NodeID)
 	}
@@ -53,13 +53,13 @@ func (t *Txn) PutHostVolume(v *drover.HostVolume) {
 }
 
 // DeleteHostVolume forgets the volume, and has its node hear of that.
-func (t *Txn) DeleteHostVolume(v *drover.HostVolume) {
+func (t *Txn) DeleteHostVolume(v *volume.HostVolume) {
 	t.wantVolumes(v.NodeID)
 	t.drop(tables.HostVolumes, v.ID, v)
 }
 
 // RestoreHostVolume stores a volume.
-func (t *Txn) RestoreHostVolume(v *drover.HostVolume) {
+func (t *Txn) RestoreHostVolume(v *volume.HostVolume) {
 	t.insert(tables.HostVolumes, v)
 	u := t.usageOf(v.NodeID)
 	u.Changed = max(u.Changed, v.Wanted)
@@ -73,34 +73,34 @@ func (t *Txn) wantVolumes(nodeID string) {
 }
 
 // VolumeClaim returns the claim or nil.
-func (r *reader) VolumeClaim(id string) *drover.HostVolumeClaim {
-	return get[drover.HostVolumeClaim](r, tables.VolumeClaims, term(id))
+func (r *reader) VolumeClaim(id string) *volume.HostVolumeClaim {
+	return get[volume.HostVolumeClaim](r, tables.VolumeClaims, term(id))
 }
 
 // VolumeClaims yields the namespace's claims ("*" = of all) whose ids begin with prefix, ordered by id.
-func (r *reader) VolumeClaims(namespace, prefix string) iter.Seq[*drover.HostVolumeClaim] {
-	return byNamespace(r, tables.VolumeClaims, namespace, prefix, func(c *drover.HostVolumeClaim) string { return c.Namespace })
+func (r *reader) VolumeClaims(namespace, prefix string) iter.Seq[*volume.HostVolumeClaim] {
+	return byNamespace(r, tables.VolumeClaims, namespace, prefix, func(c *volume.HostVolumeClaim) string { return c.Namespace })
 }
 
 // VolumeClaimsOf yields the claims of a job's group ("" = of all), ordered by id within a group.
-func (r *reader) VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*drover.HostVolumeClaim] {
+func (r *reader) VolumeClaimsOf(namespace, jobID, group string) iter.Seq[*volume.HostVolumeClaim] {
 	prefix := jobPrefix(namespace, jobID)
 	if group != "" {
 		prefix += term(group)
 	}
-	return scan[drover.HostVolumeClaim](r, tables.VolumeClaims, indexJob, prefix)
+	return scan[volume.HostVolumeClaim](r, tables.VolumeClaims, indexJob, prefix)
 }
 
 // VolumeClaimsOn yields the claims of a volume, ordered by id.
-func (r *reader) VolumeClaimsOn(volumeID string) iter.Seq[*drover.HostVolumeClaim] {
-	return scan[drover.HostVolumeClaim](r, tables.VolumeClaims, indexVolume, term(volumeID))
+func (r *reader) VolumeClaimsOn(volumeID string) iter.Seq[*volume.HostVolumeClaim] {
+	return scan[volume.HostVolumeClaim](r, tables.VolumeClaims, indexVolume, term(volumeID))
 }
 
 // PutVolumeClaim stores the claim.
-func (t *Txn) PutVolumeClaim(c *drover.HostVolumeClaim) { t.put(tables.VolumeClaims, c.ID, c) }
+func (t *Txn) PutVolumeClaim(c *volume.HostVolumeClaim) { t.put(tables.VolumeClaims, c.ID, c) }
 
 // DeleteVolumeClaim forgets the claim.
-func (t *Txn) DeleteVolumeClaim(c *drover.HostVolumeClaim) { t.drop(tables.VolumeClaims, c.ID, c) }
+func (t *Txn) DeleteVolumeClaim(c *volume.HostVolumeClaim) { t.drop(tables.VolumeClaims, c.ID, c) }
 
 // RestoreVolumeClaim stores a claim.
-func (t *Txn) RestoreVolumeClaim(c *drover.HostVolumeClaim) { t.insert(tables.VolumeClaims, c) }
+func (t *Txn) RestoreVolumeClaim(c *volume.HostVolumeClaim) { t.insert(tables.VolumeClaims, c) }

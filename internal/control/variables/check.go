@@ -1,11 +1,11 @@
 package variables
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/secrets"
 )
 
@@ -19,14 +19,14 @@ const (
 )
 
 // validPath is what paths are made of.
-var validPath = regexp.MustCompile(`^[a-zA-Z0-9-_~/]{1,128}$`)
+var validPath = lazyregexp.New(`^[a-zA-Z0-9-_~/]{1,128}$`)
 
 // checkPath refuses what is no path, and those that are kept for other things. Errors: Invalid.
 func checkPath(path string) error {
 	if path == "" {
 		return drover.Errorf(drover.Invalid, "missing required Path")
 	}
-	if !validPath.MatchString(path) || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
+	if !validPath().MatchString(path) || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
 		return drover.Errorf(drover.Invalid, "invalid path %q: it has 1 to 128 letters, digits, - _ ~ and /, and no / at its ends", path)
 	}
 	first, rest, _ := strings.Cut(path, "/")

@@ -25,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // memoryLog applies at once, and remembers what was written.
@@ -249,10 +250,10 @@ func TestAQuotaBoundsBytes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []command.Command{
-		&command.UpsertQuotas{Quotas: []*drover.QuotaSpec{{Name: "q", Here: "global", Limits: []*drover.QuotaLimit{{
+		&command.UpsertQuotas{Quotas: []*tenancy.QuotaSpec{{Name: "q", Here: "global", Limits: []*tenancy.QuotaLimit{{
 			Region: "global", VariablesLimit: new(1),
 		}}}}},
-		&command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "default", Quota: "q"}, {Name: "team", Quota: "q"}}},
+		&command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: "default", Quota: "q"}, {Name: "team", Quota: "q"}}},
 	} {
 		_, _, err := b.log.Propose(t.Context(), c)
 		require.NoError(t, err)

@@ -8,12 +8,13 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/volume"
 )
 
 // Claim stores the claims of an allocation's sticky volumes, and returns those that are another now: it has the volume itself, or instead
 // of the allocation that it replaces. Volumes of the node's configuration are not claimed, nor are those of system jobs, whose
 // allocations have one name and stay on their nodes. The ids follow from what is claimed, so that all servers have the same.
-func Claim(txn *store.Txn, index uint64, a *drover.Allocation) (claims []*drover.HostVolumeClaim) {
+func Claim(txn *store.Txn, index uint64, a *drover.Allocation) (claims []*volume.HostVolumeClaim) {
 	if a.Job == nil || a.Job.Type == drover.JobTypeSystem || a.Job.Type == drover.JobTypeSysBatch {
 		return nil
 	}
@@ -31,7 +32,7 @@ func Claim(txn *store.Txn, index uint64, a *drover.Allocation) (claims []*drover
 		if have == nil || have.ID == "" {
 			continue
 		}
-		c := &drover.HostVolumeClaim{
+		c := &volume.HostVolumeClaim{
 			ID:        id.Named(strings.Join([]string{"claim", a.Namespace, a.JobID, a.TaskGroup, a.Name, source}, "\x00")),
 			Namespace: a.Namespace, JobID: a.JobID, TaskGroupName: a.TaskGroup, AllocID: a.ID, AllocName: a.Name,
 			VolumeID: have.ID, VolumeName: source, CreateIndex: index, ModifyIndex: index,

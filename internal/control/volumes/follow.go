@@ -5,11 +5,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/volume"
 )
 
 // Change is a volume that is another one by what its node says.
 type Change struct {
-	Now  *drover.HostVolume
+	Now  *volume.HostVolume
 	Gone bool // the node has deleted it
 }
 
@@ -35,7 +36,7 @@ func Follow(r Reader, n *drover.Node) (offered map[string]*drover.HostVolumeInfo
 			changes = append(changes, c)
 		}
 		// What a node has that is down counts again with its next heartbeat.
-		keep := c.Now.State == drover.HostVolumeReady || n.Status == drover.NodeStatusDown && c.Now.State == drover.HostVolumeUnavailable
+		keep := c.Now.State == volume.HostVolumeReady || n.Status == drover.NodeStatusDown && c.Now.State == volume.HostVolumeUnavailable
 		if have != nil && (!keep || !have.OfferedTo(v.Namespace)) {
 			drop(v.Name)
 		}
@@ -52,7 +53,7 @@ func Follow(r Reader, n *drover.Node) (offered map[string]*drover.HostVolumeInfo
 }
 
 // judge returns the volume as its node's word makes it; the same one if it changes nothing. have is nil if the node does not name it.
-func judge(v *drover.HostVolume, have *drover.HostVolumeInfo, down bool) Change {
+func judge(v *volume.HostVolume, have *drover.HostVolumeInfo, down bool) Change {
 	next := *v
 	report, heard := &drover.HostVolumeReport{}, false
 	if have != nil && have.Report != nil {
@@ -62,21 +63,21 @@ func judge(v *drover.HostVolume, have *drover.HostVolumeInfo, down bool) Change 
 		next.Done = v.Wanted
 	}
 	switch {
-	case down && v.State == drover.HostVolumeReady:
-		next.State, next.StateDescription = drover.HostVolumeUnavailable, "its node is down"
+	case down && v.State == volume.HostVolumeReady:
+		next.State, next.StateDescription = volume.HostVolumeUnavailable, "its node is down"
 	case down:
-	case heard && v.State == drover.HostVolumeDeleting && report.Gone:
+	case heard && v.State == volume.HostVolumeDeleting && report.Gone:
 		return Change{v, true}
 	case heard && report.Failure != "":
 		next.StateDescription = report.Failure
-		if v.State != drover.HostVolumePending {
-			next.State = drover.HostVolumeUnavailable
+		if v.State != volume.HostVolumePending {
+			next.State = volume.HostVolumeUnavailable
 		}
-	case v.State == drover.HostVolumeDeleting || v.State == drover.HostVolumePending && !heard:
+	case v.State == volume.HostVolumeDeleting || v.State == volume.HostVolumePending && !heard:
 	case have == nil || !have.OfferedTo(v.Namespace):
-		next.State, next.StateDescription = drover.HostVolumeUnavailable, "its node does not have it"
+		next.State, next.StateDescription = volume.HostVolumeUnavailable, "its node does not have it"
 	default:
-		next.State, next.StateDescription = drover.HostVolumeReady, ""
+		next.State, next.StateDescription = volume.HostVolumeReady, ""
 		next.HostPath, next.CapacityBytes = have.Path, report.CapacityBytes
 	}
 	if same(v, &next) {
@@ -86,7 +87,7 @@ func judge(v *drover.HostVolume, have *drover.HostVolumeInfo, down bool) Change 
 }
 
 // same compares what a node's word can change.
-func same(v, w *drover.HostVolume) bool {
+func same(v, w *volume.HostVolume) bool {
 	return v.State == w.State && v.StateDescription == w.StateDescription && v.HostPath == w.HostPath &&
 		v.CapacityBytes == w.CapacityBytes && v.Done == w.Done
 }

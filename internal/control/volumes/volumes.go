@@ -7,16 +7,17 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/volume"
 )
 
 // Upsert applies the command and returns the volume as it is stored. Errors: NotFound for a node or a namespace that there is not,
 // Conflict for a name that the node has, or a volume that is being deleted, Invalid for what cannot be changed.
-func Upsert(txn *store.Txn, index uint64, c *command.UpsertHostVolume) (*drover.HostVolume, error) {
+func Upsert(txn *store.Txn, index uint64, c *command.UpsertHostVolume) (*volume.HostVolume, error) {
 	if c.Volume == nil || c.Volume.ID == "" {
 		return nil, drover.Errorf(drover.Invalid, "missing volume")
 	}
 	next := *c.Volume
-	next.CreateIndex, next.CreateTime, next.State, next.StateDescription = index, c.Time, drover.HostVolumePending, ""
+	next.CreateIndex, next.CreateTime, next.State, next.StateDescription = index, c.Time, volume.HostVolumePending, ""
 	next.ModifyIndex, next.ModifyTime, next.Wanted, next.Done, next.Allocations = index, c.Time, index, 0, nil
 	n := txn.Node(next.NodeID)
 	switch {
@@ -42,11 +43,11 @@ func Upsert(txn *store.Txn, index uint64, c *command.UpsertHostVolume) (*drover.
 }
 
 // changeable returns an error unless next can take the place of old.
-func changeable(old, next *drover.HostVolume) error {
+func changeable(old, next *volume.HostVolume) error {
 	switch {
 	case old.Namespace != next.Namespace:
 		return NotFound(old.ID)
-	case old.State == drover.HostVolumeDeleting:
+	case old.State == volume.HostVolumeDeleting:
 		return drover.Errorf(drover.Conflict, "volume %s is being deleted", old.ID)
 	}
 	for _, f := range []struct{ field, old, next string }{
@@ -71,7 +72,7 @@ func changeable(old, next *drover.HostVolume) error {
 
 // Reader is the state, or a transaction of it.
 type Reader interface {
-	HostVolumesOn(nodeID string) iter.Seq[*drover.HostVolume]
+	HostVolumesOn(nodeID string) iter.Seq[*volume.HostVolume]
 }
 
 // Named reports whether the node has a volume of the name, or is to have one.
@@ -89,7 +90,7 @@ func Named(r Reader, n *drover.Node, name string) bool {
 
 // Delete applies the command. It returns the volume as it was, or as it is until its node has deleted it, and the node where that is
 // another one now. Errors: NotFound, Conflict.
-func Delete(txn *store.Txn, index uint64, c *command.DeleteHostVolume) (*drover.HostVolume, *drover.Node, error) {
+func Delete(txn *store.Txn, index uint64, c *command.DeleteHostVolume) (*volume.HostVolume, *drover.Node, error) {
 	old := txn.HostVolume(c.ID)
 	if old == nil || old.Namespace != c.Namespace {
 		return nil, nil, NotFound(c.ID)
@@ -99,7 +100,7 @@ func Delete(txn *store.Txn, index uint64, c *command.DeleteHostVolume) (*drover.
 	}
 	next := *old
 	next.ModifyIndex, next.ModifyTime, next.Wanted = index, c.Time, index
-	next.State, next.StateDescription = drover.HostVolumeDeleting, ""
+	next.State, next.StateDescription = volume.HostVolumeDeleting, ""
 	n := txn.Node(old.NodeID)
 	if c.Force || n == nil {
 		txn.DeleteHostVolume(old)
@@ -122,7 +123,7 @@ func Delete(txn *store.Txn, index uint64, c *command.DeleteHostVolume) (*drover.
 // Mounting returns the ids of the allocations that mount the volume and have not ended, at most a few, in order.
 func Mounting(r interface {
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
-}, v *drover.HostVolume,
+}, v *volume.HostVolume,
 ) (ids []string) {
 	const several = 10
 	for a := range r.UnfinishedByNode(v.NodeID) {

@@ -32,6 +32,20 @@ func (w *world) allocations(job string) (list []drover.AllocationListStub, err e
 	return nil, err
 }
 
+// began is where an allocation ran before anything broke, and how often its task had been started again: on a machine with much to do
+// a start may fail.
+type began struct {
+	node     string
+	restarts uint64
+}
+
+func restarts(a drover.AllocationListStub) uint64 {
+	if t := a.TaskStates["t"]; t != nil {
+		return t.Restarts
+	}
+	return 0
+}
+
 // baseline are the steady service's allocations before anything broke.
 func (w *world) baseline() error {
 	list, err := w.allocations(steady)
@@ -40,7 +54,7 @@ func (w *world) baseline() error {
 	}
 	for _, a := range list {
 		if a.ClientStatus == drover.AllocClientRunning {
-			w.steady[a.ID] = a.NodeName
+			w.steady[a.ID] = began{node: a.NodeName, restarts: restarts(a)}
 		}
 	}
 	return nil
@@ -58,16 +72,16 @@ func (w *world) checkSteady() {
 		now[a.ID] = a
 	}
 	kept, moved := 0, 0
-	for id, node := range w.steady {
+	for id, from := range w.steady {
 		a := now[id]
 		switch {
-		case a.ClientStatus == drover.AllocClientRunning && a.TaskStates["t"] != nil && a.TaskStates["t"].Restarts == 0:
+		case a.ClientStatus == drover.AllocClientRunning && a.TaskStates["t"] != nil && restarts(a) == from.restarts:
 			kept++
-		case w.faulted(node, 0, w.now()):
+		case w.faulted(from.node, 0, w.now()):
 			moved++
 		default:
-			w.breach(promiseAllocations, "allocation %s ran on %s, which was never struck, and is %s (%s)", id, node, a.ClientStatus,
-				a.ClientDescription)
+			w.breach(promiseAllocations, "allocation %s ran on %s, which was never struck, and is %s (%s): %+v", id, from.node,
+				a.ClientStatus, a.ClientDescription, a.TaskStates["t"])
 		}
 	}
 	w.figure("%d of %d allocations ran all the time, %d went with their node", kept, len(w.steady), moved)

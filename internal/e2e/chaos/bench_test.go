@@ -20,7 +20,7 @@ func TestTheBenchOfACluster(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	for _, figure := range []string{
 		`"registrations acknowledged by three servers"`, `"leader killed, a write acknowledged again, p50"`, `"10 nodes: registered"`,
-		`"10 nodes: one job of 100 allocations, placed and reported running"`, `"10 nodes: nodes lost after the leader","value":0,`,
+		`"10 nodes: 100 allocations in 1 jobs, placed and reported running"`, `"10 nodes: nodes lost after the leader","value":0,`,
 	} {
 		require.Contains(t, string(out), figure)
 	}

@@ -25,13 +25,15 @@ var (
 	seed     = flag.Uint64("chaos.seed", 11, "draws the faults; 0 draws a seed")
 	duration = flag.Duration("chaos.duration", 120*time.Second, "how long things break, beside the beginning and the end")
 	tell     = flag.Bool("chaos.tell", false, "tell the timeline of a run that found nothing, too")
-	logs     = flag.String("chaos.logs", "", "a folder that keeps what the agents of a run with breaches said")
+	logs     = flag.String("chaos.logs", "", "a folder that keeps what the agents said")
 	only     = flag.String("chaos.only", "", "only the faults whose names contain this")
+	leaders  = flag.Bool("chaos.leaders", false, "faults of servers hit the leader each time")
 )
 
 // TestMain builds the program, and checks at the end that nothing of it is left on the machine.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	program.Tags = "stepped" // so that dates can be stepped while it runs
 	code := program.Main(m)
 	sweepSpaces()
 	os.Exit(code)
@@ -55,8 +57,9 @@ type world struct {
 	histories []*history
 	contended []register
 	followers []*follower
-	steady    map[string]string        // nodes of the allocations that ran before anything broke, by id
+	steady    map[string]began         // the allocations that ran before anything broke, by id
 	mended    map[kind][]time.Duration // how long it took after it was healed until the servers were whole
+	injected  map[kind]int             // how many faults did what they are to do
 
 	mu    sync.Mutex // guards names
 	names map[string]string
@@ -137,11 +140,15 @@ func (w *world) eventually(limit time.Duration, f func() bool) bool {
 	return f()
 }
 
+// chosen are the kinds of faults that are asked for.
+func chosen() []kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !strings.Contains(string(k), *only) })
+}
+
 // breakThings breaks one thing after the other, each when the servers are whole again.
 func (w *world) breakThings() {
-	chosen := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !strings.Contains(string(k), *only) })
-	require.NotEmpty(w.t, chosen, "no fault is called %q", *only)
-	for _, f := range plan(*seed, *duration, chosen) {
+	require.NotEmpty(w.t, chosen(), "no fault is called %q", *only)
+	for _, f := range plan(*seed, *duration, chosen()) {
 		leads := w.leader()
 		if leads < 0 {
 			leads = f.pick % 3
@@ -151,7 +158,12 @@ func (w *world) breakThings() {
 		heal, err := w.strike(h)
 		if err == nil {
 			time.Sleep(f.length)
+			felt := w.felt(h)
 			err = heal()
+			if felt == nil && err == nil {
+				felt = w.feltAfter(h)
+			}
+			w.count(h, felt)
 		}
 		healed()
 		require.NoError(w.t, err, "%s", h)

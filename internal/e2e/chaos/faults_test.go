@@ -30,11 +30,13 @@ const (
 	cutNode      kind = "cut a node off from all servers"
 	cutNodeOne   kind = "cut a node off from a server"
 	killMajority kind = "kill -9 two servers"
+	serverDate   kind = "step a server's date"
+	nodeDate     kind = "step a node's date"
 )
 
 var kinds = []kind{
 	killServer, pauseServer, slowServer, cutServer, deafServer, muteServer, fullDisk, tornLog, serverClock, losePackets, killNode, pauseNode,
-	cutNode, cutNodeOne, killMajority,
+	cutNode, cutNodeOne, killMajority, serverDate, nodeDate,
 }
 
 // fault is one thing that breaks, and for how long.
@@ -46,9 +48,14 @@ type fault struct {
 	pause  time.Duration // after it is healed
 	share  float64       // of packets
 	jump   time.Duration // of the clock
+	step   time.Duration // of the date, in either direction
 }
 
-// plan draws faults of these kinds that last so long together: all kinds once, in some order, then all again.
+// farthest is how far a date is stepped: less than what is kept of an execution that ended.
+const farthest = 10 * time.Minute
+
+// plan draws faults of these kinds that last so long together: all kinds once, in some order, then all again. All kinds come once,
+// however short the time is.
 func plan(seed uint64, total time.Duration, kinds []kind) (out []fault) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	hits := r.IntN(2)
@@ -59,11 +66,12 @@ func plan(seed uint64, total time.Duration, kinds []kind) (out []fault) {
 				length: 2*time.Second + time.Duration(r.Int64N(int64(4*time.Second))),
 				pause:  time.Second + time.Duration(r.Int64N(int64(2*time.Second))),
 				share:  0.05 + 0.3*r.Float64(), jump: time.Duration(1+r.IntN(1_000_000)) * time.Second,
+				step: time.Duration(r.Int64N(int64(2*farthest))) - farthest,
 			}
 			if r.IntN(8) == 0 { // some last until nodes and servers are given up
 				f.length *= 5
 			}
-			if sum += f.length + f.pause; sum > total {
+			if sum += f.length + f.pause; sum > total && len(out) >= len(kinds) {
 				return out
 			}
 			out = append(out, f)
@@ -90,6 +98,8 @@ func (h hit) String() string {
 		text += fmt.Sprintf(" (%.0f %%)", 100*h.share)
 	case serverClock:
 		text += fmt.Sprintf(" (%v)", h.jump)
+	case serverDate, nodeDate:
+		text += fmt.Sprintf(" (%v)", h.step.Truncate(time.Second))
 	default:
 	}
 	return text
@@ -97,13 +107,14 @@ func (h hit) String() string {
 
 // aim chooses what the fault hits. leads is the leader's number.
 func (w *world) aim(f fault, leads int) hit {
+	f.leader = f.leader || *leaders
 	h := hit{fault: f, heal: func() error { return nil }}
 	one := w.servers[leads]
 	if !f.leader {
 		one = w.servers[(leads+1+f.pick%2)%3]
 	}
 	switch f.kind {
-	case killNode, pauseNode, cutNode:
+	case killNode, pauseNode, cutNode, nodeDate:
 		h.nodes = []*host{w.nodes[f.pick%len(w.nodes)]}
 	case cutNodeOne:
 		h.nodes, h.servers = []*host{w.nodes[f.pick%len(w.nodes)]}, []*host{one}
@@ -174,6 +185,8 @@ func (w *world) strike(h hit) (heal func() error, err error) {
 		return w.slow(hosts[0]), nil
 	case fullDisk:
 		return func() error { return all(hosts, (*host).drain) }, all(hosts, (*host).fill)
+	case serverDate, nodeDate:
+		return func() error { return hosts[0].stepDate(0) }, hosts[0].stepDate(h.step)
 	default:
 		return w.strikeNet(h)
 	}
@@ -247,4 +260,5 @@ func TestASeedDrawsItsFaults(t *testing.T) {
 		require.Equal(t, 2, seen[k], k)
 	}
 	require.Empty(t, plan(7, 0, kinds))
+	require.Len(t, plan(7, time.Second, kinds), len(kinds))
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +48,7 @@ func (h *host) start(forward time.Duration) error {
 	}
 	line = append(line, program.Binary, "agent", "-config", filepath.Join(h.dir, "agent.hcl"), "-log-level", "info")
 	h.agent = exec.Command("nsenter", line...)
-	h.agent.Env = append(os.Environ(), "TMPDIR="+h.dir)
+	h.agent.Env = append(os.Environ(), "TMPDIR="+h.dir, "DROVER_STEPPED_DATE="+h.date())
 	h.agent.Stdout, h.agent.Stderr = out, out
 	if err := h.agent.Start(); err != nil {
 		return err
@@ -55,6 +56,19 @@ func (h *host) start(forward time.Duration) error {
 	h.wanted, h.done = true, make(chan struct{})
 	go h.await(h.agent, h.done) // ends with the agent
 	return nil
+}
+
+// date is the file in which the agent has its error of the date in memory.
+func (h *host) date() string { return filepath.Join(h.dir, "date") }
+
+// stepDate has the agent's date be wrong by that much, at once. What durations are measured by goes on.
+func (h *host) stepDate(by time.Duration) error {
+	f, err := os.OpenFile(h.date(), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(int64(by/time.Second))), 0)
+	return errors.Join(err, f.Close())
 }
 
 func (h *host) output() string { return filepath.Join(h.dir, "output") }

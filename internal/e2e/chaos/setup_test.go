@@ -27,7 +27,7 @@ func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	w := &world{
 		timeline: &timeline{began: time.Now()}, t: t, ctx: context.WithoutCancel(t.Context()), ran: filepath.Join(dir, "ran"),
-		steady: map[string]string{}, names: map[string]string{}, mended: map[kind][]time.Duration{},
+		steady: map[string]began{}, names: map[string]string{}, mended: map[kind][]time.Duration{}, injected: map[kind]int{},
 		written: written{
 			jobs: map[string]uint64{}, unsure: map[string]bool{}, children: map[string]map[string]bool{},
 		},
@@ -42,6 +42,7 @@ func newWorld(t *testing.T) *world {
 		}
 		at[name] = h.address
 		require.NoError(t, os.MkdirAll(h.dir, 0o700))
+		require.NoError(t, os.WriteFile(h.date(), make([]byte, 8), 0o600))
 		return h
 	}
 	for i := range 3 {

@@ -26,6 +26,9 @@ type window struct {
 	from, to time.Duration // to is when it was healed; 0 while it is there
 }
 
+// harmless reports whether the fault excuses nothing: work goes on whatever the date is.
+func (w window) harmless() bool { return w.kind == serverDate || w.kind == nodeDate }
+
 func (l *timeline) now() time.Duration { return time.Since(l.began) }
 
 func (l *timeline) say(format string, args ...any) {
@@ -73,7 +76,7 @@ func (l *timeline) faulted(node string, from, to time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.windows {
-		if w.from > to || w.to != 0 && w.to+settle < from {
+		if w.harmless() || w.from > to || w.to != 0 && w.to+settle < from {
 			continue
 		}
 		if slices.ContainsFunc(w.nodes, func(n *host) bool { return n.name == node }) {
@@ -88,7 +91,7 @@ func (l *timeline) struck(server string, at time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.windows, func(w window) bool {
-		return w.from-time.Second <= at && (w.to == 0 || at <= w.to+time.Second) &&
+		return !w.harmless() && w.from-time.Second <= at && (w.to == 0 || at <= w.to+time.Second) &&
 			slices.ContainsFunc(w.servers, func(s *host) bool { return s.name == server })
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // shellJob is a job of one group whose tasks are lines of a shell, on the machine itself.
@@ -51,7 +52,7 @@ func (w *world) probe(server int) {
 	for n := 1; w.pause(100 * time.Millisecond); n++ {
 		all.Go(func() { // ends with its limit
 			k := w.numbered(server, n)
-			body := drover.Namespace{Name: name, Description: fmt.Sprint(n)}
+			body := tenancy.Namespace{Name: name, Description: fmt.Sprint(n)}
 			if _, err := w.call(server, http.MethodPut, "/v1/namespace/"+name, nil, body, nil, 3*time.Second); err == nil {
 				w.written.mu.Lock()
 				w.written.numbers[server][k].end = w.now()
@@ -184,7 +185,7 @@ func (w *world) checkWrites() {
 		}
 		w.checkTokens(s.name, jobs)
 		for space := range w.servers {
-			var got drover.Namespace
+			var got tenancy.Namespace
 			have := 0
 			_, err := w.call(i, http.MethodGet, "/v1/namespace/"+probed(space), stale, nil, &got, time.Minute)
 			if _, scan := fmt.Sscan(got.Description, &have); err != nil || scan != nil {

@@ -28,7 +28,7 @@ func leftovers(dir string) []string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil {
 		for line := range strings.Lines(string(mounts)) {
-			if strings.Contains(line, dir) {
+			if strings.Contains(line, dir) && !strings.Contains(line, " "+dir+" ") { // itself it may be one: inMemory
 				left = append(left, "mount "+line)
 			}
 		}

@@ -16,11 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
-// Binary is the real program, built once by Main.
-var Binary string
+// Binary is the real program, built once by Main with the Tags.
+var Binary, Tags string
 
 // Main builds the program, runs the tests, and checks at the end that nothing of it is left on the machine: a test that
 // leaves something behind fails its package. It returns the code to exit with.
@@ -32,9 +33,10 @@ func Main(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // of no use any more
+	defer drivertest.SweepFolder(dir) // of no use any more
+	inMemory(dir)
 	Binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", Binary, "github.com/drover-project/drover/cmd/drover")
+	build := exec.Command("go", "build", "-tags", Tags, "-o", Binary, "github.com/drover-project/drover/cmd/drover")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped: it runs in any container
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building drover: %v\n%s", err, out)
@@ -51,6 +53,14 @@ func Main(m *testing.M) int {
 		code = 1
 	}
 	return code
+}
+
+// inMemory has what is in the folder in memory, if this user may mount. Agents make and remove hundreds of thousands of files, and ext4
+// looks at each inode that was removed within the last minutes whenever it makes one, which is up to half of what a test's kernel does.
+func inMemory(dir string) {
+	if err := syscall.Mount("drover-e2e", dir, "tmpfs", 0, "mode=0700"); err != nil {
+		fmt.Fprintln(os.Stderr, "files of tests are on the disk:", err)
+	}
 }
 
 // Agent is a running drover.

@@ -1,6 +1,9 @@
 // Package traces replays transcripts of Nomad against the real binary: 131 histories of jobs, each with what Nomad had at
 // the end of every step (testdata). It has tests only.
 //
+// Beside them stand walks (testdata/walks): job files of each kind, and commands of Nomad's command line, performed by the requests
+// which that makes. They end as a step of a recording does, or as what Nomad documents says.
+//
 //	make traces                    all of them, some ten minutes
 //	make traces RUN='^canary-'     some
 //	make traces RUN=pause DETAILS=1   tells the order of events, the triggers of evaluations and the descriptions too
@@ -15,5 +18,5 @@
 // Where this project differs on purpose, exceptions_test.go names the history, the step and both lines, with the reason;
 // an exception that does not occur fails its history. Its races are histories in which the recording did something after
 // so many seconds, in the midst of a rollout, and which may go on in more than one way. Histories that are known to fail
-// and have to be mended are in pending_test.go.
+// and have to be mended are in pending_test.go. What a walk's file may say is told at the type walk.
 package traces

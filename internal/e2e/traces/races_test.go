@@ -65,6 +65,17 @@ var races = []race{
 			"healthy=2",
 		"3 about: 2 x summary g complete -> 4 x summary g complete",
 	}},
+	{"fail-deployment-revert", "The next allocation of the rollout has just begun.", []string{
+		"3 about: 2 x summary g complete -> 4 x summary g complete",
+	}},
+	{"fail-deployment-revert", "The rollout is one allocation further, and the next one has just begun.", []string{
+		"3 deployments: 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
+			"healthy=1 -> 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
+			"healthy=2",
+		"3 about: 2 x summary g complete -> 4 x summary g complete",
+		"3 made: 1 -> 3",
+		"3 floor: 3 -> 2",
+	}},
 	{"pause", further, []string{
 		"3 floor: 4 -> 3",
 		"3-4 live: 3 x v0 g run/running healthy=true -> 2 x v0 g run/running healthy=true",

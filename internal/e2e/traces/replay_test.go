@@ -230,11 +230,13 @@ func (s *stillness) since(v *view, now time.Time) time.Time {
 }
 
 // change returns when something about the job happened, or after d.
-func (r *replay) change(ctx context.Context, d time.Duration) error {
+func (r *replay) change(ctx context.Context, d time.Duration) error { return r.watch.change(ctx, d) }
+
+func (w *watch) change(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(max(d, gather))
 	defer timer.Stop()
 	select {
-	case <-r.watch.changed:
+	case <-w.changed:
 		return sleep(ctx, gather)
 	case <-timer.C:
 		return nil
@@ -311,8 +313,11 @@ func (r *replay) substitute(q request, now *view) (request, error) {
 	return q, failed
 }
 
-func (r *replay) deployment(i int) (string, error) {
-	list, _, err := r.cluster.api.Jobs().Deployments(r.job, false, nil)
+func (r *replay) deployment(i int) (string, error) { return deploymentOf(r.cluster.api, r.job, i) }
+
+// deploymentOf finds a job's deployment by its place, the oldest first.
+func deploymentOf(c *api.Client, job string, i int) (string, error) {
+	list, _, err := c.Jobs().Deployments(job, false, nil)
 	if err != nil {
 		return "", err
 	}

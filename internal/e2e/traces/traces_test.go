@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	chosen = flag.String("traces", "", "regular expression of the histories to replay; empty: the representative third")
+	chosen = flag.String("traces", "", "regular expression of the histories and walks to replay; empty: the representative ones")
 	strict = flag.Bool("strict", false, "compare the details too")
 	detail = flag.Bool("details", false, "tell how the details differ, of histories that are equal too")
 	side   = flag.Int("side", 24, "how many histories run side by side")
@@ -34,8 +34,14 @@ func TestMain(m *testing.M) {
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	var shared, alone [][]scenario
-	for _, s := range histories(t) {
-		if !pickedOut(s[0].name) {
+	all := histories(t)
+	var names []string
+	for _, w := range readWalks(t, all) {
+		names = append(names, w.name)
+	}
+	for _, s := range all {
+		names = append(names, s[0].name)
+		if !pickedOut(s[0].name, representative) {
 			continue
 		}
 		if s[0].alone {
@@ -44,7 +50,7 @@ func TestTraces(t *testing.T) {
 			shared = append(shared, s)
 		}
 	}
-	require.NotEmpty(t, append(shared, alone...), "no history is called %q", *chosen)
+	require.True(t, slices.ContainsFunc(names, regexp.MustCompile(*chosen).MatchString), "nothing is called %q", *chosen)
 	l := &load{}
 	go l.measure(t.Context()) // ends with the test
 	r := &results{t: t}
@@ -108,7 +114,7 @@ func histories(t *testing.T) [][]scenario {
 	return out
 }
 
-func pickedOut(name string) bool {
+func pickedOut(name string, representative []string) bool {
 	if *chosen == "" {
 		return slices.Contains(representative, name) && pending[name] == ""
 	}

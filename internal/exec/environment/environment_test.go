@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/execution"
 )
 
@@ -32,7 +33,7 @@ func TestAnEnvironmentSurvivesBeingAJob(t *testing.T) {
 			User:        rapid.SampledFrom([]string{"", "user", "1000:1000"}).Draw(t, "user"),
 			Env:         rapid.MapOf(rapid.StringMatching(`[A-Z]{1,5}`), rapid.String()).Filter(noNUL).Draw(t, "env"),
 			IdleTimeout: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "idle")),
-			Constraints: []*drover.Constraint{{LTarget: "${attr.cpu.arch}", RTarget: "amd64", Operand: "="}},
+			Constraints: []*constraint.Constraint{{LTarget: "${attr.cpu.arch}", RTarget: "amd64", Operand: "="}},
 			Meta:        map[string]string{"a": "b"},
 		}
 		require.NoError(t, Validate(env))
@@ -85,6 +86,8 @@ func TestValidateNamesEveryField(t *testing.T) {
 		"space":           {func(e *execution.Environment) { e.Image = "py thon" }, "not an image reference"},
 		"bad digest":      {func(e *execution.Environment) { e.Image = "python@sha256:12" }, "bad digest"},
 		"host in docker":  {func(e *execution.Environment) { e.Driver = "docker" }, "docker"},
+		"host in podman":  {func(e *execution.Environment) { e.Driver = "podman" }, "\"host\" is not an image that podman has"},
+		"a runtime":       {func(e *execution.Environment) { e.Driver, e.Image, e.Runtime = "podman", "x", "runsc" }, "runtime: only the docker"},
 		"image of raw":    {func(e *execution.Environment) { e.Driver, e.Image = "raw_exec", "python" }, "has no images"},
 		"no id":           {func(e *execution.Environment) { e.ID = "" }, "id"},
 		"id with slash":   {func(e *execution.Environment) { e.ID = "a/b" }, "id"},

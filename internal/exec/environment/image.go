@@ -3,20 +3,20 @@ package environment
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/lazyregexp"
 )
 
 // The grammar of distribution's reference: [domain[:port]/]path[:tag][@digest].
 var (
-	imageDomain = regexp.MustCompile(
+	imageDomain = lazyregexp.New(
 		`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?$`,
 	)
-	imagePath   = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
-	imageTag    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	imageDigest = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,}$`)
+	imagePath   = lazyregexp.New(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+	imageTag    = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	imageDigest = lazyregexp.New(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,}$`)
 )
 
 // IsPath reports whether the image is a layout or archive on the node's disk.
@@ -35,8 +35,8 @@ func validateImage(env execution.Environment) error {
 		return nil
 	case env.Image == "":
 		return errors.New("missing: want an image reference, a path, or \"host\"")
-	case env.Image == HostImage && env.Driver == "docker":
-		return errors.New("\"host\" is not an image that docker has")
+	case env.Image == HostImage && hasContainers(env):
+		return fmt.Errorf("\"host\" is not an image that %s has", env.Driver)
 	case env.Image == HostImage:
 		return nil
 	case IsPath(env.Image):
@@ -55,21 +55,21 @@ func validateReference(ref string) error {
 		return errors.New("longer than 4096 bytes")
 	}
 	name, digest, hasDigest := strings.Cut(ref, "@")
-	if hasDigest && !imageDigest.MatchString(digest) {
+	if hasDigest && !imageDigest().MatchString(digest) {
 		return fmt.Errorf("%q: bad digest %q", ref, digest)
 	}
 	slash := strings.LastIndexByte(name, '/')
 	if colon := strings.LastIndexByte(name, ':'); colon > slash {
-		if tag := name[colon+1:]; !imageTag.MatchString(tag) {
+		if tag := name[colon+1:]; !imageTag().MatchString(tag) {
 			return fmt.Errorf("%q: bad tag %q", ref, tag)
 		}
 		name = name[:colon]
 	}
-	if domain, rest, ok := strings.Cut(name, "/"); ok && imageDomain.MatchString(domain) &&
+	if domain, rest, ok := strings.Cut(name, "/"); ok && imageDomain().MatchString(domain) &&
 		(strings.ContainsAny(domain, ".:[") || domain == "localhost" || domain != strings.ToLower(domain)) {
 		name = rest
 	}
-	if !imagePath.MatchString(name) {
+	if !imagePath().MatchString(name) {
 		return fmt.Errorf("%q is not an image reference ([domain/]name[:tag][@digest], the name in lower case)", ref)
 	}
 	return nil

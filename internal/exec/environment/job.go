@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
 )
 
 // Options are the deployment's, not the environment's.
@@ -94,7 +95,7 @@ func driverConfig(env execution.Environment, opts Options) map[string]any {
 		config["pids_limit"] = env.PidsLimit
 		config["disk_mb"] = env.DiskMB
 		config["network_mode"] = networkMode(env, opts)
-	case "docker":
+	case "docker", "podman":
 		config["image"] = env.Image
 		config["pids_limit"] = env.PidsLimit
 		if !env.Network {
@@ -114,12 +115,17 @@ func networkMode(env execution.Environment, opts Options) string {
 	switch {
 	case !env.Network:
 		return "none"
-	case env.Driver == "docker":
-		return "host" // of the group; docker publishes the ports of its own bridge
+	case hasContainers(env):
+		return "host" // of the group; the driver publishes the ports of the runners' bridge
 	case opts.NetworkMode != "":
 		return opts.NetworkMode
 	}
 	return "bridge"
+}
+
+// hasContainers reports whether runners are containers of docker or podman.
+func hasContainers(env execution.Environment) bool {
+	return env.Driver == "docker" || env.Driver == "podman"
 }
 
 // labels are the ports' labels as the docker driver wants them in its configuration: a list of any type.
@@ -131,8 +137,8 @@ func labels(env execution.Environment) (list []any) {
 }
 
 // Address corrects where a runner's port is reached: without a bridge in between, a program's port is the machine's.
-func Address(env execution.Environment, alloc *drover.Allocation, p drover.PortMapping) drover.PortMapping {
-	bridged := env.Driver == "docker"
+func Address(env execution.Environment, alloc *drover.Allocation, p network.PortMapping) network.PortMapping {
+	bridged := hasContainers(env)
 	if alloc.Job != nil && len(alloc.Job.TaskGroups) == 1 && len(alloc.Job.TaskGroups[0].Networks) > 0 {
 		bridged = bridged || alloc.Job.TaskGroups[0].Networks[0].Mode != "host"
 	}
@@ -144,15 +150,15 @@ func Address(env execution.Environment, alloc *drover.Allocation, p drover.PortM
 
 // networks asks for one dynamic port for each exposed one, with the exposed port's number as its label. Without
 // network access there are none: then the ports are only remembered.
-func networks(env execution.Environment, opts Options) []*drover.NetworkResource {
+func networks(env execution.Environment, opts Options) []*network.Resource {
 	if !env.Network {
 		return nil
 	}
-	n := &drover.NetworkResource{Mode: networkMode(env, opts)}
+	n := &network.Resource{Mode: networkMode(env, opts)}
 	for _, p := range env.ExposedPorts {
-		n.DynamicPorts = append(n.DynamicPorts, drover.Port{Label: strconv.Itoa(int(p)), To: int(p)})
+		n.DynamicPorts = append(n.DynamicPorts, network.Port{Label: strconv.Itoa(int(p)), To: int(p)})
 	}
-	return []*drover.NetworkResource{n}
+	return []*network.Resource{n}
 }
 
 // packMeta renders the environment without its namespace, and without what stands in the group's pool and in the job's constraints.

@@ -8,7 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
 )
 
 func TestLimitsThatMeanNothing(t *testing.T) {
@@ -100,7 +102,8 @@ func TestTheMemoryThatIsNotSaid(t *testing.T) {
 func TestEqualEnvironmentsAreEqualValues(t *testing.T) {
 	t.Parallel()
 	one := Canonicalize(execution.Environment{
-		ID: "e", ExposedPorts: []uint16{443, 80, 443}, Env: map[string]string{}, Meta: map[string]string{}, Constraints: []*drover.Constraint{},
+		ID: "e", ExposedPorts: []uint16{443, 80, 443}, Env: map[string]string{}, Meta: map[string]string{},
+		Constraints: []*constraint.Constraint{},
 	})
 	two := Canonicalize(execution.Environment{ID: "e", ExposedPorts: []uint16{80, 443}})
 	require.Equal(t, two, one)
@@ -112,9 +115,9 @@ func TestEqualEnvironmentsAreEqualValues(t *testing.T) {
 
 func TestWhereAPortIsReached(t *testing.T) {
 	t.Parallel()
-	mapped := drover.PortMapping{Label: "80", Value: 20_001, To: 80}
-	host := &drover.Allocation{Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Networks: []*drover.NetworkResource{{Mode: "host"}}}}}}
-	bridge := &drover.Allocation{Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Networks: []*drover.NetworkResource{{Mode: "bridge"}}}}}}
+	mapped := network.PortMapping{Label: "80", Value: 20_001, To: 80}
+	host := &drover.Allocation{Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Networks: []*network.Resource{{Mode: "host"}}}}}}
+	bridge := &drover.Allocation{Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Networks: []*network.Resource{{Mode: "bridge"}}}}}}
 	for name, c := range map[string]struct {
 		driver string
 		alloc  *drover.Allocation
@@ -123,6 +126,7 @@ func TestWhereAPortIsReached(t *testing.T) {
 		"behind a bridge":          {"sandbox", bridge, 20_001},
 		"on the machine":           {"sandbox", host, 80},
 		"docker has its own":       {"docker", host, 20_001},
+		"podman has its own":       {"podman", host, 20_001},
 		"the job is not known":     {"sandbox", &drover.Allocation{}, 80},
 		"docker's without its job": {"docker", &drover.Allocation{}, 20_001},
 	} {

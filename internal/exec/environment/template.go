@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
 )
 
 // TemplatePrefix begins the ids of the jobs in which Poseidon keeps environments on a Nomad cluster.
@@ -58,15 +59,15 @@ func templateRunner(env execution.Environment) *drover.TaskGroup {
 }
 
 // templateNetworks has no mode, as Poseidon's jobs: Nomad then uses the host's network.
-func templateNetworks(env execution.Environment) []*drover.NetworkResource {
+func templateNetworks(env execution.Environment) []*network.Resource {
 	if !env.Network {
 		return nil
 	}
-	n := &drover.NetworkResource{}
+	n := &network.Resource{}
 	for _, p := range env.ExposedPorts {
-		n.DynamicPorts = append(n.DynamicPorts, drover.Port{Label: strconv.Itoa(int(p)), To: int(p)})
+		n.DynamicPorts = append(n.DynamicPorts, network.Port{Label: strconv.Itoa(int(p)), To: int(p)})
 	}
-	return []*drover.NetworkResource{n}
+	return []*network.Resource{n}
 }
 
 // FromTemplate reads the environment out of a template job that Poseidon registered. The driver is left to the

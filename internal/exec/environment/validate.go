@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/lazyregexp"
 )
 
 // Bounds of an environment's fields.
@@ -25,14 +25,14 @@ const (
 )
 
 // idForm keeps ids fit for job ids, paths and file names: without slashes, blanks and a dot in front.
-var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var idForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Validate reports everything that is wrong with the environment, each with its field. Errors: Invalid.
 func Validate(env execution.Environment) error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if !idForm.MatchString(env.ID) || len(env.ID) > maxIDLength {
+	if !idForm().MatchString(env.ID) || len(env.ID) > maxIDLength {
 		fault("id %q: want 1 to %d letters, digits, '.', '_' or '-', the first a letter or digit", env.ID, maxIDLength)
 	}
 	if execution.IsKey(env.Namespace) {
@@ -41,9 +41,9 @@ func Validate(env execution.Environment) error {
 	if err := validateImage(env); err != nil {
 		fault("image: %w", err)
 	}
-	drivers := []string{"", "sandbox", "docker", "raw_exec", "mock_driver"}
+	drivers := []string{"", "sandbox", "docker", "podman", "raw_exec", "mock_driver"}
 	if !slices.Contains(drivers, env.Driver) {
-		fault("driver %q: want sandbox, docker or raw_exec", env.Driver)
+		fault("driver %q: want sandbox, docker, podman or raw_exec", env.Driver)
 	}
 	if env.Runtime != "" && env.Driver != "docker" {
 		fault("runtime: only the docker driver has runtimes")

@@ -148,9 +148,12 @@ func (c *Control) Update(allocID string, change func(*drover.Allocation)) {
 func (c *Control) RegisterJob(_ context.Context, job *drover.Job) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if old := c.jobs[job.Key()]; job.JobModifyIndex != 0 && (old == nil || old.JobModifyIndex != job.JobModifyIndex) {
+		return drover.Errorf(drover.Conflict, "the job was changed")
+	}
 	j := *job
 	c.puts++
-	j.ModifyIndex = c.index + 1
+	j.ModifyIndex, j.JobModifyIndex = c.index+1, c.index+1
 	c.jobs[job.Key()] = &j
 	c.tellLocked(job.Key())
 	c.fillLocked(job.Key())

@@ -3,6 +3,7 @@ package exectest
 import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Limit bounds how many runners are claimed; 0 ends that.
@@ -34,7 +35,7 @@ func (v view) QuotaAccount(string) *quota.Account {
 	if v.quota == 0 {
 		return nil
 	}
-	a := &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{Runners: &v.quota}}}
+	a := &quota.Account{Quota: "q", Limits: &tenancy.QuotaLimit{RegionLimit: &tenancy.QuotaResources{Runners: &v.quota}}}
 	a.Add("", quota.Amount{Runners: int64(claimedOf(v.allocs))})
 	return a
 }

@@ -87,13 +87,17 @@ func (s *Service) Control(ctx context.Context, executionID string) (execution.Se
 	return &Reader{Execution: x}, nil // attached to nothing: its Close changes nothing
 }
 
-// List returns a runner's executions, running and lately ended, sorted by id. Errors: NotFound, Gone.
+// List returns a runner's executions, running and lately ended, sorted by id. Errors: NotFound, Gone; Unavailable: its node is away, or has
+// not said yet what runs in it.
 func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
 		return nil, err
 	}
 	lease.Done()
+	if err := s.awaitSeen(ctx, runnerID); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	s.expireLocked()
 	all := maps.Clone(s.byID)

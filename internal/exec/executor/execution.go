@@ -28,13 +28,14 @@ type Execution struct {
 	stop   context.CancelFunc // ends the pump
 	done   chan struct{}      // closed when the receipt is there, or left
 
+	wrote func(environment string, took time.Duration) // nil: nobody wants to know when its first output came
+
 	stdin    *input
 	absent   *absent    // its output is elsewhere; nil: it is here
 	mu       sync.Mutex // guards what follows
 	session  execution.Session
 	journal  journal
 	pid      int
-	begun    time.Time // zero: by an earlier process
 	first    time.Time // when it had started, or its first output came here; times are since then
 	receipt  *execution.Receipt
 	gone     error // why the runner went away under it
@@ -48,6 +49,7 @@ type Execution struct {
 	wake     chan struct{}
 	awaited  bool // somebody waits for wake to be closed
 	blocked  bool // the pump waits for a reader
+	heard    bool // some output came
 	dropping bool // it ran without a reader: its oldest bytes go
 }
 
@@ -196,12 +198,24 @@ func (x *Execution) take(f execution.Frame) {
 			x.first = x.clock.Now()
 		}
 	} else {
+		x.heardLocked(f)
 		x.journal.add(f.Stream, f.Offset, f.Data)
 		l := x.journal.of(f.Stream)
 		l.trim(l.end - x.window)
 		x.noteLocked(f.Stream)
 	}
 	x.wakeLocked()
+}
+
+// heardLocked tells how long the first output took.
+func (x *Execution) heardLocked(f execution.Frame) {
+	if x.heard || len(f.Data) == 0 {
+		return
+	}
+	x.heard = true
+	if x.wrote != nil && !x.begun.IsZero() {
+		x.wrote(x.runner.Key(), x.clock.Now().Sub(x.begun))
+	}
 }
 
 // awaitRoom waits while a reader is behind by the window, or while nobody reads an execution that may not run

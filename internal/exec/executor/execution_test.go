@@ -3,11 +3,13 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +40,27 @@ func TestRunsAndKeepsStreamsApart(t *testing.T) {
 		list, err := b.List(t.Context(), b.runner.ID)
 		require.NoError(t, err)
 		require.Len(t, list, 1)
+	})
+}
+
+// An ended execution is kept for a quarter of an hour. It kept the context of its request, and that the request, its answer and the
+// connection's buffers: 9 kB for each execution of the benchmark.
+func TestAnEndedExecutionKeepsNothingOfItsRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		type key struct{}
+		type request [9_000]byte
+		asked := new(request)
+		kept := weak.Make(asked)
+		x, err := b.Start(context.WithValue(t.Context(), key{}, asked), b.runner.ID, sh("echo one"))
+		require.NoError(t, err)
+		_, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		runtime.GC()
+		require.True(t, kept.Value() == nil, "it is still there")
+		_, err = b.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
 	})
 }
 
@@ -141,6 +164,42 @@ func TestADesertedExecutionIsKilled(t *testing.T) {
 		require.True(t, never.Info().Running, "its reader may still come")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, execution.CauseKilled, never.Info().Receipt.Cause)
+	})
+}
+
+// TestTheFirstOutputIsTimed: how long it took since the command was asked for is told once, and of a silent command not at all.
+func TestTheFirstOutputIsTimed(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.stop()
+		var mu sync.Mutex
+		var told []string
+		b.startWith(t, executor.Config{}, executor.Deps{Notifier: b.hooks, Teller: b.told, Wrote: func(environment string, took time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, environment+" after "+took.String())
+		}})
+		for _, command := range []string{"sleep 1s", "cat"} {
+			spec := sh(command)
+			spec.Stdin = command == "cat"
+			x, err := b.Start(t.Context(), b.runner.ID, spec)
+			require.NoError(t, err)
+			r := x.Attach(execution.Offsets{})
+			time.Sleep(3 * time.Second)
+			if spec.Stdin {
+				for range 2 {
+					require.NoError(t, r.Write(t.Context(), []byte("hello")))
+					time.Sleep(time.Second)
+				}
+				require.NoError(t, r.CloseStdin(t.Context()))
+			}
+			_, _, receipt := collect(t, r)
+			require.Equal(t, execution.CauseExited, receipt.Cause)
+			require.NoError(t, r.Close())
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, []string{"e after 3s"}, told)
 	})
 }
 

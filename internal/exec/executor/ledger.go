@@ -36,7 +36,9 @@ type record struct {
 	recorded bool   // it is in the Records
 }
 
-func (r record) terms() terms { return terms{r.Webhook, r.Request, r.recorded} }
+func (r record) terms() terms {
+	return terms{webhook: r.Webhook, request: r.Request, recorded: r.recorded}
+}
 
 // ledgerLine is one line of the file; exactly one of its fields is set. A later record of the same execution
 // replaces the earlier.

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/timeline"
 )
 
 // chunkSize is how much of a stream is put together: many small writes become few frames for a slow reader.
@@ -31,7 +32,7 @@ type journal struct {
 	streams [2]streamLog // stdout, stderr
 	seq     uint64
 	last    execution.Stream // the stream of the newest chunk
-	times   timeline
+	times   timeline.Timeline
 }
 
 // of returns the log of a stream; everything but stderr counts as stdout.
@@ -92,5 +93,5 @@ func (l *streamLog) at(offset int64) (seq uint64, data []byte) {
 
 // bytes is how much is kept.
 func (j *journal) bytes() int64 {
-	return j.streams[0].end - j.streams[0].start + j.streams[1].end - j.streams[1].start + j.times.bytes()
+	return j.streams[0].end - j.streams[0].start + j.streams[1].end - j.streams[1].start + j.times.Bytes()
 }

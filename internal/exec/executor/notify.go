@@ -76,7 +76,7 @@ func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a second end, that of Run
-	leave, ok := s.telling.take(ctx, x.webhook, x.runner.Key())
+	leave, ok := s.telling.Take(ctx, x.webhook, x.runner.Key())
 	if !ok {
 		return
 	}

@@ -49,12 +49,12 @@ func (s *Service) endRecord(executionID string) (r record, ok bool) {
 
 // endedElsewhere returns an execution of which only the records know how it ended; nil without one. It is kept for the next who asks,
 // unless its webhook is to be told: inherit looks after those that are not kept.
-func (s *Service) endedElsewhere(ctx context.Context, executionID string) *Execution {
+func (s *Service) endedElsewhere(executionID string) *Execution {
 	r, ok := s.endRecord(executionID)
 	if !ok {
 		return nil
 	}
-	x := s.restore(ctx, r)
+	x := s.restore(r)
 	if r.Webhook == "" {
 		return s.keep(x)
 	}
@@ -154,7 +154,7 @@ func (s *Service) inherit(ctx context.Context) (running map[string]record) {
 			running[r.Execution.ID] = r
 			continue
 		}
-		x := s.restore(ctx, r)
+		x := s.restore(r)
 		s.keep(x)
 		s.notify(ctx, x)
 	}

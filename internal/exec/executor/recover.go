@@ -60,10 +60,13 @@ func (s *Service) recover(ctx context.Context, pending []string, running map[str
 	settled := s.deps.Clock.Now().Add(settleFor)
 	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
 		sure := !s.deps.Clock.Now().Before(settled)
+		s.willSee(pending)
 		var later []string
 		for _, id := range pending {
 			if again(s.recoverRunner(limit, id, running), sure) {
 				later = append(later, id)
+			} else {
+				s.saw(id)
 			}
 		}
 		if pending = later; len(pending) > 0 {
@@ -124,7 +127,7 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 			s.deps.Log.Warn("a node names an execution of another runner", "execution", x.ID, "runner", of, "named_for", runnerID)
 			continue
 		}
-		if s.keptOnly(ctx, x) {
+		if s.keptOnly(x) {
 			continue
 		}
 		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].terms()); err != nil {
@@ -135,8 +138,8 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 }
 
 // keptOnly reports whether a node only keeps the output of an execution whose end was told. It is kept here, too, to be listed.
-func (s *Service) keptOnly(ctx context.Context, found execution.Execution) bool {
-	return s.endedElsewhere(ctx, found.ID) != nil || found.Taken
+func (s *Service) keptOnly(found execution.Execution) bool {
+	return s.endedElsewhere(found.ID) != nil || found.Taken
 }
 
 // recoverExecution takes up one execution, from its first byte that is still kept. Each has a lease of its own,
@@ -155,7 +158,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 		return err
 	}
 	found.Spec.ID, found.Spec.Keep = found.ID, 0
-	if _, err := s.adopt(ctx, lease, found.Spec, session, of); err != nil {
+	if _, err := s.adopt(lease, found.Spec, session, of); err != nil {
 		lease.Done()
 		return err
 	}
@@ -163,21 +166,68 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 	return nil
 }
 
-// awaitRecovered waits for an execution that may still be found; nil if it is not.
-func (s *Service) awaitRecovered(ctx context.Context, executionID string) *Execution {
+// willSee notes which runners are to be looked through.
+func (s *Service) willSee(runnerIDs []string) {
+	unseen := make(map[string]bool, len(runnerIDs))
+	for _, id := range runnerIDs {
+		unseen[id] = true
+	}
+	s.mu.Lock()
+	s.unseen = unseen
+	s.mu.Unlock()
+	s.found.Send()
+}
+
+// saw notes that it is known what runs in a runner.
+func (s *Service) saw(runnerID string) {
+	s.mu.Lock()
+	delete(s.unseen, runnerID)
+	s.mu.Unlock()
+	s.found.Send()
+}
+
+// seen reports whether it is known what runs in a runner, as far as that is looked for.
+func (s *Service) seen(runnerID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unseen != nil && !s.unseen[runnerID]
+}
+
+// awaitSeen waits until it is known what runs in a runner: after a restart its node is asked. Errors: Unavailable.
+func (s *Service) awaitSeen(ctx context.Context, runnerID string) error {
+	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
+	for {
+		found := s.found.C()
+		if s.seen(runnerID) {
+			return nil
+		}
+		select {
+		case <-found:
+		case <-s.looking():
+			return nil
+		case <-ctx.Done():
+			return drover.Errorf(drover.Unavailable, "runner %s: its node has not said yet what runs in it", runnerID)
+		}
+	}
+}
+
+// awaitRecovered waits for an execution that may still be found; nil if there is none. Errors: Unavailable: executions are still looked
+// for, as a node is away, so that nobody can say.
+func (s *Service) awaitRecovered(ctx context.Context, executionID string) (*Execution, error) {
 	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
 	defer cancel()
 	for {
 		found := s.found.C()
 		if x := s.find(executionID); x != nil {
-			return x
+			return x, nil
 		}
 		select {
 		case <-found:
 		case <-s.looking():
-			return s.find(executionID)
+			return s.find(executionID), nil
 		case <-ctx.Done():
-			return nil
+			return nil, drover.Errorf(drover.Unavailable, "execution %s is looked for: a node has not said yet what runs on it", executionID)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 			}
 			continue
 		}
-		x := s.restore(ctx, r)
+		x := s.restore(r)
 		if !r.dropped {
 			s.keep(x)
 		}
@@ -68,13 +68,13 @@ func (s *Service) tells(ctx context.Context, r record) bool {
 }
 
 // restore makes an ended execution of what was written down. Of its output only the size is known; its runner may have kept it.
-func (s *Service) restore(ctx context.Context, r record) *Execution {
+func (s *Service) restore(r record) *Execution {
 	namespace, environment := execution.SplitKey(r.Environment)
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
 		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: environment, Namespace: namespace},
 		terms:  r.terms(), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
-		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx), absent: newAbsent(),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: s.base, absent: newAbsent(),
 	}
 	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {
 		x.journal.streams[i].start, x.journal.streams[i].end = size, size
@@ -115,7 +115,7 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 		}
 		r.EndedAt = s.deps.Clock.Now()
 		s.writeDown(r)
-		x := s.restore(ctx, r)
+		x := s.restore(r)
 		s.mu.Lock()
 		s.byID[x.id] = x
 		s.mu.Unlock()

@@ -70,17 +70,66 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 	})
 }
 
+// While a node is away nobody can say that an execution is none of it. Its claimer was told so after five seconds (chaos, seed 20261130).
+func TestAnExecutionOfANodeThatIsAwayMayExist(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		x := b.sleeper(t)
+		b.control.Node.CutLink(true)
+		b.stop()
+		next := b.again(t, executor.Config{})
+		_, err := next.Execution(t.Context(), x.ID())
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "%v", err)
+		_, err = next.Finds(t.Context(), x.ID())
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "%v", err)
+		b.control.Node.CutLink(false)
+		found, err := next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		require.True(t, found.Info().Running)
+		_, err = next.Execution(t.Context(), "none")
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
+// Right after a restart a claimer was told that nothing runs in its runner, until the node was asked.
+// (TestWhatRanBeforeAKillRunsAfterIt, on a busy machine)
+func TestAfterARestartARunnersListIsWhole(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		idle, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
+		require.NoError(t, err)
+		x := b.sleeper(t)
+		b.control.Node.CutLink(true) // the old server is gone
+		b.stop()
+		next := b.again(t, executor.Config{})
+		synctest.Wait()
+		_, err = next.List(t.Context(), b.runner.ID)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "the node is away")
+		b.control.Node.CutLink(false)
+		begin := time.Now()
+		list, err := next.List(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, x.ID(), list[0].ID)
+		require.True(t, list[0].Running)
+		list, err = next.List(t.Context(), idle.ID)
+		require.NoError(t, err)
+		require.Empty(t, list)
+		require.Less(t, time.Since(begin), 2*time.Second)
+		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
 // A runner without executions does not hold up what was found in others.
 func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
 		_, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
 		require.NoError(t, err)
-		spec := sh("sleep 10m")
-		spec.Detach = -1
-		x, err := b.Start(t.Context(), b.runner.ID, spec)
-		require.NoError(t, err)
-		synctest.Wait()
+		x := b.sleeper(t)
 		b.stop()
 		next := b.again(t, executor.Config{})
 		begin := time.Now()
@@ -105,4 +154,15 @@ func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 4, receipt.ExitCode)
 	})
+}
+
+// sleeper starts an execution that nobody has to be attached to. It runs for ten minutes.
+func (b *bundle) sleeper(t *testing.T) *executor.Execution {
+	t.Helper()
+	spec := sh("sleep 10m")
+	spec.Detach = -1
+	x, err := b.Start(t.Context(), b.runner.ID, spec)
+	require.NoError(t, err)
+	synctest.Wait()
+	return x
 }

@@ -1,10 +1,9 @@
 package executor
 
 import (
-	"regexp"
-
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/lazyregexp"
 )
 
 // maxSecrets bounds how many secrets an execution gets.
@@ -12,8 +11,8 @@ const maxSecrets = 64
 
 // Names of what secrets become.
 var (
-	secretEnv  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secretFile = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	secretEnv  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secretFile = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 )
 
 // validateSecrets checks what is asked for. Errors: Invalid, naming the field.
@@ -34,9 +33,9 @@ func validateSecrets(list []execution.Secret) error {
 			return drover.Errorf(drover.Invalid, "secrets[%d]: path and key: name a variable and one of its items, or an identity", i)
 		case (s.Env == "") == (s.File == ""):
 			return drover.Errorf(drover.Invalid, "secrets[%d]: env or file: want one of them", i)
-		case s.Env != "" && !secretEnv.MatchString(s.Env):
+		case s.Env != "" && !secretEnv().MatchString(s.Env):
 			return drover.Errorf(drover.Invalid, "secrets[%d].env: %q is no name of a variable", i, s.Env)
-		case s.File != "" && !secretFile.MatchString(s.File):
+		case s.File != "" && !secretFile().MatchString(s.File):
 			return drover.Errorf(drover.Invalid, "secrets[%d].file: %q: want letters, digits, '_', '.' and '-', and no folder", i, s.File)
 		case names[name]:
 			return drover.Errorf(drover.Invalid, "secrets[%d]: another one has the same env or file", i)

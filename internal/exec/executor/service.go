@@ -14,8 +14,10 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/exec/turns"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/stack"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -77,6 +79,8 @@ type Deps struct {
 	Identities Identities
 	// Started, if set, is told of commands that were started: their environment's key, and how long the node took.
 	Started func(environment string, took time.Duration)
+	// Wrote, if set, is told when the first output of a command is here: its environment's key, and how long it took since it was asked for.
+	Wrote   func(environment string, took time.Duration)
 	Records Records // what the servers of a cluster keep together; nil: this server is alone, and has its ledger
 	Clock   clock.Clock
 	IDs     id.Source // used by several goroutines
@@ -90,7 +94,8 @@ type Service struct {
 	pumps    sync.WaitGroup
 	feed     feed
 	ledger   *ledger
-	telling  turns
+	telling  turns.Turns
+	base     context.Context // of what is done for executions beside requests; never ends by itself
 	stopping context.Context // ends when Run does
 	stop     context.CancelFunc
 
@@ -98,7 +103,8 @@ type Service struct {
 	closed        bool
 	byID          map[string]*Execution
 	recovered     chan struct{}   // closed when executions from before, or of another server, were looked for
-	found         wake.Broadcast  // one of them was found
+	found         wake.Broadcast  // one of them was found, or a runner was looked through
+	unseen        map[string]bool // runners that are to be looked through; nil until it is known which
 	own           map[string]bool // begun by this process: true while it is starting, false after, while executions are looked for
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
@@ -115,11 +121,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
+	base := context.Background() //nolint:forbidigo // executions outlast requests, and must keep nothing of them
+	stopping, stop := context.WithCancel(base)
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		feed: newFeed(deps.Records != nil), ledger: ledger, telling: newTurns(),
-		stopping: stopping, stop: stop,
+		feed: newFeed(deps.Records != nil), ledger: ledger, telling: turns.New(),
+		base: base, stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, own: map[string]bool{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
 		shells: map[string]string{},
@@ -163,9 +170,10 @@ func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spe
 
 // terms are what a request says of an execution beside its spec.
 type terms struct {
-	webhook  string // told of the end
-	request  string // a digest, of a request with an idempotency key
-	recorded bool   // its start is in the Records
+	webhook  string    // told of the end
+	request  string    // a digest, of a request with an idempotency key
+	recorded bool      // its start is in the Records
+	begun    time.Time // when it was asked for; zero: by an earlier process
 }
 
 // startFor is Start for a request.
@@ -180,10 +188,10 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	if err != nil {
 		return nil, err
 	}
-	if r := lease.Runner(); of.webhook != "" && s.telling.crowded(r.Key()) {
+	if r := lease.Runner(); of.webhook != "" && s.telling.Crowded(r.Key()) {
 		lease.Done()
 		return nil, drover.Errorf(drover.Exhausted, "%d webhooks of environment %q wait to be told: do their receivers answer?",
-			maxWaitingEnv, r.Key())
+			turns.MaxWaiting, r.Key())
 	}
 	x, err := s.start(ctx, lease, spec, of)
 	if err != nil {
@@ -218,7 +226,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	if err != nil {
 		return nil, err
 	}
-	begun := s.deps.Clock.Now()
+	of.begun = s.deps.Clock.Now()
 	session, err := s.open(ctx, lease, spec)
 	spec.Values = nil // from here on it is kept, and told of
 	if err != nil {
@@ -231,7 +239,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		}
 	}
 	if s.deps.Started != nil {
-		s.deps.Started(r.Key(), s.deps.Clock.Now().Sub(begun))
+		s.deps.Started(r.Key(), s.deps.Clock.Now().Sub(of.begun))
 	}
 	if err := s.promise(ctx, r, spec, &of); err != nil {
 		_ = session.Signal(ctx, "KILL") // nobody has heard of it
@@ -239,13 +247,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		giveBack()
 		return nil, err
 	}
-	x, err := s.adopt(ctx, lease, spec, session, of)
-	if err == nil {
-		x.mu.Lock()
-		x.begun = begun
-		x.mu.Unlock()
-	}
-	return x, err
+	return s.adopt(lease, spec, session, of)
 }
 
 // startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
@@ -304,7 +306,7 @@ func (s *Service) endRecovery() {
 func (s *Service) beginRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recovered = make(chan struct{})
+	s.recovered, s.unseen = make(chan struct{}), nil
 	s.found.Send() // Finds waits for this, too
 }
 
@@ -315,15 +317,15 @@ func (s *Service) looking() <-chan struct{} {
 	return s.recovered
 }
 
-// adopt makes an Execution of a session and starts its pump.
-func (s *Service) adopt(
-	ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, of terms,
-) (*Execution, error) {
-	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+// adopt makes an Execution of a session and starts its pump. It is kept after its end, and with it would be the request that its context
+// came from, down to the connection's buffers.
+func (s *Service) adopt(lease *runner.Lease, spec execution.Spec, session execution.Session, of terms) (*Execution, error) {
+	pumpCtx, stop := context.WithCancel(s.base)
 	x := &Execution{
 		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, terms: of,
 		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
-		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx), stdin: newInput(),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: s.base, stdin: newInput(),
+		wrote: s.deps.Wrote,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,6 +344,7 @@ func (s *Service) adopt(
 		x.mu.Unlock()
 	}
 	s.pumps.Go(func() { // ends with the execution, its runner, or Run
+		stack.Grow8K()
 		defer stop()
 		defer lease.WhenGone(func() {
 			stop()
@@ -390,24 +393,25 @@ func (s *Service) tellEnd(ctx context.Context, x *Execution) {
 }
 
 // Execution returns a running or lately ended one, wherever it ran: those that ended at another server without their output, see fetch.
-// Errors: NotFound.
+// Errors: NotFound; Unavailable: it may be in a runner whose node is away.
 func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
 	if x := s.find(executionID); x != nil {
 		return x, nil
 	}
-	if x := s.endedElsewhere(ctx, executionID); x != nil {
+	if x := s.endedElsewhere(executionID); x != nil {
 		return x, nil
 	}
-	if x := s.awaitRecovered(ctx, executionID); x != nil {
-		return x, nil
+	x, err := s.awaitRecovered(ctx, executionID)
+	if x == nil && err == nil {
+		err = execution.ErrUnknown(executionID)
 	}
-	return nil, execution.ErrUnknown(executionID)
+	return x, err
 }
 
 // Has reports whether the execution runs here, or is kept.
 func (s *Service) Has(executionID string) bool { return s.find(executionID) != nil }
 
-// Finds is Has, but while executions are looked for it waits for this one. Errors: Unavailable: ctx ended before.
+// Finds is Has, but while executions are looked for it waits for this one. Errors: Unavailable: it may still be found.
 func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
 	if s.find(executionID) != nil {
 		return true, nil
@@ -426,13 +430,8 @@ func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
 		case <-ctx.Done():
 		}
 	}
-	if s.awaitRecovered(ctx, executionID) != nil {
-		return true, nil
-	}
-	if ctx.Err() != nil {
-		return false, drover.Errorf(drover.Unavailable, "execution %s is looked for", executionID)
-	}
-	return false, nil
+	x, err := s.awaitRecovered(ctx, executionID)
+	return x != nil, err
 }
 
 // find returns a running or kept execution; nil without one.

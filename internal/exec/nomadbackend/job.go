@@ -115,7 +115,7 @@ func (b *Backend) translate(t *api.Task, e execution.Environment) {
 	}
 	sleep := map[string]any{"command": "sleep", "args": []string{"infinity"}}
 	switch t.Driver {
-	case "docker":
+	case "docker", "podman":
 		sleep["image"] = e.Image
 		if !e.Network {
 			sleep["network_mode"] = "none"

@@ -211,6 +211,12 @@ func TestTasksAreFittedToTheClustersDrivers(t *testing.T) {
 			map[string]any{"image": "python:3", "runtime": "runsc"},
 			"0",
 		},
+		"podman": {
+			"docker",
+			execution.Environment{Image: "python:3", Driver: "podman"},
+			map[string]any{"image": "python:3", "network_mode": "none"},
+			"0",
+		},
 		"raw_exec": {"docker", execution.Environment{Driver: "raw_exec"}, map[string]any{}, ""},
 		"a sandbox of a cluster that is Drover's": {
 			"sandbox",

@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
 )
 
 // workloads are all runners of the cluster.
@@ -104,17 +106,17 @@ func (absent) RestartTask(context.Context, string, string, bool) error { return 
 func (absent) SignalTask(context.Context, string, string, string) error { return notHere() }
 
 // AllocStats implements exchange.AllocControl.
-func (absent) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
+func (absent) AllocStats(context.Context, string, string) (*usage.AllocResourceUsage, error) {
 	return nil, notHere()
 }
 
 // AllocChecks implements exchange.AllocControl.
-func (absent) AllocChecks(context.Context, string) (map[string]drover.CheckStatus, error) {
+func (absent) AllocChecks(context.Context, string) (map[string]service.CheckStatus, error) {
 	return nil, notHere()
 }
 
 // NodeStats implements exchange.AllocControl.
-func (absent) NodeStats(context.Context) (*drover.HostStats, error) { return nil, notHere() }
+func (absent) NodeStats(context.Context) (*usage.HostStats, error) { return nil, notHere() }
 
 // IdentityClaims implements exchange.NodeIdentity.
 func (absent) IdentityClaims(context.Context) ([]byte, error) { return nil, notHere() }

@@ -32,7 +32,8 @@ type Subscription interface {
 
 // Intake are the use cases of control that are needed here.
 type Intake interface {
-	// RegisterJob registers the job and returns when it is durable and visible.
+	// RegisterJob registers the job and returns when it is durable and visible. One with a JobModifyIndex replaces that very one.
+	// Errors: Conflict: it was changed since.
 	RegisterJob(ctx context.Context, job *drover.Job) error
 	// DeregisterJob stops and purges the job.
 	DeregisterJob(ctx context.Context, namespace, id string) error

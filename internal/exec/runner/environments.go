@@ -3,10 +3,12 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
@@ -39,6 +41,56 @@ func (s *Service) PutEnvironment(ctx context.Context, env execution.Environment)
 	}
 	s.lookAgain(env.Key())
 	return created, nil
+}
+
+// resizeTries bounds how often a pool's size is set anew because something else of its environment changed meanwhile.
+const resizeTries = 8
+
+// ResizePool sets the size of an environment's pool, and changes nothing else of it. was, if not nil, is the size that the caller knows.
+// Errors: NotFound; Invalid; Conflict: the size is another one by now, which it says.
+func (s *Service) ResizePool(ctx context.Context, key string, size int, was *int) (env execution.Environment, err error) {
+	for range resizeTries {
+		if env, err = s.resizePool(ctx, key, size, was); drover.CodeOf(err) != drover.Conflict || errors.Is(err, errResized) {
+			break
+		}
+	}
+	return env, err
+}
+
+// errResized is in the error of who knows another size than there is.
+var errResized = errors.New("the pool has another size by now") // a constant
+
+// resizePool is one try. Errors: those of ResizePool; Conflict when something else of the environment changed meanwhile.
+func (s *Service) resizePool(ctx context.Context, key string, size int, was *int) (env execution.Environment, err error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return env, err
+	}
+	at := environment.JobOf(key)
+	old := s.deps.Snapshot().Job(at.Namespace, at.ID)
+	if env, err = s.Environment(ctx, key); err != nil || old == nil {
+		return env, cmp.Or(err, noEnvironment(key))
+	}
+	if was != nil && env.PoolSize != *was {
+		return env, drover.Errorf(drover.Conflict, "%w: poolSize is %d, not %d", errResized, env.PoolSize, *was)
+	}
+	if env.PoolSize == size {
+		return env, nil
+	}
+	env.PoolSize = size
+	if err := environment.Validate(env); err != nil {
+		return env, err
+	}
+	env = environment.Canonicalize(env)
+	job, err := environment.ToJob(env, s.cfg.Environments)
+	if err != nil {
+		return env, err
+	}
+	job.JobModifyIndex = old.JobModifyIndex // it is refused if that changed
+	if err := s.deps.Intake.RegisterJob(ctx, job); err != nil {
+		return env, err
+	}
+	s.lookAgain(key)
+	return env, nil
 }
 
 // Environment returns the one with the key (execution.Key). Errors: NotFound.

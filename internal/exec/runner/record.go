@@ -46,12 +46,17 @@ func (s *Service) record(ctx context.Context) {
 const (
 	urgentPace = 25 * time.Millisecond
 	recordPace = 50 * time.Millisecond
+	sharedPace = 100 * time.Millisecond // where several servers each store and apply what one of them does
 )
 
 // pace is the least time between this entry and the one before.
 func (s *Service) pace() time.Duration {
-	if _, urgent := s.activity(); urgent {
+	_, urgent := s.activity()
+	switch {
+	case urgent:
 		return urgentPace
+	case s.cfg.Lease != 0:
+		return sharedPace
 	}
 	return recordPace
 }

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -324,6 +325,58 @@ func TestPutEnvironmentUnchangedChangesNothing(t *testing.T) {
 		require.Equal(t, drover.NotFound, drover.CodeOf(s.DeleteEnvironment(t.Context(), "other")))
 		stop()
 	})
+}
+
+// TestAPoolIsResizedFromWhatIsKnown: of those who know the same size one wins, and the others hear what it is by now; nothing else of the
+// environment is lost, however many change it at once.
+func TestAPoolIsResizedFromWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	c := exectest.NewControl()
+	s, stop := exectest.Start(t, c, runner.Config{})
+	defer stop()
+	_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, CPU: 77})
+	require.NoError(t, err)
+	for range 50 {
+		var asked sync.WaitGroup
+		won, lost := make(chan int, 4), make(chan error, 4)
+		for n := range cap(won) {
+			asked.Go(func() {
+				env, err := s.ResizePool(t.Context(), "python", 2+n, new(1))
+				if err != nil {
+					lost <- err
+					return
+				}
+				won <- env.PoolSize
+			})
+		}
+		asked.Wait()
+		require.Len(t, won, 1)
+		require.Len(t, lost, 3)
+		now := <-won
+		for range 3 {
+			err := <-lost
+			require.Equal(t, drover.Conflict, drover.CodeOf(err))
+			require.ErrorContains(t, err, fmt.Sprintf("poolSize is %d, not 1", now))
+		}
+		errs := make(chan error, 2)
+		for range cap(errs) { // these do not care what it was
+			asked.Go(func() {
+				_, err := s.ResizePool(t.Context(), "python", 1, nil)
+				errs <- err
+			})
+		}
+		asked.Wait()
+		require.NoError(t, <-errs)
+		require.NoError(t, <-errs)
+		env, err := s.Environment(t.Context(), "python")
+		require.NoError(t, err)
+		require.Equal(t, 77, env.CPU)
+		require.Equal(t, 1, env.PoolSize)
+	}
+	_, err = s.ResizePool(t.Context(), "nothing", 1, nil)
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	_, err = s.ResizePool(t.Context(), "python", -1, nil)
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 }
 
 // What is handed out stays handed out, whatever is recorded when the server dies.

@@ -75,6 +75,30 @@ func TestWithholdEnds(t *testing.T) {
 	})
 }
 
+// A runner that was given back may be stopped at once, though neither its claim nor its release can be recorded: nobody has it.
+func TestWithholdOfWhatWasGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
+		exectest.AwaitWarm(t, s, 1)
+		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python"})
+		require.NoError(t, err)
+		require.True(t, s.Pending([]string{r.AllocID}))
+		require.NoError(t, s.Release(t.Context(), r.ID))
+		begin := time.Now()
+		giveBack := s.Withhold(t.Context(), []string{r.AllocID})
+		require.Zero(t, time.Since(begin))
+		require.False(t, s.Pending([]string{r.AllocID}))
+		giveBack()
+		_, err = s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1})
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "it is never warm again")
+		stop()
+	})
+}
+
 // Whoever left while waiting gets no runner: nobody would ever give it back.
 func TestAClaimerWhoLeftGetsNothing(t *testing.T) {
 	t.Parallel()

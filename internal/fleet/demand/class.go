@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
@@ -102,7 +103,7 @@ func classOf(j *drover.Job, g *drover.TaskGroup, n int, since int64) fleet.Deman
 }
 
 // datacenterConstraint is the constraint that a node is in one of the job's datacenters, which may be patterns; nil if any will do.
-func datacenterConstraint(datacenters []string) *drover.Constraint {
+func datacenterConstraint(datacenters []string) *constraint.Constraint {
 	var all []string
 	for _, d := range datacenters {
 		if d == "*" {
@@ -113,5 +114,5 @@ func datacenterConstraint(datacenters []string) *drover.Constraint {
 	if len(all) == 0 {
 		return nil
 	}
-	return &drover.Constraint{LTarget: "${node.datacenter}", Operand: "regexp", RTarget: "^(?:" + strings.Join(all, "|") + ")$"}
+	return &constraint.Constraint{LTarget: "${node.datacenter}", Operand: "regexp", RTarget: "^(?:" + strings.Join(all, "|") + ")$"}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
@@ -86,7 +87,7 @@ func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool st
 }
 
 // aboutPlace reports that a constraint is on what differs between machines of a type: offerings tell that.
-func aboutPlace(c *drover.Constraint) bool {
+func aboutPlace(c *constraint.Constraint) bool {
 	for _, t := range []string{c.LTarget, c.RTarget} {
 		switch t {
 		case "${attr." + gate.AttributeZone + "}", "${attr." + gate.AttributeMarket + "}":

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/pool"
@@ -38,7 +39,7 @@ type Deps struct {
 	Now   func() time.Time
 	// Lacks returns what a node lacks to run the group whatever else runs on it, without constraints that skip reports;
 	// "" = nothing.
-	Lacks func(j *drover.Job, g *drover.TaskGroup, n *drover.Node, skip func(*drover.Constraint) bool) string
+	Lacks func(j *drover.Job, g *drover.TaskGroup, n *drover.Node, skip func(*constraint.Constraint) bool) string
 }
 
 // View is what the fleet sees of control: the work that waits, and the nodes that are its machines. It observes the log, so

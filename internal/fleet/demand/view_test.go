@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/quota"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // world is a fake state, and the view that observes it.
@@ -37,7 +39,7 @@ func (w *world) QuotaAccount(string) *quota.Account {
 	if w.cpu == nil && w.budget == nil {
 		return nil
 	}
-	return &quota.Account{Quota: "q", Limits: &drover.QuotaLimit{RegionLimit: &drover.QuotaResources{CPU: w.cpu, FleetPerDay: w.budget}}}
+	return &quota.Account{Quota: "q", Limits: &tenancy.QuotaLimit{RegionLimit: &tenancy.QuotaResources{CPU: w.cpu, FleetPerDay: w.budget}}}
 }
 
 func (w *world) QuotaFleetCost(_ string, day int64) float64 {
@@ -57,7 +59,7 @@ func newWorld(t *testing.T) *world {
 		BrokenAttribute: "unique.broken", InterruptedAttribute: "unique.interrupted",
 		Local: func(p string) bool { return p == "here" },
 	}
-	lacks := func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node, _ func(*drover.Constraint) bool) string {
+	lacks := func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node, _ func(*constraint.Constraint) bool) string {
 		return w.lacks[n.ID]
 	}
 	w.view = New(cfg, Deps{State: func() State { return w }, Now: func() time.Time { return w.now }, Lacks: lacks})
@@ -284,13 +286,13 @@ func TestClassesSayWhatAPieceNeeds(t *testing.T) {
 	w := newWorld(t)
 	j := w.job("a", "default", 1)
 	j.Datacenters, j.Priority = []string{"eu-*", "us.1"}, 70
-	j.Constraints = []*drover.Constraint{{LTarget: "${attr.kernel.name}", RTarget: "linux"}}
+	j.Constraints = []*constraint.Constraint{{LTarget: "${attr.kernel.name}", RTarget: "linux"}}
 	g := j.TaskGroups[0]
-	g.Constraints = []*drover.Constraint{{LTarget: "${meta.rack}", RTarget: "r1"}}
-	g.Tasks[0].Constraints = []*drover.Constraint{{LTarget: "${node.class}", RTarget: "big"}}
+	g.Constraints = []*constraint.Constraint{{LTarget: "${meta.rack}", RTarget: "r1"}}
+	g.Tasks[0].Constraints = []*constraint.Constraint{{LTarget: "${node.class}", RTarget: "big"}}
 	g.Tasks[0].Resources.Cores = 2
 	g.Tasks[0].Resources.Devices = []*drover.RequestedDevice{
-		{Name: "gpu", Count: 2, Constraints: []*drover.Constraint{{LTarget: "${device.model}", RTarget: "x"}}}, {Name: "gpu"},
+		{Name: "gpu", Count: 2, Constraints: []*constraint.Constraint{{LTarget: "${device.model}", RTarget: "x"}}}, {Name: "gpu"},
 	}
 	c := classOf(j, g, 3, int64(time.Second))
 	require.Equal(t, "a/g", c.Name)
@@ -443,7 +445,7 @@ func TestMachinesThatWereSeenRefuseWork(t *testing.T) {
 	see("n0", "small", "", 1)
 	require.Equal(t, "std/x/small driver java", refusals(), "an older machine says nothing new")
 
-	require.True(t, aboutPlace(&drover.Constraint{LTarget: "${attr.platform.zone}"}))
-	require.True(t, aboutPlace(&drover.Constraint{RTarget: "${attr.platform.market}"}))
-	require.False(t, aboutPlace(&drover.Constraint{LTarget: "${attr.platform.type}"}))
+	require.True(t, aboutPlace(&constraint.Constraint{LTarget: "${attr.platform.zone}"}))
+	require.True(t, aboutPlace(&constraint.Constraint{RTarget: "${attr.platform.market}"}))
+	require.False(t, aboutPlace(&constraint.Constraint{LTarget: "${attr.platform.type}"}))
 }

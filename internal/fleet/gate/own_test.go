@@ -209,18 +209,18 @@ func TestTheTokensFileHasThePin(t *testing.T) {
 		require.NoError(t, err)
 		return text
 	}
-	before, err := KeptToken(dir, "")
+	before, err := keptToken(dir, "")
 	require.NoError(t, err)
 	require.Equal(t, before, read())
-	secret, err := KeptToken(dir, own.Pin())
+	secret, err := keptToken(dir, own.Pin())
 	require.NoError(t, err)
 	require.Equal(t, before, secret, "nodes that have it stay")
 	require.Equal(t, before+"@"+own.Pin(), read())
-	secret, err = KeptToken(dir, "")
+	secret, err = keptToken(dir, "")
 	require.NoError(t, err)
 	require.Equal(t, before, secret)
 	require.Equal(t, before, read())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, TokenFile), []byte("x@sha256:12\n"), 0o600))
-	_, err = KeptToken(dir, own.Pin())
+	_, err = keptToken(dir, own.Pin())
 	require.ErrorContains(t, err, "copy it whole")
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -29,9 +30,44 @@ func ConfiguredToken(token, file, key string) (string, error) {
 	return token, nil
 }
 
-// KeptToken returns the secret of the token in the folder, and makes one of 130 bits the first time. The file has the pin beside it, as
+// TokenConfig says which token nodes show to a server.
+type TokenConfig struct {
+	Token, File string // server.join_token and server.join_token_file
+	Folder      string // where a token is kept that the server makes itself
+	Pin         string // of the server's own authority; "" if it has none
+	Certified   bool   // nodes show a certificate of an authority of the configuration, which says as much as a token
+}
+
+// ServerToken returns the secret that nodes must show to the server: what the configuration says, else what was made at the first start.
+// It is "" where they are certified, unless one is configured. Errors: Invalid, with the key or the file.
+func ServerToken(c TokenConfig) (secret string, err error) {
+	switch {
+	case c.Token != "" || c.File != "":
+	case c.Certified:
+		return "", nil
+	default:
+		return keptToken(c.Folder, c.Pin)
+	}
+	token, err := ConfiguredToken(c.Token, c.File, "server.join_token_file")
+	if err != nil {
+		return "", err
+	}
+	secret, named, err := tlspin.Split(token)
+	switch {
+	case err != nil:
+		return "", drover.Errorf(drover.Invalid, "server.join_token: %w", err)
+	case secret == "": // it would let everybody in
+		return "", drover.Errorf(drover.Invalid, "server.join_token: has no secret before the @")
+	case named != "" && named != c.Pin:
+		return "", drover.Errorf(drover.Invalid, "server.join_token: it names the authority %s, and this server's own is %s: leave out what "+
+			"follows the @, or give this server the files ca.pem and ca-key.pem of the one that is meant", named, cmp.Or(c.Pin, "none"))
+	}
+	return secret, nil
+}
+
+// keptToken returns the secret of the token in the folder, and makes one of 130 bits the first time. The file has the pin beside it, as
 // nodes are given it. Errors: Invalid.
-func KeptToken(folder, pin string) (secret string, err error) {
+func keptToken(folder, pin string) (secret string, err error) {
 	path := filepath.Join(folder, TokenFile)
 	kept, err := ReadToken(path)
 	if err == nil {

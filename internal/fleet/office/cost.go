@@ -4,27 +4,34 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 )
 
-// Costs sums the ledger up from a day on (UTC, as 2026-01-31; "" is all) by day, pool, job, namespace or machine. The ledger is written
-// every ten seconds, rarer in big fleets, and when a machine goes. After a crash of the server, the time since the last
-// entry is charged to what uses the machine then. Errors: Invalid.
+// Costs sums the ledger up from a day on (UTC, as 2026-01-31; "" is all) by day, pool, job, namespace or machine, or by two of the first
+// four, as "day,job". The ledger is written every ten seconds, rarer in big fleets, and when a machine goes. After a crash of the server,
+// the time since the last entry is charged to what uses the machine then. Errors: Invalid.
 func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, error) {
 	by = cmp.Or(by, "pool")
 	report := fleet.CostReport{From: from, By: by, Lines: []fleet.CostLine{}}
 	if _, err := time.Parse(time.DateOnly, from); err != nil && from != "" {
 		return report, drover.Errorf(drover.Invalid, "from: must be a day such as 2026-01-31, got %q", from)
 	}
-	lines := map[string]*fleet.CostLine{}
-	add := func(key, poolName string, cost, hours float64) *fleet.CostLine {
-		l := lines[key+"\x00"+poolName]
+	first, second, two := strings.Cut(by, ",")
+	if !slices.Contains(costKeys, first) && by != "machine" || two && (!slices.Contains(costKeys, second) || first == second) {
+		return report, drover.Errorf(drover.Invalid,
+			"by: must be day, pool, job, namespace or machine, or two of the first four such as day,job, got %q", by)
+	}
+	type line struct{ key, of, pool string }
+	lines := map[line]*fleet.CostLine{}
+	add := func(at line, cost, hours float64) *fleet.CostLine {
+		l := lines[at]
 		if l == nil {
-			l = &fleet.CostLine{Key: key, Pool: poolName}
-			lines[key+"\x00"+poolName] = l
+			l = &fleet.CostLine{Key: at.key, Of: at.of, Pool: at.pool}
+			lines[at] = l
 		}
 		l.Cost += cost
 		l.Hours += hours
@@ -32,13 +39,7 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 		return l
 	}
 	s := o.deps.State()
-	switch by {
-	case "day", "pool", "job", "namespace":
-		for c := range s.FleetCosts(from) {
-			key := map[string]string{"day": c.Day, "pool": c.Pool, "job": jobKey(c), "namespace": namespaceKey(c)}[by]
-			add(key, c.Pool, c.Cost, c.Hours)
-		}
-	case "machine":
+	if by == "machine" {
 		for i := range s.FleetInstances("") {
 			if i.CreatedAt.IsZero() || i.CreatedAt.UTC().Format(time.DateOnly) < from {
 				continue
@@ -47,10 +48,12 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 			if end.IsZero() {
 				end = o.deps.Clock.Now()
 			}
-			add(i.ID, i.Pool, i.Charged, end.Sub(i.CreatedAt).Hours()).Gone = i.State == fleet.InstanceGone
+			add(line{key: i.ID, pool: i.Pool}, i.Charged, end.Sub(i.CreatedAt).Hours()).Gone = i.State == fleet.InstanceGone
 		}
-	default:
-		return report, drover.Errorf(drover.Invalid, "by: must be day, pool, job, namespace or machine, got %q", by)
+	} else {
+		for c := range s.FleetCosts(from) {
+			add(line{costKey(c, first), costKey(c, second), c.Pool}, c.Cost, c.Hours)
+		}
 	}
 	for _, l := range lines {
 		report.Lines = append(report.Lines, *l)
@@ -59,9 +62,31 @@ func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, er
 		if by == "day" {
 			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pool, b.Pool))
 		}
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pool, b.Pool))
+		days := 0 // they come in their order, with the dearest of each first
+		if first == "day" {
+			days = cmp.Compare(a.Key, b.Key)
+		}
+		return cmp.Or(days, cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Pool, b.Pool))
 	})
 	return report, nil
+}
+
+// costKeys are what the ledger can be summed up by.
+var costKeys = []string{"day", "pool", "job", "namespace"}
+
+// costKey is what a cost is shown under, by one of costKeys; "" by none.
+func costKey(c *fleet.Cost, by string) string {
+	switch by {
+	case "day":
+		return c.Day
+	case "pool":
+		return c.Pool
+	case "job":
+		return jobKey(c)
+	case "namespace":
+		return namespaceKey(c)
+	}
+	return ""
 }
 
 // jobKey is the job under which a cost is shown: its namespace and id, or "idle".

@@ -224,6 +224,14 @@ func TestCostsBy(t *testing.T) {
 			{Key: "2027-01-15", Pool: "p", Cost: 2, Hours: 3},
 			{Key: "2027-01-15", Pool: "q", Cost: 4, Hours: 5},
 		}},
+		{"", "day,job", 7, []fleet.CostLine{
+			{Key: "2027-01-14", Of: "default/j", Pool: "p", Cost: 1, Hours: 2},
+			{Key: "2027-01-15", Of: "idle", Pool: "q", Cost: 4, Hours: 5},
+			{Key: "2027-01-15", Of: "default/j", Pool: "p", Cost: 2, Hours: 3},
+		}},
+		{"", "namespace,pool", 7, []fleet.CostLine{
+			{Key: "idle", Of: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "default", Of: "p", Pool: "p", Cost: 3, Hours: 5},
+		}},
 		{"", "machine", 8, []fleet.CostLine{{Key: "i2", Pool: "q", Cost: 5, Hours: 1, Gone: true}, {Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
 		{"2027-01-15", "machine", 3, []fleet.CostLine{{Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
 		{"2028-01-01", "pool", 0, []fleet.CostLine{}},
@@ -235,6 +243,8 @@ func TestCostsBy(t *testing.T) {
 	}
 	_, err := w.Costs(t.Context(), "yesterday", "")
 	requireCode(t, drover.Invalid, err, "from: must be a day such as 2026-01-31")
-	_, err = w.Costs(t.Context(), "", "moon")
-	requireCode(t, drover.Invalid, err, "by: must be day, pool, job, namespace or machine")
+	for _, by := range []string{"moon", "day,moon", "day,day", "day,machine", "machine,day", "day,job,pool", "day,", ","} {
+		_, err = w.Costs(t.Context(), "", by)
+		requireCode(t, drover.Invalid, err, "by: must be day, pool, job, namespace or machine, or two of the first four")
+	}
 }

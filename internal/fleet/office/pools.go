@@ -84,6 +84,15 @@ func (o *Office) Pool(ctx context.Context, name string) (fleet.PoolStatus, error
 // PutPool stores a pool, a new one or another version of one that was made over the API. Errors: as Pools; Invalid; Conflict
 // for a pool of the configuration.
 func (o *Office) PutPool(ctx context.Context, policy *fleet.Policy) error {
+	return o.putPool(ctx, policy, nil)
+}
+
+// ReplacePool is PutPool for who saw the pool at an index; 0: there was none. Errors: Conflict, too, if it was changed since.
+func (o *Office) ReplacePool(ctx context.Context, policy *fleet.Policy, was uint64) error {
+	return o.putPool(ctx, policy, &was)
+}
+
+func (o *Office) putPool(ctx context.Context, policy *fleet.Policy, was *uint64) error {
 	policy.Retiring = false // that is what DELETE is for
 	policy.Canonicalize()
 	if err := policy.Validate(); err != nil {
@@ -101,13 +110,23 @@ func (o *Office) PutPool(ctx context.Context, policy *fleet.Policy) error {
 	}
 	s := o.deps.State()
 	next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceAPI}
+	put, now := o.deps.Log.PutPools, uint64(0)
 	if old := s.FleetPool(policy.Name); old != nil {
+		now = old.ModifyIndex
 		if old.Source == fleet.SourceConfig && !old.Retiring {
 			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: change it there", policy.Name)
 		}
 		next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
 	}
-	if err := o.deps.Log.PutPools(ctx, []*fleet.Pool{next}); err != nil {
+	if was != nil {
+		if now != *was {
+			return drover.Errorf(drover.Conflict, "pool %q was changed since index %d: it is at %d by now, read it again", policy.Name, *was, now)
+		}
+		put = func(ctx context.Context, pools []*fleet.Pool) error { // so that nothing comes between
+			return o.deps.Log.ApplyPools(ctx, pools, fleet.PoolsVersion(s.FleetPools()))
+		}
+	}
+	if err := put(ctx, []*fleet.Pool{next}); err != nil {
 		return err
 	}
 	o.deps.Audit.Add(fleet.Audit{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})

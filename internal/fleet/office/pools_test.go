@@ -32,6 +32,19 @@ func TestAPoolIsPutOnlyIfItCanBeUsed(t *testing.T) {
 	require.Equal(t, "put by operator", w.history(), "what was not done is not in the audit log")
 }
 
+// TestAPoolIsReplacedAsItWasSeen: who saw an older one changes nothing.
+func TestAPoolIsReplacedAsItWasSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pools["p"].ModifyIndex = 7
+	requireCode(t, drover.Conflict, w.ReplacePool(t.Context(), policy("p"), 6), "it is at 7 by now")
+	requireCode(t, drover.Conflict, w.ReplacePool(t.Context(), policy("p"), 0), "it is at 7 by now")
+	requireCode(t, drover.Conflict, w.ReplacePool(t.Context(), policy("new"), 7), "it is at 0 by now")
+	require.Empty(t, w.history())
+	require.NoError(t, w.ReplacePool(t.Context(), policy("p"), 7))
+	require.NoError(t, w.ReplacePool(t.Context(), policy("new"), 0))
+}
+
 func TestAPoolOfTheConfigurationIsChangedThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

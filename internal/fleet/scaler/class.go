@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 )
 
@@ -137,7 +138,7 @@ func (p *plan) elig(c *class) {
 }
 
 // unmet returns the first constraint that machines of the offering do not meet; nil if they meet all.
-func unmet(o *fleet.Offering, all []*drover.Constraint) *drover.Constraint {
+func unmet(o *fleet.Offering, all []*constraint.Constraint) *constraint.Constraint {
 	for _, k := range all {
 		if !satisfies(o, k) {
 			return k

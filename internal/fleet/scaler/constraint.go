@@ -4,14 +4,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/validation"
 )
 
 // satisfies reports whether a machine of the offering will meet the constraint. What the offering does not tell of
 // itself is taken as unset, and versions as met: the scheduler has the last word.
-func satisfies(o *fleet.Offering, c *drover.Constraint) bool {
+func satisfies(o *fleet.Offering, c *constraint.Constraint) bool {
 	switch c.Operand {
 	case "distinct_hosts", "distinct_property", "version", "semver":
 		return true

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 )
 
@@ -59,7 +60,7 @@ func TestConstraintsOfAnOffering(t *testing.T) {
 		{"a", "=", "b", false},
 		{"${attr.cpu.arch}", "resembles", "x", true},
 	} {
-		c := &drover.Constraint{LTarget: tt.left, Operand: tt.operand, RTarget: tt.right}
+		c := &constraint.Constraint{LTarget: tt.left, Operand: tt.operand, RTarget: tt.right}
 		require.Equal(t, tt.want, satisfies(o, c), "%s %s %s", tt.left, tt.operand, tt.right)
 	}
 }
@@ -193,12 +194,12 @@ func TestThePriceOfAPiece(t *testing.T) {
 		{func(d *fleet.DemandClass) { d.Devices = map[string]int{"gpu": 1} }, 0.2},
 		{func(d *fleet.DemandClass) { d.Devices = map[string]int{"gpu": 3} }, 0},
 		{func(d *fleet.DemandClass) { d.OnDemand = true }, 0},
-		{func(d *fleet.DemandClass) { d.Constraints = []*drover.Constraint{{Operand: "distinct_hosts"}} }, 0.4},
+		{func(d *fleet.DemandClass) { d.Constraints = []*constraint.Constraint{{Operand: "distinct_hosts"}} }, 0.4},
 		{func(d *fleet.DemandClass) {
-			d.Constraints = []*drover.Constraint{{Operand: "distinct_hosts", RTarget: "false"}}
+			d.Constraints = []*constraint.Constraint{{Operand: "distinct_hosts", RTarget: "false"}}
 		}, 0.1},
 		{func(d *fleet.DemandClass) {
-			d.Constraints = []*drover.Constraint{{LTarget: "${attr.platform.type}", Operand: "=", RTarget: "m"}}
+			d.Constraints = []*constraint.Constraint{{LTarget: "${attr.platform.type}", Operand: "=", RTarget: "m"}}
 		}, 0},
 		{func(d *fleet.DemandClass) {
 			d.Refusals = []fleet.Refusal{{Pool: "p", Template: "t", Needs: "driver docker"}}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -217,13 +218,13 @@ func TestConstraintsAndDevices(t *testing.T) {
 	p.Types[3].Attributes = map[string]string{"attr.cpu.arch": "arm64"}
 	p.Types[3].Devices = map[string]int{"gpu": 2}
 	arm := work("arm", 1, 1)
-	arm.Constraints = []*drover.Constraint{{LTarget: "${attr.cpu.arch}", RTarget: "arm64", Operand: "="}}
+	arm.Constraints = []*constraint.Constraint{{LTarget: "${attr.cpu.arch}", RTarget: "arm64", Operand: "="}}
 	require.Equal(t, map[string]int{"m5.large": 1}, bought(Decide(input(p, arm))))
 	gpu := work("gpu", 1, 3)
 	gpu.Devices = map[string]int{"gpu": 1}
 	require.Equal(t, map[string]int{"m5.large": 2}, bought(Decide(input(p, gpu))))
 	apart := work("apart", 1, 3)
-	apart.Constraints = []*drover.Constraint{{Operand: "distinct_hosts"}}
+	apart.Constraints = []*constraint.Constraint{{Operand: "distinct_hosts"}}
 	require.Equal(t, map[string]int{"c5.large": 3}, bought(Decide(input(p, apart))))
 	arm.Constraints[0].RTarget = "riscv"
 	require.Contains(t, Decide(input(p, arm)).Waiting[0].Reason, "meets the constraints")

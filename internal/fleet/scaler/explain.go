@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 )
 
@@ -98,7 +99,7 @@ func (p *plan) whyNone(c *class) string {
 }
 
 // constraintText is a constraint as a job file has it, without the parts that are missing.
-func constraintText(c *drover.Constraint) string {
+func constraintText(c *constraint.Constraint) string {
 	return strings.Join(strings.Fields(c.LTarget+" "+c.Operand+" "+c.RTarget), " ")
 }
 

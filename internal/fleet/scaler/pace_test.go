@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 )
 
@@ -37,7 +38,7 @@ func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 	in.Now, in.Demand[0].Count = start, 40
 	require.NotEmpty(t, Decide(in).Actions, "more waits than ends")
 
-	in.Demand[0].Count, in.Demand[0].Constraints = 4, []*drover.Constraint{{Operand: "distinct_hosts"}}
+	in.Demand[0].Count, in.Demand[0].Constraints = 4, []*constraint.Constraint{{Operand: "distinct_hosts"}}
 	require.NotEmpty(t, Decide(in).Actions, "it can't use just any room")
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -209,7 +210,7 @@ func TestWorkInTurnsDoesNotThrash(t *testing.T) {
 	w := &world{Input: input(p)}
 	for turn := range 20 {
 		d := work("w", 2, 1)
-		d.Constraints = []*drover.Constraint{{LTarget: "${attr.kind}", RTarget: string("ab"[turn%2])}}
+		d.Constraints = []*constraint.Constraint{{LTarget: "${attr.kind}", RTarget: string("ab"[turn%2])}}
 		w.Demand = []fleet.DemandClass{d}
 		for range 10 {
 			w.step(t)

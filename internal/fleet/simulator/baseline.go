@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -159,7 +159,7 @@ func Karpenter() *Baseline {
 func apart(demand []fleet.DemandClass) []fleet.DemandClass {
 	list := append([]fleet.DemandClass(nil), demand...)
 	for i := range list {
-		list[i].Constraints = append([]*drover.Constraint{{Operand: "distinct_hosts"}}, list[i].Constraints...)
+		list[i].Constraints = append([]*constraint.Constraint{{Operand: "distinct_hosts"}}, list[i].Constraints...)
 	}
 	return list
 }

@@ -25,6 +25,7 @@ type Pools interface {
 	Pools(ctx context.Context) ([]fleet.PoolStatus, error)
 	Pool(ctx context.Context, name string) (fleet.PoolStatus, error)
 	PutPool(ctx context.Context, policy *fleet.Policy) error
+	ReplacePool(ctx context.Context, policy *fleet.Policy, was uint64) error
 	DeletePool(ctx context.Context, name string) error
 	Pause(ctx context.Context, name string, pause fleet.Pause) error
 	// Apply makes the pools of the configuration those of a file, or says what that would change.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
@@ -31,7 +32,15 @@ func (f *Face) putPool(w http.ResponseWriter, r *http.Request) error {
 	if policy.Name != name {
 		return drover.Errorf(drover.Invalid, "Name: is %q, but the path says %q", policy.Name, name)
 	}
-	if err := f.Fleet.PutPool(r.Context(), &policy); err != nil {
+	put := func() error { return f.Fleet.PutPool(r.Context(), &policy) }
+	if text := r.URL.Query().Get("was"); text != "" {
+		was, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return drover.Errorf(drover.Invalid, "was: want the ModifyIndex of the pool as you read it, got %q", text)
+		}
+		put = func() error { return f.Fleet.ReplacePool(r.Context(), &policy, was) }
+	}
+	if err := put(); err != nil {
 		return err
 	}
 	return f.getPool(w, r)

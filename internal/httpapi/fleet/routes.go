@@ -71,11 +71,16 @@ func (f *Face) Operations() (list []openapi.Operation) {
 
 // operations is the fleet's table of contents.
 func (f *Face) operations() []operation {
-	type params = []openapi.Param
 	pool := openapi.Param{Name: "pool", Kind: "string", About: "only of this one"}
+	list := append([]operation{f.simulation()}, f.poolOperations()...)
+	list = append(list, f.machineOperations(pool)...)
+	return append(list, f.bookOperations(pool)...)
+}
+
+// poolOperations are about pools, and about the files that have them.
+func (f *Face) poolOperations() []operation {
 	ok, empty := http.StatusOK, http.StatusNoContent
 	return []operation{
-		f.simulation(),
 		{
 			openapi.Operation{Pattern: "GET /v1/fleet/pools", Summary: "List pools with how they stand", Out: []fleet.PoolStatus{}, Status: ok},
 			f.listPools,
@@ -86,6 +91,10 @@ func (f *Face) operations() []operation {
 		}, f.getPool},
 		{openapi.Operation{
 			Pattern: "PUT,POST /v1/fleet/pool/{pool}",
+			Query: []openapi.Param{{
+				Name: "was", Kind: "integer",
+				About: "the ModifyIndex of the pool as you read it, 0 for none: a conflict if it was changed since",
+			}},
 			Summary: "Create or replace a pool; its machines are untouched by the change itself", In: fleet.Policy{}, Out: fleet.PoolStatus{},
 			Status: ok,
 		}, f.putPool},
@@ -106,7 +115,14 @@ func (f *Face) operations() []operation {
 			Summary: "Make the pools those of a file, or of the asked server's configuration; with Preview only say what would change",
 			In:      fleet.Application{}, Out: fleet.Applied{}, Status: ok,
 		}, f.apply},
+	}
+}
 
+// machineOperations are about machines; pool is the parameter that asks for those of one.
+func (f *Face) machineOperations(pool openapi.Param) []operation {
+	type params = []openapi.Param
+	ok, empty := http.StatusOK, http.StatusNoContent
+	return []operation{
 		{
 			openapi.Operation{
 				Pattern: "GET /v1/fleet/instances", Summary: "List machines with state, price, age, work and reason",
@@ -130,7 +146,14 @@ func (f *Face) operations() []operation {
 			},
 			f.interrupt,
 		},
+	}
+}
 
+// bookOperations are about what the fleet would do, what waits for it, what it did, and what that cost.
+func (f *Face) bookOperations(pool openapi.Param) []operation {
+	type params = []openapi.Param
+	ok := http.StatusOK
+	return []operation{
 		{openapi.Operation{
 			Pattern: "GET /v1/fleet/plan", Summary: "What the fleet would do now, and why, without doing it",
 			Query: params{pool}, Out: []fleet.Plan{}, Status: ok,
@@ -147,7 +170,7 @@ func (f *Face) operations() []operation {
 		}, Out: []fleet.Audit{}, Status: ok}, f.audit},
 		{openapi.Operation{Pattern: costPattern, Summary: "What machines cost", Query: params{
 			{Name: "from", Kind: "string", About: "the first day, as 2026-01-31; default all that is remembered"},
-			{Name: "by", Kind: "string", About: "pool (default), day, job, namespace or machine"},
+			{Name: "by", Kind: "string", About: "pool (default), day, job, namespace or machine; or two of the first four, as day,job"},
 		}, Out: fleet.CostReport{}, Status: ok}, f.costs},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/runes"
 	"github.com/drover-project/drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/stack"
 )
 
 // maxMessage bounds what a client sends at once, in bytes.
@@ -240,7 +241,10 @@ func (f *Face) serve(ctx context.Context, p *peer) {
 	defer helpers.Wait()
 	defer p.conn.KeepAlive(ctx, f.PingEvery, leave)()
 	defer leave(nil)
-	helpers.Go(func() { leave(p.read(ctx, &helpers)) }) // ends with the socket
+	helpers.Go(func() { // ends with the socket
+		stack.Grow8K()
+		leave(p.read(ctx, &helpers))
+	})
 	if err := p.relay(ctx); err != nil {
 		if ctx.Err() == nil {
 			p.report(ctx, execution.MessageError, err)

@@ -40,6 +40,15 @@ func (f *Face) environmentOperations() []operation {
 		},
 		{
 			Route: httpapi.Route{
+				Pattern: "POST /v1/environment/{environment}/size", Where: httpapi.Leader, Need: environments.Knowing(), Handle: f.resizePool,
+			},
+			summary: "Set how many runners an environment keeps warm, and nothing else of it; with was only if that is the size by now, " +
+				"else it is a conflict that says the present one",
+			query: []param{namespaceParam},
+			in:    execution.PoolResize{}, out: execution.Environment{},
+		},
+		{
+			Route: httpapi.Route{
 				Pattern: "DELETE /v1/environment/{environment}", Where: httpapi.Leader, Need: environments,
 				Handle: f.deleteEnvironment,
 			},
@@ -112,6 +121,19 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	env, err = f.Environments.Environment(r.Context(), key)
 	return answer(w, r, status, env, err)
+}
+
+// resizePool answers POST /v1/environment/ID/size. Errors: Invalid, NotFound, Conflict.
+func (f *Face) resizePool(w http.ResponseWriter, r *http.Request) error {
+	var body execution.PoolResize
+	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
+		return err
+	}
+	if body.Size == nil {
+		return drover.Errorf(drover.Invalid, "size: say how many runners to keep warm")
+	}
+	env, err := f.Environments.ResizePool(r.Context(), environmentKey(r), *body.Size, body.Was)
+	return answer(w, r, http.StatusOK, env, err)
 }
 
 // deleteEnvironment answers DELETE /v1/environment/ID with 204. Errors: NotFound.

@@ -13,11 +13,13 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/usage"
 )
 
 // Environments is exec/runner's side of environments and their pools.
 type Environments interface {
 	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
+	ResizePool(ctx context.Context, key string, size int, was *int) (execution.Environment, error)
 	Environment(ctx context.Context, id string) (execution.Environment, error)
 	Environments(ctx context.Context, namespace string) ([]execution.Environment, error)
 	DeleteEnvironment(ctx context.Context, id string) error
@@ -98,8 +100,15 @@ type Deps struct {
 	History History
 	// Topology is where the nodes are and how full, which nobody changes; nil on an agent without server.
 	Topology func(ctx context.Context) (*cluster.Topology, error)
-	Clock    clock.Clock
-	Log      *slog.Logger
+	// Usage samples allocations of namespaces that the caller sees; nil on an agent without server.
+	Usage func(ctx context.Context, ids []string, sees func(namespace string) bool) usage.Samples
+	// PlanDrain tries a drain without one; nil on an agent without server. Errors: NotFound.
+	PlanDrain func(nodeID string, spec drover.DrainSpec) (drover.DrainPlan, error)
+	// UsagePast and NodePast are what one allocation that the caller sees, and one node, used; nil on an agent without server.
+	UsagePast func(ctx context.Context, id string, sees func(namespace string) bool) (usage.Past, error)
+	NodePast  func(ctx context.Context, nodeID string) usage.Past
+	Clock     clock.Clock
+	Log       *slog.Logger
 }
 
 // Face serves the native API.

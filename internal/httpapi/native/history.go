@@ -18,7 +18,8 @@ func (f *Face) historyOperations() []operation {
 			Pattern: "GET /v1/metrics/history", Where: httpapi.Leader, Handle: f.history,
 			Need: httpapi.Filtered("the pools of namespaces whose runners the caller may read"),
 		},
-		summary: "How pools of environments stood in the last six hours at most, and how long claims and starts took, as the leader saw it",
+		summary: "How pools of environments stood in the last six hours at most, and how long claims, starts and first outputs took, " +
+			"as the leader saw it",
 		query: []param{
 			{Name: "since", Kind: "string", About: `how far back, as in "30m"; from 10s to 6h, default 1h`},
 			{Name: "step", Kind: "string", About: `of the answer, as in "1m"; a multiple of 10s, of since at most; default one of 120 steps`},

@@ -97,6 +97,17 @@ func TestEnvironments(t *testing.T) {
 	require.ErrorContains(t, err, "poolSize")
 	_, err = w.Environment(t.Context(), "bad")
 	require.Equal(t, drover.NotFound, code(err))
+	resized, err := w.ResizePool(t.Context(), "py-1", 2, new(3))
+	require.NoError(t, err)
+	put.PoolSize = 2
+	require.Equal(t, put, resized)
+	_, err = w.ResizePool(t.Context(), "py-1", 5, new(3))
+	require.Equal(t, drover.Conflict, code(err))
+	require.ErrorContains(t, err, "poolSize is 2, not 3")
+	_, err = w.ResizePool(t.Context(), "py-1", -1, nil)
+	require.Equal(t, drover.Invalid, code(err))
+	_, err = w.ResizePool(t.Context(), "nothing", 1, nil)
+	require.Equal(t, drover.NotFound, code(err))
 	require.NoError(t, w.DeleteEnvironment(t.Context(), "py-1"))
 	require.Equal(t, drover.NotFound, code(w.DeleteEnvironment(t.Context(), "py-1")))
 }

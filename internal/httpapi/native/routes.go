@@ -146,6 +146,6 @@ func (f *Face) operations() []operation {
 	}
 	return slices.Concat(f.environmentOperations(), f.runnerOperations(), f.fileOperations(), f.executionOperations(),
 		f.listOperations(), f.receiptOperations(), f.timelineOperations(), f.historyOperations(), f.serverOperations(), f.auditOperations(),
-		f.attentionOperations(), f.topologyOperations(), f.rightsOperations(),
+		f.attentionOperations(), f.topologyOperations(), f.usageOperations(), f.drainOperations(), f.rightsOperations(),
 		[]operation{described})
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/rawexec"
 	"github.com/drover-project/drover/internal/telemetry"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // cluster is one server and one node in this process, made of the real pieces, behind the face.
@@ -207,7 +208,7 @@ func (i realIntake) SetNodeMeta(ctx context.Context, node string, change map[str
 	return drover.Outcome(o), err
 }
 
-func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error) {
+func (i realIntake) UpsertNamespace(ctx context.Context, n *tenancy.Namespace) (drover.Outcome, error) {
 	o, err := i.Intake.UpsertNamespace(ctx, n)
 	return drover.Outcome(o), err
 }

@@ -30,7 +30,9 @@ type Config struct {
 	Intake Intake
 	Nodes  allocations.Nodes
 	Events cluster.Events
-	Agent  Agent
+	// NoEvents refuses the event stream, but for brief ones, by which the web page hears of changes.
+	NoEvents bool
+	Agent    Agent
 	// Archives saves and restores the state.
 	Archives cluster.Archives
 	// ACL is access control.

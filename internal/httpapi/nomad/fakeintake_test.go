@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/admission"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/deepcopy"
+	"github.com/drover-project/drover/jobdiff"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // fakeIntake registers and stops jobs in the store; the rest it only remembers.
@@ -80,8 +82,9 @@ func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (dro
 	_, err := i.took("plan %s %t", job.ID, diff)
 	updates := map[string]*drover.DesiredUpdates{"g": {Place: 1}}
 	p := drover.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: updates}}
+	p.Placements = []drover.PlannedPlacement{{Group: "g", NodeID: nodeID, NodeName: "one", Count: 1}}
 	if diff {
-		p.Diff = &drover.JobDiff{Type: drover.DiffAdded, ID: job.ID}
+		p.Diff = &jobdiff.Job{Type: jobdiff.Added, ID: job.ID}
 	}
 	return p, err
 }
@@ -159,12 +162,12 @@ func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string
 	return drover.Outcome{Index: put(i.store, func(t *store.Txn) { t.PutNode(n) })}, nil
 }
 
-func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (drover.Outcome, error) {
+func (i *fakeIntake) UpsertNamespace(_ context.Context, n *tenancy.Namespace) (drover.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNamespace(n) })
 	return drover.Outcome{Index: index}, nil
 }
 
-func (i *fakeIntake) UpsertQuota(_ context.Context, q *drover.QuotaSpec) (drover.Outcome, error) {
+func (i *fakeIntake) UpsertQuota(_ context.Context, q *tenancy.QuotaSpec) (drover.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutQuota(q) })
 	return drover.Outcome{Index: index}, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
 )
 
 // fakeNode is a node with one allocation whose folder is a map.
@@ -89,6 +91,9 @@ func (n *fakeNode) Logs(_ context.Context, r exchange.LogRequest) (exchange.LogR
 	if r.Since != 0 {
 		from = "since " + time.UnixMilli(r.Since).UTC().Format(time.RFC3339Nano)
 	}
+	if r.Search != "" {
+		from += " search " + r.Search
+	}
 	_ = n.took("logs %s %s %s %d %t %s", r.Task, r.Type, r.Origin, r.Offset, r.Follow, from)
 	return n, nil
 }
@@ -120,19 +125,21 @@ func (n *fakeNode) SignalTask(_ context.Context, alloc, task, signal string) err
 	return n.took("signal %s %s", task, signal)
 }
 
-func (n *fakeNode) AllocChecks(context.Context, string) (map[string]drover.CheckStatus, error) {
-	return map[string]drover.CheckStatus{"c1": {ID: "c1", Check: "up", Mode: "healthiness", Service: "web", Status: drover.CheckSuccess}}, nil
+func (n *fakeNode) AllocChecks(context.Context, string) (map[string]service.CheckStatus, error) {
+	return map[string]service.CheckStatus{
+		"c1": {ID: "c1", Check: "up", Mode: "healthiness", Service: "web", Status: service.CheckSuccess},
+	}, nil
 }
 
-func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
-	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{
-		MemoryStats: &drover.MemoryStats{RSS: 42},
-		CpuStats:    &drover.CpuStats{},
+func (n *fakeNode) AllocStats(context.Context, string, string) (*usage.AllocResourceUsage, error) {
+	return &usage.AllocResourceUsage{ResourceUsage: &usage.ResourceUsage{
+		MemoryStats: &usage.MemoryStats{RSS: 42},
+		CpuStats:    &usage.CpuStats{},
 	}, Timestamp: 5}, nil
 }
 
-func (n *fakeNode) NodeStats(context.Context) (*drover.HostStats, error) {
-	return &drover.HostStats{Memory: &drover.HostMemoryStats{Total: 99}, Uptime: 3}, nil
+func (n *fakeNode) NodeStats(context.Context) (*usage.HostStats, error) {
+	return &usage.HostStats{Memory: &usage.HostMemoryStats{Total: 99}, Uptime: 3}, nil
 }
 
 // introducer tells what it was asked for.

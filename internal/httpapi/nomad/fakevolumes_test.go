@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/volume"
 )
 
 const (
@@ -24,18 +25,18 @@ func (i *fakeIntake) DeleteVolumeClaim(_ context.Context, namespace, id string) 
 	return drover.Outcome{Index: put(i.store, func(t *store.Txn) { t.DeleteVolumeClaim(c) })}, nil
 }
 
-func (i *fakeIntake) CreateHostVolume(_ context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
+func (i *fakeIntake) CreateHostVolume(_ context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error) {
 	made := *v
 	made.Complete()
 	if err := made.Validate(); err != nil {
 		return nil, drover.Outcome{}, err
 	}
 	index := i.store.Index() + 1
-	made.ID, made.NodeID, made.NodePool, made.State, made.HostPath = volumeID, nodeID, "default", drover.HostVolumeReady, "/volumes/1"
+	made.ID, made.NodeID, made.NodePool, made.State, made.HostPath = volumeID, nodeID, "default", volume.HostVolumeReady, "/volumes/1"
 	made.CreateIndex, made.ModifyIndex, made.Wanted = index, index, index
 	put(i.store, func(t *store.Txn) {
 		t.PutHostVolume(&made)
-		t.PutVolumeClaim(&drover.HostVolumeClaim{
+		t.PutVolumeClaim(&volume.HostVolumeClaim{
 			ID: claimID, Namespace: made.Namespace, JobID: "db", TaskGroupName: "g", AllocID: allocID, AllocName: "db.g[0]",
 			VolumeID: volumeID, VolumeName: made.Name, CreateIndex: index, ModifyIndex: index,
 		})
@@ -43,7 +44,7 @@ func (i *fakeIntake) CreateHostVolume(_ context.Context, v *drover.HostVolume) (
 	return &made, drover.Outcome{Index: index}, nil
 }
 
-func (i *fakeIntake) RegisterHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error) {
+func (i *fakeIntake) RegisterHostVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error) {
 	v.Registered = true
 	return i.CreateHostVolume(ctx, v)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // holders are who has which token.
@@ -71,7 +72,7 @@ node { policy = "read" }`)
 	w.put(func(txn *store.Txn) {
 		db := webJob("db")
 		db.Namespace = "other"
-		txn.PutNamespace(&drover.Namespace{Name: "other"})
+		txn.PutNamespace(&tenancy.Namespace{Name: "other"})
 		txn.PutJob(db)
 		txn.PutEvaluation(&drover.Evaluation{ID: "e-other", Namespace: "other", JobID: "db", Status: drover.EvalComplete})
 		txn.PutAllocation(&drover.Allocation{
@@ -205,6 +206,22 @@ host_volume "d*" { policy = "read" }`)
 	require.Equal(t, 403, end("ends", "/v1/job/web?purge=true"))
 	require.Equal(t, 403, end("ends", "/v1/job/web?purge=1"))
 	require.NotEqual(t, 403, end("ends", "/v1/job/web?purge=false"))
+}
+
+// Where a plan would place is for who reads allocations of the namespace, or nodes.
+func TestPlansNameNodesToThoseWhoMaySeeThem(t *testing.T) {
+	t.Parallel()
+	w, h := tenants(t)
+	for rules, want := range map[string]bool{
+		`namespace "default" { capabilities = ["plan-job"] }`:                                 false,
+		`namespace "default" { capabilities = ["plan-job", "read-job"] }`:                     true,
+		"namespace \"default\" { capabilities = [\"plan-job\"] }\nnode { policy = \"read\" }": true,
+	} {
+		h.give(t, "plans", rules)
+		reply := w.as("plans", "PUT", "/v1/job/x/plan", `{"Job":{"ID":"x"}}`)
+		require.Equal(t, 200, reply.Code, reply.Body)
+		require.Equal(t, want, strings.Contains(reply.Body.String(), nodeID), rules)
+	}
 }
 
 // The event stream has the events that its caller may read, and ends with a line that says why when the token is gone.

@@ -32,7 +32,8 @@ func (f *Face) Routes() []httpapi.Route {
 		nodes.Routes(c, nodes.Config{Intake: f.Intake, Nodes: f.Nodes, LocalNode: f.localNode, Introductions: f.Introductions}),
 		services.Routes(c),
 		cluster.Routes(c, cluster.Config{
-			Intake: f.Intake, Events: f.Events, Archives: f.Archives, Variables: f.Vars.Variables, Heartbeat: f.Heartbeat,
+			Intake: f.Intake, Events: f.Events, NoEvents: f.NoEvents, Heartbeat: f.Heartbeat,
+			Archives: f.Archives, Variables: f.Vars.Variables,
 		}),
 		acl.Routes(c, f.ACL),
 		keys.Routes(c, f.Keys),

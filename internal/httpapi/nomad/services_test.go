@@ -9,13 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/service"
 )
 
 // serve puts allocations with a service into the store.
 func (w *world) serve(namespace, job string, count int, tags ...string) {
 	w.t.Helper()
 	j := &drover.Job{ID: job, Namespace: namespace, TaskGroups: []*drover.TaskGroup{{
-		Name: "g", Services: []*drover.Service{{Name: job + "-svc", PortLabel: "8080", Tags: tags}},
+		Name: "g", Services: []*service.Service{{Name: job + "-svc", PortLabel: "8080", Tags: tags}},
 		Tasks: []*drover.Task{{Name: "t", Driver: "fake"}},
 	}}}
 	j.Canonicalize()
@@ -24,7 +26,7 @@ func (w *world) serve(namespace, job string, count int, tags ...string) {
 	for i := range count {
 		tx.PutAllocation(&drover.Allocation{
 			ID: fmt.Sprintf("%08d-%s", i, job), Namespace: namespace, JobID: job, Job: j, TaskGroup: "g", NodeID: nodeID,
-			DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientRunning, NetworkStatus: &drover.AllocNetworkStatus{},
+			DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientRunning, NetworkStatus: &network.Status{},
 		})
 	}
 	n := new(*w.store.Snapshot().Node(nodeID))

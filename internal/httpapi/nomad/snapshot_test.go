@@ -25,7 +25,7 @@ type fakeArchives struct {
 	restored, said string
 }
 
-func (f *fakeArchives) Save(context.Context) (clustergroup.Archive, error) {
+func (f *fakeArchives) Save(_ context.Context, encrypt bool) (clustergroup.Archive, error) {
 	sum := sha256.Sum256([]byte(f.text))
 	sent := f.text
 	if f.cut {
@@ -33,7 +33,7 @@ func (f *fakeArchives) Save(context.Context) (clustergroup.Archive, error) {
 	}
 	return clustergroup.Archive{
 		ReadCloser: io.NopCloser(strings.NewReader(sent)), Index: 12, Length: int64(len(f.text)),
-		Digest: "sha-256=" + base64.StdEncoding.EncodeToString(sum[:]),
+		Digest: "sha-256=" + base64.StdEncoding.EncodeToString(sum[:]), Encrypted: encrypt,
 	}, f.fail
 }
 
@@ -63,6 +63,15 @@ func TestSnapshotByNomadsClient(t *testing.T) {
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, "application/x-gzip", res.Header.Get("Content-Type"))
 	require.Equal(t, "12", res.Header.Get("X-Nomad-Index"))
+	require.Empty(t, res.Header.Get("X-Drover-Encrypted"))
+	res, err = http.Get(w.url + "/v1/operator/snapshot?encrypt=true")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, "true", res.Header.Get("X-Drover-Encrypted"))
+	res, err = http.Get(w.url + "/v1/operator/snapshot?encrypt=perhaps")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusBadRequest, res.StatusCode)
 
 	w.archives.cut = true
 	in, err = w.client.Operator().Snapshot(nil)

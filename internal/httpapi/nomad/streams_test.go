@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,7 +168,8 @@ func TestClientLogs(t *testing.T) {
 		"type=stdout", "task=t", "task=t&type=x", "task=t&type=stdout&origin=middle",
 		"task=t&type=stdout&offset=-1", "task=t&type=stdout&follow=maybe", "task=t&type=stdout&since=yesterday", "task=t&type=stdout&since=-5m",
 		"task=t&type=stdout&since=10m&offset=1", "task=t&type=stdout&since=10m&origin=end", "task=t&type=stdout&since=10m&file=x",
-		"task=t&type=stdout&since=0001-01-01T00:00:00Z",
+		"task=t&type=stdout&since=0001-01-01T00:00:00Z", "task=t&type=stdout&search=a%0Ab", "task=t&type=stdout&search=%ff",
+		"task=t&type=stdout&search=" + strings.Repeat("x", 257),
 	} {
 		require.Equal(t, http.StatusBadRequest, w.open("/v1/client/fs/logs/"+allocID+"?"+bad).StatusCode, bad)
 	}
@@ -194,6 +196,32 @@ func TestALogFromATimeOrAFile(t *testing.T) {
 	from, err := time.Parse("logs t stdout start 0 false since "+time.RFC3339Nano, w.node.calls[0])
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(-10*time.Minute), from, time.Minute)
+}
+
+// TestALogIsSearched: the node is asked to search, and what it finds comes as frames with their times, or as lines. A node that would send
+// all of the log, since its agent does not know of searches, is told apart before the answer begins.
+func TestALogIsSearched(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const path = "/v1/client/fs/logs/" + allocID + "?task=t&type=stdout&search=Two+words"
+	answers := func(more string) string {
+		w.node.logs <- exchange.LogChunk{Found: true}
+		w.node.logs <- exchange.LogChunk{File: "alloc/logs/t.stdout.0", Offset: 4 << 20}
+		w.node.logs <- exchange.LogChunk{File: "alloc/logs/t.stdout.3", Offset: 19, Data: []byte("two words"), Found: true, At: 1_800_000_000_000}
+		w.node.logs <- io.EOF
+		body, err := io.ReadAll(w.open(path + more).Body)
+		require.NoError(t, err)
+		return string(body)
+	}
+	require.Equal(t, `{"Offset":4194304,"File":"alloc/logs/t.stdout.0"}`+
+		`{"Offset":19,"Data":"dHdvIHdvcmRz","File":"alloc/logs/t.stdout.3","Time":1800000000000}`, answers(""))
+	require.Equal(t, []string{"logs t stdout start 0 false  search Two words"}, w.node.calls)
+	require.Equal(t, "two words\n", answers("&plain=true"))
+
+	w.node.logs <- exchange.LogChunk{Data: []byte("all of it\n")}
+	require.Equal(t, http.StatusNotImplemented, w.open(path).StatusCode)
+	w.node.logs <- io.EOF
+	require.Equal(t, http.StatusNotImplemented, w.open(path).StatusCode)
 }
 
 func TestLogHeartbeat(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/network"
 )
 
 // RunnerRequest has Poseidon's name: it stands in the texts of decoding errors.
@@ -75,7 +76,7 @@ func idleTimeout(seconds int) time.Duration {
 
 // mapPorts lists the ports in their order; nil, which is null in JSON, without any. A mapping without a target port
 // has it in its label.
-func mapPorts(ports []drover.PortMapping) (mapped []mappedPort) {
+func mapPorts(ports []network.PortMapping) (mapped []mappedPort) {
 	for _, p := range ports {
 		exposed := p.To
 		if exposed <= 0 {

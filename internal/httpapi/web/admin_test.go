@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/httpapi/web/admin"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
 )
 
 // bad is a name that holds markup and turns, in JSON.
@@ -125,7 +126,7 @@ func TestThePartsOfAClusterAreShownAndInert(t *testing.T) {
 		inert(t, body)
 		require.Contains(t, body, strings.ReplaceAll(holds, "'", "&#39;"), path)
 		require.Equal(t, 1, strings.Count(body, "<h1>"), path)
-		require.Equal(t, contentPolicy, w.Header().Get("Content-Security-Policy"), path)
+		require.Equal(t, static.ContentPolicy, w.Header().Get("Content-Security-Policy"), path)
 		require.NotContains(t, body, text.Failed, path)
 		if path == "/ui/variable?namespace=ns&path=a%2Fb" {
 			require.NotContains(t, body, "secret ", "values are hidden")

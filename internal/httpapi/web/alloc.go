@@ -13,7 +13,9 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/policy"
+	"github.com/drover-project/drover/usage"
 )
 
 // readAllocation asks for the allocation that a page's address names. Errors: those of ask.
@@ -41,14 +43,14 @@ func (f *Face) allocationPage(w http.ResponseWriter, r *http.Request, code int, 
 	about := []string{drover.TopicAllocation}
 	body := html.Group(f.allocHead(r, a), problem, done(r, allocText.Actions),
 		livePart("state", about, 0, html.El("p", html.Text(allocText.State[a.DesiredStatus+" "+a.ClientStatus]), html.Text(" "),
-			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))), allocFacts(a)),
+			html.Name(cmp.Or(a.ClientDescription, a.DesiredDescription))), parts.Failure(a), allocFacts(a)),
 		livePart("buttons", about, 0, f.allocButtons(r, a)),
 		livePart("tasks", about, 0, html.El("h2", html.Text(allocText.Tasks)), f.taskTable(r, a),
 			html.El("h2", html.Text(allocText.Timeline)), timeline(a)),
 		livePart("resources", about, 2, html.El("h2", html.Text(allocText.Resources)), f.resources(r, a)),
 		livePart("place", about, 0, html.El("h2", html.Text(allocText.Ports)), portTable(a),
 			chain(a), html.El("h2", html.Text(allocText.Placement)), placement(a.Metrics)))
-	return f.write(w, r, code, view{title: a.Name, body: body})
+	return f.write(w, r, code, view{title: a.Name, body: body, module: "charts.js"})
 }
 
 // allocHead is the title of the pages about an allocation, and leads to each of them.
@@ -165,7 +167,7 @@ func (f *Face) resources(r *http.Request, a *drover.Allocation) html.Part {
 	if held == nil {
 		return html.El("p", html.Class("muted"), html.Text(text.Nothing))
 	}
-	var used drover.AllocResourceUsage
+	var used usage.AllocResourceUsage
 	unknown := html.Part{}
 	if a.ClientStatus == drover.AllocClientRunning {
 		if err := f.ask(r.Context(), r, http.MethodGet, apiPath("client", "allocation", a.ID, "stats"), nil, &used); err != nil {
@@ -175,7 +177,10 @@ func (f *Face) resources(r *http.Request, a *drover.Allocation) html.Part {
 	var rows []html.Part
 	for _, name := range slices.Sorted(maps.Keys(held.Tasks)) {
 		t := held.Tasks[name]
-		cpu, memory := usedNow(used.Tasks[name])
+		cpu, memory := parts.None, parts.None
+		if u := used.Tasks[name]; u != nil {
+			cpu, memory = parts.Used(u.ResourceUsage)
+		}
 		asked := fmt.Sprintf("%d MHz", t.Cpu.CpuShares)
 		if n := len(t.Cpu.ReservedCores); n > 0 {
 			asked += fmt.Sprintf(", cores %s", strings.Trim(fmt.Sprint(t.Cpu.ReservedCores), "[]"))
@@ -190,23 +195,12 @@ func (f *Face) resources(r *http.Request, a *drover.Allocation) html.Part {
 	if used.Disk != nil {
 		disk += " " + fmt.Sprintf(allocText.DiskNow, size(int64(used.Disk.Bytes)))
 	}
-	return html.Group(unknown, table(allocText.Resources, allocText.ResourceColumns, rows, text.Nothing),
+	var past usage.Past
+	if used.Timestamp != 0 {
+		_ = f.ask(r.Context(), r, http.MethodGet, parts.PastPath("allocation", a.ID), nil, &past) // it is not known then
+	}
+	return html.Group(unknown, parts.Past(&past), table(allocText.Resources, allocText.ResourceColumns, rows, text.Nothing),
 		html.El("p", html.Class("muted"), html.Text(disk)))
-}
-
-// usedNow is what a task uses in words; dashes where that is not known.
-func usedNow(u *drover.TaskResourceUsage) (cpu, memory string) {
-	cpu, memory = "–", "–"
-	if u == nil || u.ResourceUsage == nil {
-		return cpu, memory
-	}
-	if c := u.ResourceUsage.CpuStats; c != nil {
-		cpu = fmt.Sprintf("%.0f MHz (%.1f %%)", c.TotalTicks, c.Percent)
-	}
-	if m := u.ResourceUsage.MemoryStats; m != nil {
-		memory = size(int64(max(m.Usage, m.RSS)))
-	}
-	return cpu, memory
 }
 
 func devices(all []*drover.AllocatedDeviceResource) html.Part {

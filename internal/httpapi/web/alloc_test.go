@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/usage"
 )
 
 // anAllocation is one with all that its page can show, with hostile names.
@@ -33,7 +35,7 @@ func anAllocation() drover.Allocation {
 				Cpu: drover.AllocatedCpuResources{CpuShares: 500}, Memory: drover.AllocatedMemoryResources{MemoryMB: 256, MemoryMaxMB: 512},
 				Devices: []*drover.AllocatedDeviceResource{{Vendor: hostile, DeviceIDs: []string{hostile}}},
 			}},
-			Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{{Label: hostile, Value: 24000, To: 80, HostIP: "10.0.0.1"}}},
+			Shared: drover.AllocatedSharedResources{Ports: []network.PortMapping{{Label: hostile, Value: 24000, To: 80, HostIP: "10.0.0.1"}}},
 		},
 		Metrics: &drover.AllocationMetric{
 			NodesEvaluated: 3, NodesFiltered: 1, ConstraintFiltered: map[string]int{hostile: 1},
@@ -57,8 +59,8 @@ func allocationAPI(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/client/fs/logs/a1":
 		logAPI(w, r)
 	case path == "/v1/client/allocation/a1/stats":
-		usage := &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 125, Percent: 5}, MemoryStats: &drover.MemoryStats{RSS: 3 << 20}}
-		reply(drover.AllocResourceUsage{Tasks: map[string]*drover.TaskResourceUsage{hostile: {ResourceUsage: usage}}})
+		used := &usage.ResourceUsage{CpuStats: &usage.CpuStats{TotalTicks: 125, Percent: 5}, MemoryStats: &usage.MemoryStats{RSS: 3 << 20}}
+		reply(usage.AllocResourceUsage{Tasks: map[string]*usage.TaskResourceUsage{hostile: {ResourceUsage: used}}})
 	default:
 		w.WriteHeader(http.StatusBadRequest)
 		reply(map[string]string{"message": "refused: <b>"})

@@ -18,7 +18,7 @@ func (f *Face) allocButtons(r *http.Request, a *drover.Allocation) html.Part {
 	}
 	form := func(name string, fields ...html.Part) html.Part {
 		return html.El("form", html.Class("row"), html.Attr("method", "post"), html.Action(allocPath(a.ID, name)),
-			html.Group(fields...), html.El("button", html.Text(allocText.Actions[name].button)))
+			html.Group(fields...), html.El("button", html.Class(allocText.Actions[name].look(name)), html.Text(allocText.Actions[name].button)))
 	}
 	task := func(id string) html.Part {
 		options := []html.Part{html.ID(id), html.Attr("name", "task"), html.El("option", html.Attr("value", ""), html.Text(allocText.AllTasks))}

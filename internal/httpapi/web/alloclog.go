@@ -18,9 +18,11 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
 )
 
 const (
+	latest  = 1 << 47          // of times of found lines: scripts show none from the year 275760 on
 	logTail = 256 << 10        // bytes of a log that a viewer begins with
 	logPage = 64 << 10         // bytes of a log that a page without JavaScript shows
 	logSlow = 40 * time.Second // for a viewer to take a piece
@@ -52,16 +54,25 @@ func (l logOf) page(more ...string) html.URL {
 	return allocPath(l.allocation, append([]string{"logs"}, more...)...).With("task", l.task).With("type", l.stream)
 }
 
-// begins is where a live log begins, as the API's parameters: at a time, behind what the viewer has, or a little before the end.
-func (l logOf) begins(r *http.Request) []string {
+// asks is what a live log asks the API for: what follows, or only the lines that have a text, from a time on, from a place on, or for what
+// follows from a little before the end.
+func (l logOf) asks(r *http.Request) []string {
 	q := r.URL.Query()
+	search := q.Get("search")
+	pairs := []string{"follow", "true"}
+	if search != "" {
+		pairs = []string{"search", search}
+	}
 	if since := q.Get("since"); since != "" {
-		return []string{"since", since}
+		return append(pairs, "since", since)
 	}
 	if file, err := strconv.ParseUint(q.Get("file"), 10, 32); err == nil {
-		return []string{"file", "alloc/logs/" + l.task + "." + l.stream + "." + strconv.FormatUint(file, 10), "offset", q.Get("offset")}
+		return append(pairs, "file", "alloc/logs/"+l.task+"."+l.stream+"."+strconv.FormatUint(file, 10), "offset", q.Get("offset"))
 	}
-	return []string{"origin", "end", "offset", strconv.Itoa(logTail)}
+	if search == "" {
+		pairs = append(pairs, "origin", "end", "offset", strconv.Itoa(logTail))
+	}
+	return pairs
 }
 
 // logs shows the end of a task's output, which a script follows where there is one. Without it, links lead to what is before.
@@ -76,9 +87,9 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 	}
 	back, _ := strconv.ParseInt(r.URL.Query().Get("back"), 10, 64) // else the end
 	back = max(back, 0)
-	since := r.URL.Query().Get("since")
-	end, err := f.readLog(r, l, back, since)
-	content, code := logView(l, back, since, end), http.StatusOK
+	since, search := r.URL.Query().Get("since"), r.URL.Query().Get("search")
+	end, err := f.readLog(r, l, back, since, search)
+	content, code := logView(l, back, since, search, end), http.StatusOK
 	switch status := httpapi.Status(err); {
 	case err == nil:
 	case status == http.StatusNotFound: // nothing was written yet, or the folder is gone
@@ -86,7 +97,7 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 	default:
 		content, code = failed(r, err), status
 	}
-	v := view{title: a.Name + " · " + allocText.Logs, body: html.Group(f.allocHead(r, a), logPick(l, names), content)}
+	v := view{title: a.Name + " · " + allocText.Logs, body: html.Group(f.allocHead(r, a), logPick(l, names), logSearch(l, search), content)}
 	if back == 0 && code == http.StatusOK {
 		v.module = "logs.js"
 	}
@@ -95,11 +106,15 @@ func (f *Face) logs(w http.ResponseWriter, r *http.Request) error {
 
 var errEnough = errors.New("enough was read")
 
-// readLog reads a page of a log, which begins at a time or ends that many bytes before the log's end. Errors: those of ask.
-func (f *Face) readLog(r *http.Request, l logOf, back int64, since string) (string, error) {
+// readLog reads a page of a log, which begins at a time or ends that many bytes before the log's end, or of its lines that have a text.
+// Errors: those of ask.
+func (f *Face) readLog(r *http.Request, l logOf, back int64, since, search string) (string, error) {
 	var kept []byte
 	path := l.api("plain", "true", "origin", "end", "offset", strconv.FormatInt(back+logPage, 10))
-	if since != "" {
+	switch {
+	case search != "":
+		path = l.api("plain", "true", "search", search)
+	case since != "":
 		path = l.api("plain", "true", "since", since)
 	}
 	err := f.follow(r.Context(), r, path, func(p []byte) error {
@@ -129,11 +144,34 @@ func logPick(l logOf, names []string) html.Part {
 		html.El("a", html.Href(l.page("file")), html.Text(allocText.Download)))
 }
 
+// logSearch searches all of the log; with a script the lines that are found lead to their places.
+func logSearch(l logOf, search string) html.Part {
+	button := func(id, words string) html.Part {
+		return html.El("button", html.ID(id), html.Attr("type", "button"), html.Attr("hidden", ""), html.Text(words))
+	}
+	form := html.El("form", html.ID("search-log"), html.Class("row actions"), html.Action(allocPath(l.allocation, "logs")),
+		html.Attr("data-from", l.page("live").String()), html.Attr("data-searching", allocText.Searching),
+		html.Attr("data-none", allocText.FoundNone),
+		html.Attr("data-all", allocText.FoundAll), html.Attr("data-first", allocText.FoundFirst), html.Attr("data-stopped", allocText.FoundSoFar),
+		html.Attr("data-lost", allocText.Lost), html.Attr("data-failed", text.Failed),
+		hidden("task", l.task), hidden("type", l.stream),
+		html.El("label", html.Class("away"), html.Attr("for", "search"), html.Text(allocText.SearchAll)),
+		html.El("input", html.ID("search"), html.Attr("name", "search"), html.Attr("type", "search"), html.Attr("value", search),
+			html.Attr("maxlength", "256"), html.Attr("placeholder", allocText.SearchAll), html.Attr("autocomplete", "off"),
+			html.Attr("spellcheck", "false")),
+		html.El("button", html.Text(allocText.Search)), button("search-stop", allocText.SearchStop), button("search-more", allocText.SearchMore),
+		html.El("output", html.ID("searched"), html.Class("muted"), html.Attr("aria-live", "polite")))
+	found := html.El("section", html.ID("found"), html.Attr("hidden", ""), html.Attr("aria-label", allocText.Found),
+		html.El("ol", html.Class("hits"), html.Attr("tabindex", "0"), html.Attr("aria-label", allocText.Found)),
+		html.El("button", html.ID("search-close"), html.Attr("type", "button"), html.Text(allocText.SearchClose)))
+	return html.Group(form, found)
+}
+
 // logView is the text and the tools of the script, which shows them.
-func logView(l logOf, back int64, since, content string) html.Part {
+func logView(l logOf, back int64, since, search, content string) html.Part {
 	to := func(n int64) html.URL { return l.page().With("back", strconv.FormatInt(n, 10)) }
 	pages := html.El("p", html.ID("pages"),
-		html.If(len(content) == logPage && since == "", html.El("a", html.Href(to(back+logPage)), html.Text(allocText.Earlier))),
+		html.If(len(content) == logPage && since == "" && search == "", html.El("a", html.Href(to(back+logPage)), html.Text(allocText.Earlier))),
 		html.Text(" "), html.If(back > 0, html.El("a", html.Href(to(max(0, back-logPage))), html.Text(allocText.Later))))
 	tools := html.El("div", html.ID("log-tools"), html.Class("row actions"), html.Attr("hidden", ""),
 		html.El("label", html.Class("away"), html.Attr("for", "filter"), html.Text(allocText.Filter)),
@@ -150,6 +188,7 @@ func logView(l logOf, back int64, since, content string) html.Part {
 			html.Attr("data-from", l.page("live").String()), html.Attr("data-lines", allocText.Lines), html.Attr("data-lost", allocText.Lost),
 			html.Attr("data-silent", allocText.Silent), html.Attr("data-ended", allocText.Ended), html.Attr("data-paused", allocText.Paused),
 			html.Attr("data-gap", allocText.Gap), html.Attr("data-skipped", allocText.Skipped), html.Attr("data-past", allocText.Past),
+			html.Attr("data-at", allocText.AtFound),
 			html.Attr("data-since", since), html.Attr("data-failed", text.Failed),
 			html.El("div", html.El("pre", html.Text(content)))))
 }
@@ -165,7 +204,7 @@ func (f *Face) download(w http.ResponseWriter, r *http.Request, path, name strin
 	begun, control := false, http.NewResponseController(w)
 	begin := func() {
 		begun = true
-		protect(w.Header())
+		static.Protect(w.Header())
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	}
@@ -189,19 +228,20 @@ const (
 	pieceData  = iota // without content: a sign of life
 	pieceEnd          // nothing more will be written
 	pieceError        // the content says what failed
+	pieceFound        // a line that was searched for, behind eight bytes of its time in Unix milliseconds
 )
 
 // logLive sends the end of a log and what is added to it, until the task ends or the viewer leaves. Where a piece is from lets the viewer
 // go on after a lost connection without a gap. What fails is a piece, too.
 func (f *Face) logLive(w http.ResponseWriter, r *http.Request) error {
-	protect(w.Header())
+	static.Protect(w.Header())
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	ctx, stop := context.WithCancel(r.Context())
 	from, to := io.Pipe()
 	ended := make(chan struct{})
 	l := logAsked(r)
-	path := l.api(append([]string{"follow", "true"}, l.begins(r)...)...)
+	path := l.api(l.asks(r)...)
 	go func() { // ends with the log, or when logLive returns
 		defer close(ended)
 		err := f.follow(ctx, r, path, func(p []byte) error { _, err := to.Write(p); return err })
@@ -224,6 +264,7 @@ func (f *Face) logLive(w http.ResponseWriter, r *http.Request) error {
 			Offset int64
 			Data   []byte
 			File   string
+			Time   int64
 		}
 		switch err := pieces.Decode(&p); {
 		case errors.Is(err, io.EOF):
@@ -234,7 +275,11 @@ func (f *Face) logLive(w http.ResponseWriter, r *http.Request) error {
 			return send(pieceError, 0, 0, []byte(httpapi.Message(err)))
 		}
 		file, _ := strconv.ParseUint(p.File[strings.LastIndexByte(p.File, '.')+1:], 10, 32) // a log's name ends with its number
-		if err := send(pieceData, uint32(file), p.Offset-int64(len(p.Data)), p.Data); err != nil {
+		kind, begins := uint32(pieceData), p.Offset-int64(len(p.Data))
+		if len(p.Data) > 0 && r.URL.Query().Has("search") {
+			kind, p.Data = pieceFound, append(binary.BigEndian.AppendUint64(nil, uint64(min(max(p.Time, 0), latest))), p.Data...)
+		}
+		if err := send(kind, uint32(file), begins, p.Data); err != nil {
 			return nil // the viewer has left
 		}
 	}

@@ -29,6 +29,15 @@ func logAPI(w http.ResponseWriter, r *http.Request) {
 	case q.Get("task") == "gone":
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte("no logs of <b>"))
+	case q.Has("search") && q.Get("plain") == "true":
+		_, _ = w.Write([]byte("found " + q.Get("search") + "\n"))
+	case q.Has("search"):
+		from := fmt.Sprintf("%s %s %s %s", q.Get("search"), q.Get("file"), q.Get("offset"), q.Get("follow"))
+		_, _ = w.Write([]byte(`{"Offset":4096,"File":"alloc/logs/t.stdout.2"}{}`))
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"Offset": 100 + len(from), "Data": []byte(from), "File": "alloc/logs/t.stdout.7", "Time": 99,
+		})
+		_, _ = w.Write([]byte(`{"Offset":200,"Data":"eCB5","File":"alloc/logs/t.stdout.7","Time":-1}`))
 	case q.Get("plain") == "true":
 		for len(content) > 0 {
 			n := min(len(content), 1000)
@@ -120,4 +129,34 @@ func TestALiveLogSaysWhereItsPiecesAreFrom(t *testing.T) {
 	w = ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t", "", nil)
 	require.Equal(t, []piece{{pieceError, 0, 0, "Permission denied <b>"}}, piecesOf(t, w.Body.Bytes()))
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+}
+
+// TestALogIsSearchedOnItsPage: without a script a page of lines comes, with one the search as it goes on, from where it got to.
+func TestALogIsSearchedOnItsPage(t *testing.T) {
+	t.Parallel()
+	h := page(&api{})
+	body := ask(t, h, "GET", "/ui/allocations/a1/logs?task=t&search="+url.QueryEscape(hostile), "good", nil).Body.String()
+	require.Contains(t, body, "found &lt;img src=x")
+	require.NotContains(t, body, allocText.Earlier)
+	inert(t, body)
+
+	w := ask(t, h, "GET", "/ui/allocations/a1/logs/live?task=t&search=x+y&file=3&offset=17", "good", nil).Body.Bytes()
+	next := func() (kind, file uint32, begins uint64, content []byte) {
+		n := binary.BigEndian.Uint32(w[4:])
+		kind, file, begins, content = binary.BigEndian.Uint32(w), binary.BigEndian.Uint32(w[8:]), binary.BigEndian.Uint64(w[12:]), w[20:20+n]
+		w = w[20+n:]
+		return kind, file, begins, content
+	}
+	kind, file, begins, content := next()
+	require.Equal(t, []any{uint32(pieceData), uint32(2), uint64(4096), 0}, []any{kind, file, begins, len(content)}, "how far was searched")
+	kind, file, begins, content = next()
+	require.Equal(t, []any{uint32(pieceData), uint32(0), uint64(0), 0}, []any{kind, file, begins, len(content)}, "a sign of life")
+	kind, file, begins, content = next()
+	require.Equal(t, []any{uint32(pieceFound), uint32(7), uint64(100)}, []any{kind, file, begins})
+	require.Equal(t, uint64(99), binary.BigEndian.Uint64(content))
+	require.Equal(t, "x y alloc/logs/t.stdout.3 17 ", string(content[8:]))
+	_, _, _, content = next()
+	require.Equal(t, "\x00\x00\x00\x00\x00\x00\x00\x00x y", string(content), "a time that no script can show is none")
+	kind, _, _, _ = next()
+	require.Equal(t, uint32(pieceEnd), kind)
 }

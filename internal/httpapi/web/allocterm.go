@@ -9,11 +9,12 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
 	"github.com/drover-project/drover/internal/policy"
 )
 
 // terminalPolicy is that of pages with a terminal: xterm.js sets styles of its own. Scripts stay what this agent serves.
-var terminalPolicy = strings.Replace(contentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
+var terminalPolicy = strings.Replace(static.ContentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
 // terminalModule is the script of pages with a terminal.
 const terminalModule = "term.js"
@@ -28,8 +29,8 @@ func terminalForm(from html.URL, wire string, pick html.Part, line string) html.
 		html.El("label", html.Class("away"), html.Attr("for", "command"), html.Text(text.Command)),
 		html.El("input", html.ID("command"), html.Class("code program"), html.Attr("name", "command"), html.Attr("value", "/bin/sh"),
 			html.Attr("required", ""), html.Attr("spellcheck", "false"), html.Attr("autocapitalize", "off"), html.Attr("autocomplete", "off")),
-		html.El("button", html.ID("open"), html.Class("primary"), html.Text(allocText.Open)),
-		html.El("output", html.ID("said"), html.Class("muted")))
+		html.El("output", html.ID("said"), html.Class("muted"), html.Attr("tabindex", "-1")),
+		html.El("button", html.ID("open"), html.Class("primary"), html.Text(allocText.Open)))
 	more := html.El("p", html.Class("muted"), html.Text(allocText.TerminalMore), html.Text(" "), html.El("span", html.Class("code"),
 		html.Text(line)))
 	return html.Group(form, more, html.El("div", html.ID("screen"), html.Attr("role", "region"), html.Attr("aria-label", allocText.Terminal)))
@@ -81,7 +82,7 @@ func (f *Face) terminalLive(w http.ResponseWriter, r *http.Request) error {
 
 // socket answers with a websocket of the API, asked with the viewer's token. It counts as a page that is kept up to date. Errors: 429.
 func (f *Face) socket(w http.ResponseWriter, r *http.Request, path string) error {
-	leave, err := f.viewers.enter(r)
+	leave, err := f.enter(r)
 	if err != nil {
 		return err
 	}

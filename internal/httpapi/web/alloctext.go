@@ -9,7 +9,9 @@ var allocText = struct {
 	AllTasks, Signal, SignalMore, NoSignal string
 
 	Stream, Show, Download, Earlier, Later, Filter, Follow, Pause, Lines, Lost, Silent, Ended, Paused, Gap, Skipped,
-	Since, Go, Past string
+	Since, Go, Past, AtFound string
+
+	Search, SearchAll, SearchStop, SearchMore, SearchClose, Searching, Found, FoundNone, FoundAll, FoundFirst, FoundSoFar string
 
 	Open, Opening, Opened, Exited, Cut, NotRunning, TerminalMore string
 
@@ -52,7 +54,12 @@ var allocText = struct {
 	Follow: "Follow", Pause: "Pause", Lines: "Lines: %d, %s MiB", Lost: "The connection is lost. Trying again.",
 	Silent: "No sign of life for 2 seconds.", Ended: "The end: the task writes nothing more.", Paused: "paused, new lines: %d",
 	Gap: "some output is missing here, since the connection was lost", Skipped: "some output is missing here: it is kept no longer",
-	Since: "From", Go: "Go there", Past: "since %s",
+	Since: "From", Go: "Go there", Past: "since %s", AtFound: "around the line that was found",
+
+	Search: "Search", SearchAll: "Search all of the log", SearchStop: "Stop", SearchMore: "Search on", SearchClose: "Close",
+	Searching: "Searching. Lines found: %d",
+	Found:     "Lines that were found", FoundNone: "No line has this text.", FoundAll: "Lines found: %d. All of the log was searched.",
+	FoundFirst: "Lines found: %d. There may be more.", FoundSoFar: "Lines found: %d. The search was stopped.",
 
 	Open: "Open", Opening: "opening", Opened: "open", Exited: "It ended with code %d.",
 	Cut:          "The connection is lost, and the program ended with it.",
@@ -60,7 +67,7 @@ var allocText = struct {
 	TerminalMore: "The program ends when this page is left. In a shell of your own:",
 
 	Root: "allocation", FirstOf: "The first %d of %d.", Binary: "This is not text. Download it to see what it is.",
-	Size: "Size", Mode: "Mode", Modified: "Changed (UTC)",
+	Size: "Size", Mode: "Mode", Modified: "Changed",
 
 	Tasks: "Tasks", Timeline: "Timeline", Resources: "Resources", Ports: "Ports", Placement: "Why on this node", Chain: "Rescheduled",
 	Network: "Address",
@@ -73,11 +80,11 @@ var allocText = struct {
 	NoScores:    "The scores of its candidates are not kept.",
 	HostAddress: "that of its node", Disk: "All tasks together may have %d MiB on disk.", DiskNow: "They have %s.",
 
-	TaskColumns:     []string{"Task", "State", "Restarts", "Started (UTC)", "Ended (UTC)", "Output"},
-	TimelineColumns: []string{"Time (UTC)", "After", "Task", "Event", "What"},
+	TaskColumns:     []string{"Task", "State", "Restarts", "Started", "Ended", "Output"},
+	TimelineColumns: []string{"Time", "After", "Task", "Event", "What"},
 	ResourceColumns: []string{"Task", "CPU", "CPU now", "Memory", "Memory now", "Devices"},
 	PortColumns:     []string{"Port", "Address", "Inside"},
 	ScoreColumns:    []string{"Node", "Score", "Made of"},
-	ChainColumns:    []string{"Time (UTC)", "Allocation", "Node", "Waited"},
-	FileColumns:     []string{"Name", "Size", "Mode", "Changed (UTC)"},
+	ChainColumns:    []string{"Time", "Allocation", "Node", "Waited"},
+	FileColumns:     []string{"Name", "Size", "Mode", "Changed"},
 }

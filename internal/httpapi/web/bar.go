@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
 	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/policy"
 )
 
@@ -101,7 +102,17 @@ func links(r *http.Request, levels *acl.Levels, entries []entry) []html.Part {
 	return items
 }
 
-func bar(r *http.Request, levels *acl.Levels, mark html.Part) html.Part {
+// crumb leads from a page below one of the navigation to that: it says what the page is of.
+func crumb(r *http.Request, levels *acl.Levels) html.Part {
+	for _, e := range slices.Concat(navigation, more) {
+		if e.current(r) && r.URL.Path != e.path.String() && e.offered(levels) {
+			return html.El("p", html.Class("crumb"), html.El("a", html.Href(e.path), html.Text(e.words)))
+		}
+	}
+	return html.Part{}
+}
+
+func bar(r *http.Request, levels *acl.Levels, label parts.Label, mark html.Part) html.Part {
 	items := links(r, levels, navigation)
 	if rest := links(r, levels, more); len(rest) > 0 {
 		here := html.Part{}
@@ -112,7 +123,7 @@ func bar(r *http.Request, levels *acl.Levels, mark html.Part) html.Part {
 			html.El("summary", here, html.Text(text.More)), html.El("ul", rest...))))
 	}
 	return html.El("header", html.Class("bar"),
-		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")),
+		html.El("a", html.Class("brand"), html.Href(html.Path("ui", "")), html.Text("Drover")), label.Part(),
 		html.El("button", html.ID("menu"), html.Attr("type", "button"), html.Attr("aria-expanded", "false"),
 			html.Attr("aria-controls", "site"), html.Text(text.Menu)),
 		html.El("nav", html.ID("site"), html.Attr("aria-label", text.Pages), html.El("ul", items...)),

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/httpapi/web/viewers"
 )
 
 // aHerd answers for an environment with one claimed and one warm runner, and two executions, whose names are hostile.
@@ -61,6 +62,7 @@ func aHerd(t *testing.T) fixed {
 			body   string
 		}{http.StatusOK, say(v)}
 	}
+	api["/v1/rights"] = fixedAnswer(`{"management": true}`)
 	api["/v1/execution/x2/output"] = struct {
 		status int
 		body   string
@@ -98,7 +100,9 @@ func TestEnvironmentsRunnersAndExecutions(t *testing.T) {
 			`id="player"`, `data-socket="/ui/executions/x1/live"`, `"/ui/executions/x1/output?stream=stderr"`, `data-every="1"`,
 			"execution.js",
 		},
-		"/ui/executions/x2": {text, "The first 256.0 KiB are shown", `<dd class="bad">137</dd>`},
+		"/ui/executions/x2": {
+			text, "It was killed for memory after –, when it had 0 B.", "The first 256.0 KiB are shown", `<dd class="bad">137</dd>`,
+		},
 	} {
 		w := ask(t, h, "GET", path, "good", nil)
 		require.Equal(t, http.StatusOK, w.Code, path)
@@ -165,7 +169,7 @@ func TestSocketsAreBounded(t *testing.T) {
 		}
 	}))
 	var all sync.WaitGroup
-	for range mostPages {
+	for range viewers.MostPages {
 		all.Go(func() { _ = ask(t, h, "GET", "/ui/executions/x1/live", "good", nil) })
 		<-opened
 	}
@@ -250,4 +254,84 @@ func TestFilesOfARunner(t *testing.T) {
 	h.ServeHTTP(answer, r)
 	require.Equal(t, http.StatusSeeOther, answer.Code)
 	require.Equal(t, []string{"/v1/runner/r1/file?path=x%2Fa+b one <nil>", "/v1/runner/r1/file?path=x%2Fc  <nil>"}, put)
+}
+
+// TestTheHerdIsSteered: the size of a pool, what a runner may be idle, its release, and signals go to the API as the viewer, once they are
+// sure where something ends; what was typed wrongly is there still, and nothing is offered to who may only look.
+func TestTheHerdIsSteered(t *testing.T) {
+	t.Parallel()
+	herd := aHerd(t)
+	var sent []string
+	limited := `{"namespace": "team", "capabilities": ["read-runner"]}`
+	may := `{"management": true, "namespace": "team"}`
+	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v1/rights":
+			_, _ = io.WriteString(w, may)
+		case r.Method == http.MethodGet:
+			herd.ServeHTTP(w, r)
+		default:
+			body, err := io.ReadAll(r.Body)
+			sent = append(sent, fmt.Sprintf("%s %s %s %v", r.Method, r.URL.Path, body, err))
+		}
+	}))
+	for _, one := range []struct {
+		path   string
+		form   url.Values
+		status int
+		says   string // on the page; where it leads to
+		sends  string
+	}{
+		{
+			"/ui/environments/team~py/size",
+			url.Values{"size": {"12"}, "was": {"3"}},
+			http.StatusSeeOther, "/ui/environments/team~py",
+			`POST /v1/environment/team~py/size {"size":12,"was":3}`,
+		},
+		{"/ui/environments/team~py/size", url.Values{"size": {"<b>"}}, http.StatusBadRequest, `value="&lt;b&gt;"`, ""},
+		{"/ui/environments/team~py/size", url.Values{"size": {"-1"}}, http.StatusBadRequest, "0 or more", ""},
+		{"/ui/environments/team~py/kill", nil, http.StatusNotFound, "no such action", ""},
+		{
+			"/ui/runners/team~py-a1/extend",
+			url.Values{"idle": {"2h"}},
+			http.StatusSeeOther, "/ui/runners/team~py-a1",
+			`PATCH /v1/runner/team~py-a1 {"idleTimeout":7200000000000}`,
+		},
+		{"/ui/runners/team~py-a1/extend", url.Values{"idle": {"soon"}}, http.StatusBadRequest, `value="soon"`, ""},
+		{"/ui/runners/team~py-a1/release", nil, http.StatusOK, "<strong><bdi>team~py-a1</bdi></strong>", ""},
+		{"/ui/runners/team~py-a1/release", url.Values{"sure": {"1"}}, http.StatusSeeOther, "/ui/runners", "DELETE /v1/runner/team~py-a1"},
+		{
+			"/ui/executions/x1/interrupt", nil, http.StatusSeeOther, "/ui/executions/x1",
+			`POST /v1/execution/x1/signal {"signal":"SIGINT"}`,
+		},
+		{"/ui/executions/x1/kill", nil, http.StatusOK, "with all that it started?", ""},
+		{"/ui/executions/x1/kill", url.Values{"sure": {"1"}}, http.StatusSeeOther, "/ui/executions/x1", "DELETE /v1/execution/x1"},
+	} {
+		sent = nil
+		w := ask(t, h, "POST", one.path, "good", one.form)
+		require.Equal(t, one.status, w.Code, "%s: %s", one.path, w.Body)
+		inert(t, w.Body.String())
+		if one.status == http.StatusSeeOther {
+			require.Equal(t, one.says, w.Header().Get("Location"))
+		} else {
+			require.Contains(t, w.Body.String(), one.says, one.path)
+		}
+		if one.sends == "" {
+			require.Empty(t, sent, one.path)
+			continue
+		}
+		require.Len(t, sent, 1)
+		require.True(t, strings.HasPrefix(sent[0], one.sends), sent[0])
+	}
+	pages := []string{"/ui/environments/team~py", "/ui/runners/team~py-a1", "/ui/executions/x1"}
+	for _, path := range pages {
+		require.Contains(t, ask(t, h, "GET", path, "good", nil).Body.String(), `method="post" action="`+path)
+	}
+	may = limited
+	for _, path := range append(pages, "/ui/runners/team~py-a1/files") {
+		body := ask(t, h, "GET", path, "good", nil).Body.String()
+		require.NotContains(t, body, `method="post" action="`+path, path)
+		require.NotContains(t, body, "/terminal", path)
+		require.NotContains(t, body, "/output?", path)
+	}
 }

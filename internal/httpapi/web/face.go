@@ -12,6 +12,9 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
 	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
+	"github.com/drover-project/drover/internal/httpapi/web/viewers"
 )
 
 // Face serves the page.
@@ -19,8 +22,11 @@ type Face struct {
 	// API answers the public API's requests; set before the first request. It is the handler that the face itself is part of.
 	API   http.Handler
 	Clock clock.Clock
+	// Label is shown on every page; the zero value is none.
+	Label parts.Label
 
-	viewers viewers
+	viewers viewers.Viewers // pages that are kept up to date
+	idle    viewers.Viewers // pages that only hear that they are connected
 }
 
 // Routes serves httpapi.Face. No route looks at a token: the API does, of which the pages ask.
@@ -37,7 +43,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET " + callbackPath, Handle: f.endOIDC},
 		{Pattern: "POST /ui/logout", Handle: f.logout},
 		{Pattern: "POST /ui/theme", Handle: f.theme, MaxBody: 4 << 10},
-		{Pattern: "GET /ui/static/{version}/{name}", Raw: serveAsset},
+		{Pattern: "GET /ui/static/{version}/{name}", Raw: static.Serve},
 		{Pattern: "GET /ui/jobs/run", Handle: f.runPage},
 		{Pattern: "POST /ui/jobs/run", Handle: f.runSubmit, MaxBody: 4 * drover.MaxJobSource},
 		{Pattern: "GET /ui/jobs/{job}", Handle: f.job},

@@ -27,8 +27,11 @@ func fleetAPI() fixed {
 			{"Name": "asked", "From": "2025-12-31T23:00:00Z", "To": "2026-01-01T01:00:00Z"},
 			{"Name": "draining", "From": "2026-01-01T01:00:00Z", "To": "2026-01-01T02:00:00Z", "Reason": "<u>"}]},
 			{"ID": "m2", "State": "active", "Work": 2, "Phases": [{"Name": "active", "From": "2026-01-01T01:00:00Z"}]}]}`},
-		"/v1/fleet/cost": {http.StatusOK, `{"By": "day", "Total": 5, "Lines": [{"Key": "2026-01-01", "Cost": 2},
-			{"Key": "2026-01-02", "Cost": 3, "Hours": 6}]}`},
+		"/v1/fleet/cost": {http.StatusOK, `{"By": "day,job", "Total": 5, "Lines": [
+			{"Key": "2026-01-01", "Of": "idle", "Cost": 1.5}, {"Key": "2026-01-01", "Of": "team/<b>", "Cost": 0.5},
+			{"Key": "2026-01-02", "Of": "j1", "Cost": 1, "Hours": 6}, {"Key": "2026-01-02", "Of": "j2", "Cost": 0.5},
+			{"Key": "2026-01-02", "Of": "j3", "Cost": 0.5}, {"Key": "2026-01-02", "Of": "j4", "Cost": 0.5},
+			{"Key": "2026-01-02", "Of": "j5", "Cost": 0.25}, {"Key": "2026-01-02", "Of": "j6", "Cost": 0.25}]}`},
 		"/v1/fleet/instance/m1": {http.StatusOK, `{"Instance": {"ID": "m1", "State": "draining", "NodeID": "n1"}, "Text": ["It was <b> bought."],
 			"Jobs": [{"Namespace": "ns", "ID": "web"}], "History": [{"At": "2026-01-02T03:04:05Z", "What": "create", "Reason": "<b>"}]}`},
 	}
@@ -42,9 +45,12 @@ func TestTheFleet(t *testing.T) {
 	body := w.Body.String()
 	inert(t, body)
 	for _, s := range []string{
-		"<bdi>&lt;b&gt;</bdi>", "buys nothing, &lt;i&gt;", "2 active", "no key", "1 / 2", "create 2", `<a href="/ui/fleet/machines/m1234567890">`,
+		"<bdi>&lt;b&gt;</bdi>", "buys nothing, &lt;i&gt;", "2 active", "no key", "1 / 2", "create 2",
+		`<a href="/ui/fleet/machines/m1234567890">`,
 		"4 creates wait", "3.00 of 10.00, 7.00 left",
-		`<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00", `data-live="Instance FleetPool"`,
+		`<meter min="0" max="3" value="2" aria-label="2026-01-01">`, "Total: 5.00",
+		`<bdi>idle</bdi> 1.50, <a href="/ui/jobs/%3Cb%3E@team"><bdi>team/&lt;b&gt;</bdi></a> 0.50`,
+		"<bdi>j4</bdi> 0.50, 2 more: 0.50", `data-live="Instance FleetPool"`,
 	} {
 		require.Contains(t, body, s)
 	}
@@ -72,7 +78,7 @@ func TestTheTimelineOfMachines(t *testing.T) {
 	for _, s := range []string{
 		`data-gantt="{&#34;pieces&#34;:[{&#34;tone&#34;:&#34;idle&#34;,&#34;from&#34;:0,&#34;to&#34;:3600000},{&#34;tone&#34;:&#34;lost&#34;,` +
 			`&#34;from&#34;:3600000,&#34;to&#34;:7200000}],&#34;span&#34;:86400000}"`,
-		"asked 2h0m0s, draining 1h0m0s (&lt;u&gt;)", "work &lt;i&gt; waits", "busy: 2", "3 more were there", "charts.js",
+		"asked 2h, draining 1h (&lt;u&gt;)", "work &lt;i&gt; waits", "busy: 2", "3 more were there", "charts.js",
 		`<option value="gpu" selected="">`, `<option value="1h" selected="">`, `data-live="Instance FleetPool"`,
 	} {
 		require.Contains(t, body, s)
@@ -127,6 +133,9 @@ func TestTheSimulator(t *testing.T) {
 		content, _ := io.ReadAll(r.Body)
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		switch {
+		case r.Method == http.MethodPut && r.URL.Query().Get("was") == "7":
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"message": "it is at 9 by now"}`)
 		case r.Method == http.MethodPost && strings.Contains(string(content), `"Seed":9`):
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"message": "<b> too much"}`)
@@ -134,7 +143,7 @@ func TestTheSimulator(t *testing.T) {
 			_, _ = io.WriteString(w, `[{"Rules": "drover", "Cost": 4, "Bound": 2, "Cloud": "<b>", "Stopped": [{"What": "<i>", "Waited": 1000000000}],
 				"Points": [{"At": 0, "Machines": 1}, {"At": 60000000000, "Machines": 2, "PerHour": 0.5}]}]`)
 		default:
-			_, _ = io.WriteString(w, `{"Policy": {"Name": "<b>", "Provider": "ec2"}}`)
+			_, _ = io.WriteString(w, `{"Name": "std", "ModifyIndex": 9, "Policy": {"Name": "<b>", "Provider": "ec2"}}`)
 		}
 	}))
 	body := ask(t, h, "GET", "/ui/fleet/simulate?pool=std", "good", nil).Body.String()
@@ -165,6 +174,17 @@ func TestTheSimulator(t *testing.T) {
 		require.NotContains(t, strings.Join(asked, "\n"), "simulate")
 	}
 	form.Set("save", "1")
+	form.Set("of", "std")
+	form.Set("was", "7") // somebody else saved one since
+	conflict := ask(t, h, "POST", "/ui/fleet/simulate", "good", form)
+	require.Equal(t, http.StatusOK, conflict.Code)
+	inert(t, conflict.Body.String())
+	for _, holds := range []string{
+		"it is at 9 by now", "The policy by now", "{&#34;Name&#34;: &#34;std&#34;}", `name="was" value="9"`, `name="of" value="std"`,
+	} {
+		require.Contains(t, conflict.Body.String(), holds, "both are there, and nothing typed is lost")
+	}
+	form.Set("was", "9")
 	w := ask(t, h, "POST", "/ui/fleet/simulate", "good", form)
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	require.Contains(t, strings.Join(asked, "\n"), "PUT /v1/fleet/pool/std")

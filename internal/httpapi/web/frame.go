@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
 )
 
 // view is what a page shows inside of its frame.
@@ -17,35 +18,20 @@ type view struct {
 	module string // of JavaScript, by its name; "" if the page has none
 }
 
-// contentPolicy has the browser load and run what this agent serves, and show it in no other page.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
-	"frame-ancestors 'none'; base-uri 'none'"
-
-// protect sets the headers of every answer.
-func protect(h http.Header) {
-	h.Set("Content-Security-Policy", contentPolicy)
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-}
-
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
-	protect(w.Header())
+	static.Protect(w.Header())
 	if v.module == terminalModule || v.module == playModule {
 		w.Header().Set("Content-Security-Policy", terminalPolicy)
 	}
 	cookies.Forget(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, err := w.Write(html.Document(frame(r, v, f.rights(r, ""))))
+	_, err := w.Write(html.Document(f.frame(r, v, f.rights(r, ""))))
 	return err
 }
 
-func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
+func (f *Face) frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 	root := []html.Part{html.Attr("lang", "en")}
 	if theme := cookies.Theme(r); theme != "" {
 		root = append(root, html.Attr("data-theme", theme))
@@ -55,19 +41,19 @@ func frame(r *http.Request, v view, levels *acl.Levels) html.Part {
 		html.El("meta", html.Attr("name", "viewport"), html.Attr("content", "width=device-width, initial-scale=1")),
 		html.El("meta", html.Attr("name", "color-scheme"), html.Attr("content", "light dark")),
 		html.El("title", html.Text(v.title+" · Drover")),
-		html.El("link", html.Attr("rel", "stylesheet"), html.Href(asset("app.css"))),
-		html.El("link", html.Attr("rel", "icon"), html.Attr("type", "image/svg+xml"), html.Href(asset("favicon.svg"))),
+		html.El("link", html.Attr("rel", "stylesheet"), html.Href(static.Address("app.css"))),
+		html.El("link", html.Attr("rel", "icon"), html.Attr("type", "image/svg+xml"), html.Href(static.Address("favicon.svg"))),
 	}
-	head = append(head, html.Module(asset("live.js")), html.Module(asset("keys.js")))
+	head = append(head, html.Module(static.Address("live.js")), html.Module(static.Address("keys.js")))
 	if v.module != "" {
-		head = append(head, html.Module(asset(v.module)))
+		head = append(head, html.Module(static.Address(v.module)))
 	}
 	return html.El("html", append(root,
 		html.El("head", head...),
 		html.El("body",
 			html.Anchor("main", html.Class("skip"), html.Text(text.Skip)),
-			bar(r, levels, liveMark(r, v.body)),
-			html.El("main", html.ID("main"), html.Attr("tabindex", "-1"), v.body),
+			bar(r, levels, f.Label, liveMark(r, v.body)),
+			html.El("main", html.ID("main"), html.Attr("tabindex", "-1"), crumb(r, levels), v.body),
 			find.Palette(), find.KeyList(),
 		))...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/usage"
 )
 
 func (f *Face) job(w http.ResponseWriter, r *http.Request) error {
@@ -25,18 +26,18 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	key := jobKey(r)
 	var job drover.Job
 	var summary drover.JobSummary
-	var allocations []drover.AllocationListStub
 	var deployment *drover.Deployment
 	var evaluations []drover.Evaluation
 	var err error
 	for _, part := range []struct {
 		path string
 		out  any
-	}{{"", &job}, {"summary", &summary}, {"allocations", &allocations}, {"deployment", &deployment}, {"evaluations", &evaluations}} {
+	}{{"", &job}, {"summary", &summary}, {"deployment", &deployment}, {"evaluations", &evaluations}} {
 		if err == nil {
 			err = f.readJob(r, key, part.path, part.out)
 		}
 	}
+	newest, err := f.newestAllocations(r, key, err)
 	if err != nil {
 		return f.show(w, r, key.ID, html.Part{}, err)
 	}
@@ -46,11 +47,32 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	}
 	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem,
 		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
-			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(text.Priority, html.Int(job.Priority))),
+			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(jobText.Submitted, moment(job.SubmitTime)),
+			factOf(text.Priority, html.Int(job.Priority))),
 		f.jobButtons(r, key, &job), notPlaced(evaluations), f.deploymentPanel(r, key, deployment), f.groupTable(r, key, &job, &summary),
-		f.dispatchForm(r, key, &job),
-		html.El("h2", html.Text(text.Allocations)), f.whereLink(r, key), allocationTable(allocations))
-	return f.write(w, r, code, view{title: key.ID, body: html.Group(done(r, jobText.Actions), livePart("job", jobTopics, 0, body))})
+		f.dispatchForm(r, key, &job), f.launches(r, key, &job))
+	return f.write(w, r, code, view{title: key.ID, body: html.Group(done(r, jobText.Actions), livePart("job", jobTopics, 0, body), newest)})
+}
+
+// newestAllocations is the part of a job's page with its newest allocations, and what they use. Errors: the one that is given; the API's.
+func (f *Face) newestAllocations(r *http.Request, key drover.NamespacedID, err error) (html.Part, error) {
+	if err != nil {
+		return html.Part{}, err
+	}
+	var all []drover.AllocationListStub
+	path := inNamespace(apiPath("job", key.ID, "allocations"), key.Namespace, "per_page", strconv.Itoa(perPage), "sort", "-created")
+	header, err := f.read(r, path, &all)
+	if err != nil {
+		return html.Part{}, err
+	}
+	var now usage.Samples
+	if path := parts.UsagePath(all); path != "" {
+		_ = f.ask(r.Context(), r, http.MethodGet, path, nil, &now) // it is not known then
+	}
+	total, _ := strconv.Atoi(header.Get("Drover-Total"))
+	return livePart("allocations", jobTopics, 5, html.El("h2", html.Text(text.Allocations)), f.whereLink(r, key),
+		parts.Allocations(parts.OfJob, all, now), html.If(total > len(all), html.El("p", html.El("a",
+			html.Href(html.Path("ui", "allocations").With("q", key.ID)), html.Text(fmt.Sprintf(jobText.AllOf, total)))))), nil
 }
 
 // whereLink leads to the map of nodes with the marks of the job; nothing for who may not see nodes.
@@ -88,7 +110,7 @@ func (f *Face) act(r *http.Request, key drover.NamespacedID, name string, fields
 		return html.Part{}
 	}
 	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "jobs", key.ID+"@"+key.Namespace, name)),
-		html.Group(fields...), html.El("button", html.Text(jobText.Actions[name].button)))
+		html.Group(fields...), html.El("button", html.Class(jobText.Actions[name].look(name)), html.Text(jobText.Actions[name].button)))
 }
 
 func (f *Face) jobButtons(r *http.Request, key drover.NamespacedID, job *drover.Job) html.Part {
@@ -170,7 +192,8 @@ func (f *Face) deploymentPanel(r *http.Request, key drover.NamespacedID, d *drov
 	}
 	groups, unpromoted := parts.DeploymentGroups(jobText.Deployments, text.Nothing, d)
 	of := hidden("deployment", d.ID)
-	return html.Group(html.El("h2", html.Text(jobText.Deployments+" "), html.Text(shortID(d.ID)+" "), status(d.Status)),
+	return html.Group(html.El("h2", html.Text(jobText.Deployment+" "), link(html.Path("ui", "deployments", d.ID), shortID(d.ID)),
+		html.Text(" "), status(d.Status)),
 		html.El("p", html.Name(d.StatusDescription)),
 		groups,
 		html.El("div", html.Class("row actions"), html.If(unpromoted, f.act(r, key, "promote", of)),

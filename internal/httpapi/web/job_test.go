@@ -1,14 +1,18 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 )
 
 const aJob = "/ui/jobs/a@b@ns"
@@ -114,4 +118,45 @@ func TestAFaultyJobFileStays(t *testing.T) {
 	require.Contains(t, w.Body.String(), "line 2, column 8: ")
 	w = ask(t, h, "POST", "/ui/jobs/run", "good", url.Values{"source": {"{}"}})
 	require.Contains(t, w.Body.String(), "Job.ID: it is empty")
+}
+
+// TestAPeriodicJobHasItsLaunches: those of this job alone, with its schedule, and when it is due as far as the viewer may plan.
+func TestAPeriodicJobHasItsLaunches(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
+	for _, mayPlan := range []bool{true, false} {
+		h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var body any = []any{}
+			switch r.URL.Path {
+			case "/v1/rights":
+				levels := &acl.Levels{Namespace: "ns", Capabilities: []string{"read-job"}}
+				if mayPlan {
+					levels.Capabilities = append(levels.Capabilities, "parse-job", "plan-job")
+				}
+				body = levels
+			case "/v1/job/a@b":
+				body = drover.Job{ID: "a@b", Namespace: "ns", Periodic: &drover.PeriodicConfig{Spec: "<b> * *", TimeZone: "UTC"}}
+			case "/v1/job/a@b/summary", "/v1/job/a@b/deployment":
+				body = map[string]any{}
+			case "/v1/job/a@b/plan":
+				body = drover.Preview{NextPeriodicLaunch: due}
+			case "/v1/jobs":
+				require.Equal(t, "a@b/", r.URL.Query().Get("prefix"))
+				require.Equal(t, "ns", r.URL.Query().Get("namespace"))
+				body = []drover.JobListStub{
+					{ID: "a@b/periodic-2", ParentID: "a@b", Namespace: "ns", Status: "running"},
+					{ID: "a@b/periodic-1", ParentID: "a@b", Namespace: "ns", Status: "dead"},
+					{ID: "a@b/own", Namespace: "ns", Status: "dead"},
+				}
+			}
+			_ = json.NewEncoder(w).Encode(body)
+		}))
+		body := ask(t, h, "GET", aJob, "good", nil).Body.String()
+		require.Contains(t, body, `href="/ui/jobs/a@b%2Fperiodic-2@ns"><bdi>periodic-2</bdi>`)
+		require.Contains(t, body, "periodic-1")
+		require.NotContains(t, body, ">own<")
+		require.Contains(t, body, "<code>&lt;b&gt; * *</code> UTC")
+		require.Equal(t, mayPlan, strings.Contains(body, "2026-03-01 12:30:00 UTC"))
+		inert(t, body)
+	}
 }

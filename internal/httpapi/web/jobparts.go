@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/jobdiff"
 )
 
 // jobVersions shows the versions, the newest first, each with its difference to the one before.
@@ -19,7 +20,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request) error {
 	key := jobKey(r)
 	var kept struct {
 		Versions []drover.Job
-		Diffs    []*drover.JobDiff
+		Diffs    []*jobdiff.Job
 	}
 	err := f.ask(r.Context(), r, http.MethodGet, inNamespace(apiPath("job", key.ID, "versions"), key.Namespace, "diffs", "true"), nil, &kept)
 	parts := make([]html.Part, 0, len(kept.Versions))
@@ -33,7 +34,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request) error {
 	return f.jobPart(w, r, jobText.Versions, html.Group(parts...), err)
 }
 
-func versionDiff(versions []drover.Job, diffs []*drover.JobDiff, i int) html.Part {
+func versionDiff(versions []drover.Job, diffs []*jobdiff.Job, i int) html.Part {
 	if i >= len(diffs) || i+1 >= len(versions) {
 		return html.El("p", html.Class("muted"), html.Text(jobText.FirstVersion))
 	}
@@ -41,7 +42,7 @@ func versionDiff(versions []drover.Job, diffs []*drover.JobDiff, i int) html.Par
 }
 
 // diffTable has a row for each value that differs.
-func diffTable(caption string, d *drover.JobDiff, same string) html.Part {
+func diffTable(caption string, d *jobdiff.Job, same string) html.Part {
 	var rows []html.Part
 	if d != nil {
 		rows = diffRows(nil, "", d.Fields, d.Objects)
@@ -61,15 +62,15 @@ func diffTable(caption string, d *drover.JobDiff, same string) html.Part {
 
 // wholeRow is one for a group or task that came or went as a whole.
 func wholeRow(rows []html.Part, at, kind string) []html.Part {
-	if kind == drover.DiffAdded || kind == drover.DiffDeleted {
+	if kind == jobdiff.Added || kind == jobdiff.Deleted {
 		rows = append(rows, row(html.Name(at), html.Text(kind), html.Part{}))
 	}
 	return rows
 }
 
-func diffRows(rows []html.Part, at string, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) []html.Part {
+func diffRows(rows []html.Part, at string, fields []*jobdiff.Field, objects []*jobdiff.Object) []html.Part {
 	for _, d := range fields {
-		if d.Type != drover.DiffNone {
+		if d.Type != jobdiff.None {
 			rows = append(rows, row(html.Name(at+d.Name), html.Name(d.Old), html.Name(d.New)))
 		}
 	}
@@ -123,6 +124,7 @@ func (f *Face) jobDefinition(w http.ResponseWriter, r *http.Request) error {
 	change := html.Path("ui", "jobs", "run").With("job", key.ID).With("namespace", key.Namespace)
 	return f.jobPart(w, r, jobText.Definition, html.Group(
 		html.If(p.made, html.El("p", html.Class("muted"), html.Text(jobText.SourceGone))),
+		html.If(p.older, html.El("p", html.Class("muted"), html.Text(jobText.SourceOlder))),
 		html.If(f.may(r, key.Namespace, plansJobs...), html.El("p", html.El("a", html.Href(change), html.Text(jobText.Next)))),
 		html.El("pre", html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", jobText.Source),
 			html.Text(p.source)),
@@ -139,7 +141,9 @@ func (f *Face) definition(r *http.Request, key drover.NamespacedID) (jobFile, er
 	s, err := f.source(r, key, string(fields["Version"]))
 	switch {
 	case err == nil && s.Source != "":
-		return jobFile{source: s.Source, variables: s.Variables}, nil
+		var now uint64 // a version that was not registered with the text has an index beyond the text's
+		older := json.Unmarshal(fields["JobModifyIndex"], &now) == nil && s.JobModifyIndex < now
+		return jobFile{source: s.Source, variables: s.Variables, older: older}, nil
 	case err != nil && httpapi.Status(err) != http.StatusNotFound:
 		return jobFile{}, err
 	}

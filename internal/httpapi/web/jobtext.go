@@ -7,24 +7,38 @@ type action struct {
 	sure   string // what is asked before, with the name of what ends in %s; "" asks nothing
 }
 
+// look is the class of its button: what ends something looks so, and what is waited for stands out.
+func (a action) look(name string) string {
+	switch {
+	case a.sure != "":
+		return "ends"
+	case name == "promote":
+		return "primary"
+	}
+	return ""
+}
+
 // jobText is every text of the pages of jobs, in one place for translators.
 var jobText = struct {
-	Overview, Versions, Evaluations, Deployments, Definition, Parts, Where string
+	Overview, Versions, Evaluations, Deployments, Deployment, Submitted, Definition, Parts, Where, AllOf string
 
 	Actions map[string]action
 
 	Sure, Cancel, NoAction, Count, Dispatch, Payload, PayloadMore, Meta, MetaMore, MetaLine string
 
-	Difference, Same, FirstVersion, Stable, Source, SourceGone, Next string
+	Difference, Same, FirstVersion, Stable, Source, SourceGone, SourceOlder, Next string
+
+	Places, MoreNodes, NextLaunch, Children, NoChildren, Schedule string
 
 	RunJob, Job, JobMore, Variables, VariablesMore, Plan, Submit, Planned, NoWarnings, Warnings, Nothing, WouldPlace,
 	Changed string
 
-	EvaluationColumns, DeploymentColumns, DiffColumns, PlanColumns []string
+	EvaluationColumns, DeploymentColumns, DiffColumns, PlanColumns, PlaceColumns, ChildColumns []string
 }{
 	Where:    "Where it runs, on the map of nodes",
+	AllOf:    "All %d allocations, with search",
 	Overview: "Overview", Versions: "Versions", Evaluations: "Evaluations", Deployments: "Deployments", Definition: "Definition",
-	Parts: "Parts of the job",
+	Deployment: "Deployment", Submitted: "Submitted", Parts: "Parts of the job",
 
 	Actions: map[string]action{
 		"stop":     {"Stop", "The job is stopped: its allocations end.", "Stop the job %s? Its allocations end."},
@@ -46,15 +60,21 @@ var jobText = struct {
 
 	Difference: "Difference to version %d", Same: "Nothing but its number differs.", FirstVersion: "It is the oldest version that is kept.",
 	Stable: "stable", Source: "Source", SourceGone: "The text of this version is not kept: it was not given with the job.",
-	Next: "Change and run",
+	SourceOlder: "The job was scaled, stopped or rolled back after this text was given: its versions tell what differs.",
+	Next:        "Change and run",
 
 	RunJob: "Run a job", Job: "Job file", JobMore: "HCL, or JSON as the API takes it", Variables: "Variables",
 	VariablesMore: "the content of a variable file", Plan: "Plan", Submit: "Run", Planned: "What would happen",
 	NoWarnings: "No warnings.", Warnings: "Warnings", Nothing: "Nothing would change.",
 	WouldPlace: "Not all of it would be placed now", Changed: "Difference",
 
-	EvaluationColumns: []string{"Id", "Made (UTC)", "Cause", "Status", "Why"},
-	DeploymentColumns: []string{"Id", "Version", "Status", "Made (UTC)", "Why"},
+	EvaluationColumns: []string{"Id", "Made", "Cause", "Status", "Why"},
+	DeploymentColumns: []string{"Id", "Version", "Status", "Made", "Why"},
 	DiffColumns:       []string{"What", "Old", "New"},
-	PlanColumns:       []string{"Group", "Place", "Stop", "In place", "Destructive", "Canaries", "Migrate", "Unchanged"},
+	Places:            "Where it would be placed", MoreNodes: "%d more nodes would get something, too.", NextLaunch: "The next launch is at",
+	Children: "Launches", NoChildren: "Nothing was launched yet, or it is forgotten.", Schedule: "Schedule",
+
+	PlaceColumns: []string{"Group", "Node", "Allocations"},
+	ChildColumns: []string{"Job", "Status", "Launched", "Allocations"},
+	PlanColumns:  []string{"Group", "Place", "Stop", "In place", "Destructive", "Canaries", "Migrate", "Unchanged"},
 }

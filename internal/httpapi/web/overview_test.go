@@ -2,15 +2,22 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/httpapi/web/viewers"
 )
 
 const (
@@ -95,15 +102,48 @@ func TestALivePageHasTheStreamOfItsViewer(t *testing.T) {
 	require.Equal(t, "application/x-ndjson", w.Header().Get("Content-Type"))
 	require.Equal(t, `{"Index":7}`+"\n"+`{"Index":8,"Topics":["Job"]}`+"\n", w.Body.String())
 	require.Equal(t, streamPath+"?brief=true&index=7&namespace=%2A&stale=true&topic=Job&topic=Node good", asked)
-	require.Equal(t, http.StatusGone, ask(t, h, "GET", "/ui/live?index=4", "good", nil).Code)
+	require.Equal(t, http.StatusGone, ask(t, h, "GET", "/ui/live?topic=Job&index=4", "good", nil).Code)
 	require.Equal(t, http.StatusForbidden, ask(t, of(fixed{}), "GET", "/ui/live?topic=Job", "", nil).Code)
 	require.Equal(t, http.StatusBadRequest, ask(t, h, "GET", "/ui/live?"+strings.Repeat("topic=Job&", 21), "good", nil).Code)
+}
+
+// TestAPageWithoutTopicsHearsSignsOfLife: it asks the API nothing, needs no rights, and is counted apart from those that are kept up to
+// date, so that whoever may not even read takes no place of theirs.
+func TestAPageWithoutTopicsHearsSignsOfLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &Face{Clock: clock.Wall{}, API: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the API was asked") })}
+		ctx, leave := context.WithTimeout(t.Context(), 2*beat+beat/2)
+		defer leave()
+		w := httptest.NewRecorder()
+		require.NoError(t, f.live(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost:4646/ui/live", http.NoBody)))
+		require.Equal(t, strings.Repeat("{}\n", 3), w.Body.String())
+
+		ctx, leave = context.WithCancel(t.Context())
+		defer leave()
+		for i := range viewers.MostPages { // each with a token that it invented
+			go func() { // ends with ctx
+				r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost:4646/ui/live", http.NoBody)
+				r.Header.Set("X-Nomad-Token", strconv.Itoa(i))
+				_ = f.live(httptest.NewRecorder(), r)
+			}()
+		}
+		synctest.Wait()
+		again := httptest.NewRequestWithContext(ctx, "GET", "http://localhost:4646/ui/live", http.NoBody)
+		require.Equal(t, http.StatusTooManyRequests, httpapi.Status(f.live(httptest.NewRecorder(), again)))
+		_, err := f.enter(again)
+		require.NoError(t, err)
+		leave()
+		synctest.Wait()
+		_, err = f.idle.Enter(again, "", "too many")
+		require.NoError(t, err)
+	})
 }
 
 // TestLivePagesAreBounded: one viewer cannot have more pages kept up to date than is fit, and each that is closed makes room.
 func TestLivePagesAreBounded(t *testing.T) {
 	t.Parallel()
-	opened := make(chan struct{}, mostPages)
+	opened := make(chan struct{}, viewers.MostPages)
 	h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != streamPath { // what the page of a refusal asks
 			return
@@ -123,7 +163,7 @@ func TestLivePagesAreBounded(t *testing.T) {
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	var pages sync.WaitGroup
-	for range mostPages {
+	for range viewers.MostPages {
 		pages.Go(func() { open(ctx, "one") }) // ends with ctx
 		<-opened
 	}
@@ -137,4 +177,14 @@ func TestLivePagesAreBounded(t *testing.T) {
 	<-opened
 	end()
 	pages.Wait()
+}
+
+// TestTheLabelOfACluster: every page shows it, as text.
+func TestTheLabelOfACluster(t *testing.T) {
+	t.Parallel()
+	f := &Face{Clock: clock.Wall{}, Label: parts.Label{Text: "<staging>", Background: "#b00020", Color: "white"}}
+	f.API = httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, f)
+	body := ask(t, f.API, "GET", "/ui/login", "", nil).Body.String()
+	require.Contains(t, body, `<strong id="label" class="label" data-background="#b00020" data-color="white">&lt;staging&gt;</strong>`)
+	require.NotContains(t, ask(t, of(http.NotFoundHandler()), "GET", "/ui/login", "", nil).Body.String(), `id="label"`)
 }

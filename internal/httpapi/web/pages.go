@@ -1,12 +1,8 @@
 package web
 
 import (
-	"cmp"
-	"fmt"
 	"net/http"
-	"slices"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
@@ -21,21 +17,6 @@ func (f *Face) show(w http.ResponseWriter, r *http.Request, title string, body h
 		}
 	}
 	return f.write(w, r, status, view{title: title, body: html.Group(head, body)})
-}
-
-// allocationTable shows the newest allocations first, at most a page of them.
-func allocationTable(all []drover.AllocationListStub) html.Part {
-	slices.SortFunc(all, func(a, b drover.AllocationListStub) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
-	rows := make([]html.Part, 0, perPage)
-	for _, a := range all[:min(len(all), perPage)] {
-		rows = append(rows, row(link(allocPath(a.ID), shortID(a.ID)), html.Name(a.Name), status(a.ClientStatus),
-			html.Text(a.DesiredStatus), link(html.Path("ui", "clients", a.NodeID), a.NodeName), moment(a.CreateTime)))
-	}
-	more := html.Part{}
-	if len(all) > perPage {
-		more = html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(text.NewestOf, perPage, len(all))))
-	}
-	return html.Group(table(text.Allocations, text.AllocationColumns, rows, text.Nothing), more)
 }
 
 // moment is a time in UTC, from unix ns; 0 is a dash.

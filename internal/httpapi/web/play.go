@@ -242,6 +242,7 @@ func (f *Face) playForm(r *http.Request, p program, environments []execution.Env
 			button("primary", "run", text.Run), html.If(writes, button("", "add", text.AddFile)),
 			html.El("button", html.Attr("type", "button"), html.ID("stop"), html.Attr("hidden", ""), html.Text(text.Stop)),
 			html.El("button", html.Attr("type", "button"), html.ID("share"), html.Attr("hidden", ""), html.Attr("data-done", text.Shared),
+				html.Attr("data-damaged", text.Damaged),
 				html.Text(text.Share)),
 			html.El("output", html.ID("said"), html.Class("muted"), html.Attr("data-remove", text.Remove),
 				html.Attr("data-starting", text.Starting), html.Attr("data-runs", text.Runs), html.Attr("data-lost", allocText.Cut))),
@@ -290,7 +291,8 @@ func results(r *http.Request, out *outcome) html.Part {
 			html.El("pre", html.ID(id), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-labelledby", id+"-name"),
 				html.Attr("data-empty", text.NoOutput), html.Text(content)))
 	}
-	return html.El("div", html.Class("results"), html.El("div", html.ID("problem"), html.Attr("data-title", text.Failed), problem),
+	return html.El("div", html.ID("results"), html.Class("results"), html.Attr("tabindex", "-1"), html.Attr("role", "region"),
+		html.Attr("aria-label", text.Result), html.El("div", html.ID("problem"), html.Attr("data-title", text.Failed), problem),
 		playTyping(), stream("stdout", text.Stdout, out.stdout), stream("stderr", text.Stderr, out.stderr),
 		html.El("div", html.El("h2", html.Text(text.Result)),
 			html.El("dl", append([]html.Part{html.ID("facts"), html.Attr("aria-live", "polite")}, rows...)...)))

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
 )
 
 // A live run is three requests of the playground's script: a claim, the websocket of the execution in the claimed runner, and, once the
@@ -43,7 +44,7 @@ func playRequest(mode string) string {
 
 // reply answers a script.
 func reply(w http.ResponseWriter, status int, body any) error {
-	protect(w.Header())
+	static.Protect(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	return json.NewEncoder(w).Encode(body)

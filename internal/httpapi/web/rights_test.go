@@ -114,6 +114,8 @@ func TestANodeIsSteered(t *testing.T) {
 	require.Equal(t, []string{at + "/eligible", at + "/drain", at + "/unset", at + "/meta"}, formsOf(body))
 	require.Contains(t, body, "37.5 %")
 	require.Contains(t, body, "2.0 KiB of 4.0 KiB")
+	require.Contains(t, body, "now 7.5 %, at most 30.0 % in 20s")
+	require.Contains(t, body, `aria-label="Memory: not known now, at most 3.0 MiB in 20s"`)
 	inert(t, body)
 
 	w := ask(t, h, "POST", at+"/drain", "good", url.Values{"deadline": {"soon<b>"}, "system": {"1"}})
@@ -126,6 +128,11 @@ func TestANodeIsSteered(t *testing.T) {
 	w = ask(t, h, "POST", at+"/drain", "good", form)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Body.String(), "<strong><bdi>&lt;img", "it names the node")
+	for _, says := range []string{
+		"1 would move, 1 would find no room, 3 are of jobs", `href="/ui/clients/n2"`, `href="/ui/allocations/a2"`, "finds no room, and waits",
+	} {
+		require.Contains(t, w.Body.String(), says, "it says before what would become of the work")
+	}
 	require.NotContains(t, a.called(), "PUT")
 	inert(t, w.Body.String())
 	form.Set("sure", "1")

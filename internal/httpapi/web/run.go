@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/internal/policy"
 )
 
@@ -22,6 +24,7 @@ import (
 type jobFile struct {
 	source, variables string
 	made              bool // the source was made of the job: nobody wrote it
+	older             bool // the job was scaled, stopped or rolled back since the source was given
 }
 
 // digest tells two files apart, so that what is submitted is what was planned.
@@ -45,30 +48,11 @@ type planned struct {
 	namespace string
 }
 
-// firstJob is an example to begin with.
-const firstJob = `job "hello" {
-  group "web" {
-    count = 1
-    task "server" {
-      driver = "exec"
-      config {
-        command = "/bin/sh"
-        args    = ["-c", "while :; do date; sleep 1; done"]
-      }
-      resources {
-        cpu    = 100
-        memory = 32
-      }
-    }
-  }
-}
-`
-
 // runPage has an editor for a job file: that of the job in the address, else an example.
 func (f *Face) runPage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	if q.Get("job") == "" {
-		return f.runForm(w, r, http.StatusOK, jobFile{source: firstJob}, nil, nil)
+		return f.runForm(w, r, http.StatusOK, jobFile{source: parts.FirstJob}, nil, nil)
 	}
 	key := drover.NamespacedID{Namespace: q.Get("namespace"), ID: q.Get("job")}
 	if key.Namespace == "" {
@@ -190,7 +174,25 @@ func (f *Face) runForm(w http.ResponseWriter, r *http.Request, code int, p jobFi
 				area("variables", "variables", "3", p.variables)),
 			html.El("div", html.Class("row"), html.If(f.may(r, anywhere, plansJobs...), button("", "plan", jobText.Plan)), submit)),
 		result)
-	return f.write(w, r, code, view{title: jobText.RunJob, body: body})
+	return f.write(w, r, code, view{title: jobText.RunJob, body: body, module: "run.js"})
+}
+
+// plannedPlaces says which nodes would get what; nothing if none would get anything.
+func plannedPlaces(all []drover.PlannedPlacement) html.Part {
+	if len(all) == 0 {
+		return html.Part{}
+	}
+	rows := make([]html.Part, 0, perPage)
+	for _, p := range all[:min(len(all), perPage)] {
+		rows = append(rows, row(html.Name(p.Group), link(html.Path("ui", "clients", p.NodeID), p.NodeName), html.Int(p.Count)))
+	}
+	left := html.If(len(all) > perPage, html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(jobText.MoreNodes, len(all)-perPage))))
+	return html.Group(html.El("h3", html.Text(jobText.Places)), table(jobText.Places, jobText.PlaceColumns, rows, ""), left)
+}
+
+// launchAt says when a periodic job is due; nothing for others.
+func launchAt(at time.Time) html.Part {
+	return html.If(!at.IsZero(), html.El("p", html.Text(jobText.NextLaunch+" "), instant(at)))
 }
 
 // planResult says what would happen: what is placed, stopped and replaced, what has no place, what differs, and what the server warns of.
@@ -213,5 +215,6 @@ func planResult(p *planned) html.Part {
 	return html.El("section", html.ID("planned"), html.El("h2", html.Text(jobText.Planned)), warnings,
 		unplaced(jobText.WouldPlace, p.preview.FailedTGAllocs),
 		table(jobText.Planned, jobText.PlanColumns, rows, jobText.Nothing),
+		plannedPlaces(p.preview.Placements), launchAt(p.preview.NextPeriodicLaunch),
 		diffTable(jobText.Changed, p.preview.Diff, jobText.Nothing))
 }

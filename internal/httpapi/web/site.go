@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // site is the face as its subpackages' pages use it.
@@ -31,9 +31,9 @@ func (s site) Show(w http.ResponseWriter, r *http.Request, title string, body ht
 	return s.f.show(w, r, title, body, err)
 }
 
-// Write implements herd.Site.
-func (s site) Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error {
-	return s.f.write(w, r, http.StatusOK, view{title: title, body: body, module: module})
+// Write implements herd.Site and nodeview.Site.
+func (s site) Write(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part, module string) error {
+	return s.f.write(w, r, status, view{title: title, body: body, module: module})
 }
 
 // Socket implements herd.Site.
@@ -49,6 +49,11 @@ func (s site) Download(w http.ResponseWriter, r *http.Request, path, name string
 // Send implements herd.Site.
 func (s site) Send(r *http.Request, method, path string, in, out any) error {
 	return s.f.ask(r.Context(), r, method, path, in, out)
+}
+
+// May implements herd.Words.
+func (s site) May(r *http.Request, namespace string, all ...policy.Capability) bool {
+	return s.f.may(r, namespace, all...)
 }
 
 // Terminal implements herd.Words.
@@ -85,21 +90,13 @@ func (s nodeSite) Pass(w http.ResponseWriter, r *http.Request, path string) erro
 	return s.f.pass(w, r, path)
 }
 
-// Write implements nodeview.Site.
-func (s nodeSite) Write(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part, module string) error {
-	return s.f.write(w, r, status, view{title: title, body: body, module: module})
-}
-
 // Rights implements nodeview.Site.
 func (s nodeSite) Rights(r *http.Request) *acl.Levels { return s.f.rights(r, "") }
 
-// Confirm implements nodeview.Shared.
-func (s nodeSite) Confirm(at, back html.URL, what, question, button string, fields ...html.Part) html.Part {
+// Confirm implements herd.Words and nodeview.Shared.
+func (s site) Confirm(at, back html.URL, what, question, button string, fields ...html.Part) html.Part {
 	return confirmation(at, back, what, action{sure: question, button: button}, fields...)
 }
-
-// Allocations implements nodeview.Shared.
-func (s nodeSite) Allocations(all []drover.AllocationListStub) html.Part { return allocationTable(all) }
 
 // listSite is the face as the pages of lists use it.
 type listSite struct{ site }
@@ -166,5 +163,5 @@ func (s site) Pager(r *http.Request, at html.URL, next string) html.Part {
 	return lists.Pager(at, at.With("after", next), r.URL.Query().Get("after") != "", next != "")
 }
 
-// Levels implements find.Site.
+// Levels implements admin.Site and find.Site.
 func (s site) Levels(r *http.Request) *acl.Levels { return s.f.rights(r, "") }

@@ -8,7 +8,7 @@ var text = struct {
 
 	Playground, PlayMore, PlayForbidden, Environment, Command, CommandMore, Stdin, StdinMore, Files, File, FileName, FileText, AddFile,
 	Remove, Run, Stop,
-	Share, Shared, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, BadForm string
+	Share, Shared, Damaged, Stdout, Stderr, NoOutput, Result, NoEnvironment, NoEnvironmentMore, MakeEnvironment, BadForm string
 
 	Exit, Cause, Wall, CPU, Memory, Claimed, FirstByte, Ended, Written, Truncated, Reason, Starting string
 
@@ -19,7 +19,7 @@ var text = struct {
 	Job, Node, Allocations, Groups, Group, Task, Status, Namespace, Type, Version, Priority, Wanted, Made, ID, Nothing,
 	NewestOf string
 
-	GroupColumns, AllocationColumns []string
+	GroupColumns []string
 }{
 	Skip: "Skip to content", Menu: "Menu", Pages: "Pages", More: "More",
 	SignIn: "Sign in", SignOut: "Sign out", SignInOther: "Sign in with another token", Token: "Token",
@@ -37,7 +37,8 @@ var text = struct {
 	Stdin: "Input (stdin)", StdinMore: "given ahead",
 	Files: "Files", File: "File", FileName: "Name", FileText: "Content", AddFile: "Add a file", Remove: "Remove",
 	Run: "Run", Stop: "Stop", Share: "Copy a link", Shared: "The link is copied: it holds the program, nothing is stored.",
-	Stdout: "stdout", Stderr: "stderr", NoOutput: "nothing", Result: "Result",
+	Damaged: "The link is damaged: it holds no program.",
+	Stdout:  "stdout", Stderr: "stderr", NoOutput: "nothing", Result: "Result",
 	NoEnvironment:     "There is no environment yet",
 	NoEnvironmentMore: "An environment keeps warm runners of an image. One on this machine's own files, read-only, is enough to begin.",
 	MakeEnvironment:   "Make environment “playground”",
@@ -64,8 +65,7 @@ var text = struct {
 	Job: "Job", Node: "Node", Allocations: "Allocations", Groups: "Groups",
 	Group: "Group",
 	Task:  "Task", Status: "Status", Namespace: "Namespace", Type: "Type", Version: "Version", Priority: "Priority", Wanted: "Wanted",
-	Made: "Made (UTC)", ID: "Id", Nothing: "There is nothing here yet.", NewestOf: "The newest %d of %d.",
+	Made: "Made", ID: "Id", Nothing: "There is nothing here yet.", NewestOf: "The newest %d of %d.",
 
-	GroupColumns:      []string{"Group", "Wanted", "Allocations", "Tasks"},
-	AllocationColumns: []string{"Id", "Name", "Status", "Wanted", "Node", "Made (UTC)"},
+	GroupColumns: []string{"Group", "Wanted", "Allocations", "Tasks"},
 }

@@ -23,6 +23,9 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/httpapi/web/static"
+	"github.com/drover-project/drover/jobdiff"
+	"github.com/drover-project/drover/usage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,6 +62,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 		reply(http.StatusOK, a.environments)
 	case path == "/v1/jobs":
 		w.Header().Set("Drover-Total", "1234")
+		w.Header().Set("Drover-Counts", "dead=1234, running=5")
 		if r.URL.Query().Get("next_token") == "" {
 			w.Header().Set("X-Nomad-Nexttoken", "p 2")
 		}
@@ -66,7 +70,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 	case path == "/v1/job/a@b" && r.URL.Query().Get("namespace") == "ns":
 		reply(http.StatusOK, drover.Job{ID: "a@b", TaskGroups: []*drover.TaskGroup{{Name: hostile, Tasks: []*drover.Task{{Name: hostile}}}}})
 	case path == "/v1/job/a@b/allocations", path == "/v1/node/n1/allocations":
-		reply(http.StatusOK, []drover.AllocationListStub{{ID: "0123456789", Name: hostile, NodeName: hostile, ClientStatus: "failed"}})
+		reply(http.StatusOK, []drover.AllocationListStub{{
+			ID: "0123456789", Name: hostile, NodeName: hostile, JobID: hostile, ClientStatus: "running", NextAllocation: "9876543210",
+			DeploymentStatus: &drover.AllocDeploymentStatus{Healthy: new(true), Canary: true}, JobVersion: 7,
+			TaskStates: map[string]*drover.TaskState{hostile: {Restarts: 4}},
+		}})
 	case path == "/v1/job/a@b/evaluations":
 		reply(http.StatusOK, []drover.Evaluation{{ID: "e1", FailedTGAllocs: map[string]*drover.AllocationMetric{
 			hostile: {NodesEvaluated: 1, ConstraintFiltered: map[string]int{hostile: 1}},
@@ -77,15 +85,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 	case path == "/v1/job/a@b/deployments":
 		reply(http.StatusOK, []drover.Deployment{{ID: "d1", StatusDescription: hostile}})
 	case path == "/v1/job/a@b/versions":
-		reply(http.StatusOK, map[string]any{"Versions": []drover.Job{{Version: 1}, {Version: 0}}, "Diffs": []*drover.JobDiff{{
-			Fields: []*drover.FieldDiff{{Type: "Edited", Name: "Meta[" + hostile + "]", Old: hostile, New: "n"}},
+		reply(http.StatusOK, map[string]any{"Versions": []drover.Job{{Version: 1}, {Version: 0}}, "Diffs": []*jobdiff.Job{{
+			Fields: []*jobdiff.Field{{Type: "Edited", Name: "Meta[" + hostile + "]", Old: hostile, New: "n"}},
 		}}})
 	case path == "/v1/job/a@b/submission":
 		reply(http.StatusOK, drover.JobSubmission{Source: hostile})
 	case path == "/v1/job/a@b/scale", path == "/v1/jobs/parse":
 		reply(http.StatusBadRequest, map[string]string{"message": "line 3, column 7: <b>"})
 	case path == "/v1/job/j/plan":
-		reply(http.StatusOK, drover.Preview{JobModifyIndex: 7, Warnings: hostile, Diff: &drover.JobDiff{}, Annotations: &drover.PlanAnnotations{
+		reply(http.StatusOK, drover.Preview{JobModifyIndex: 7, Warnings: hostile, Diff: &jobdiff.Job{}, Annotations: &drover.PlanAnnotations{
 			DesiredTGUpdates: map[string]*drover.DesiredUpdates{hostile: {Place: 3}},
 		}})
 	case path == "/v1/node/n1":
@@ -95,11 +103,22 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) { //nolint:gocyc
 			Attributes: map[string]string{hostile: hostile},
 			Events:     []*drover.NodeEvent{{Message: hostile}},
 		})
+	case path == "/v1/usage":
+		reply(http.StatusOK, usage.Samples{Allocations: map[string]*usage.AllocResourceUsage{"0123456789": {ResourceUsage: &usage.ResourceUsage{
+			MemoryStats: &usage.MemoryStats{RSS: 3 << 20},
+		}}}})
 	case path == "/v1/client/metadata":
 		reply(http.StatusOK, map[string]any{})
+	case path == "/v1/usage/history":
+		reply(http.StatusOK, usage.Past{Step: usage.PastStep, CPU: []float64{2, -1, 30, 7.5}, Memory: []int64{1 << 20, -1, 3 << 20, -1}})
+	case path == "/v1/drain/plan":
+		reply(http.StatusOK, drover.DrainPlan{NodeID: "n1", Hidden: 3, Moves: []drover.DrainMove{
+			{AllocID: "a1", Name: hostile, JobID: hostile, Namespace: "ns", Fate: drover.DrainMoves, ToNodeID: "n2", ToNodeName: hostile},
+			{AllocID: "a2", Name: "big", JobID: "big", Namespace: "ns", Fate: drover.DrainWaits, Why: []string{hostile}},
+		}})
 	case path == "/v1/client/stats":
-		reply(http.StatusOK, drover.HostStats{
-			CPU: []*drover.HostCPUStats{{Idle: 50}, {Idle: 75}}, Memory: &drover.HostMemoryStats{Total: 4096, Used: 2048},
+		reply(http.StatusOK, usage.HostStats{
+			CPU: []*usage.HostCPUStats{{Idle: 50}, {Idle: 75}}, Memory: &usage.HostMemoryStats{Total: 4096, Used: 2048},
 		})
 	case path == "/v1/job/gone":
 		reply(http.StatusNotFound, map[string]string{"message": "job not found"})
@@ -254,8 +273,8 @@ func TestEveryFormIsOfThisPage(t *testing.T) {
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	h, all := page(&api{}), 0
-	for name, content := range assets().plain {
-		path := asset(name).String()
+	for name, content := range static.Plain() {
+		path := static.Address(name).String()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:4646"+path, http.NoBody)
 		r.Header.Set("Accept-Encoding", "gzip")
 		w := httptest.NewRecorder()
@@ -275,7 +294,7 @@ func TestAssets(t *testing.T) {
 		require.Equal(t, content, ask(t, h, "GET", path, "", nil).Body.Bytes())
 		require.Equal(t, "no-store", ask(t, h, "GET", "/ui/static/0/"+name, "", nil).Header().Get("Cache-Control"), "of another version")
 	}
-	require.Less(t, all, 36<<10, "compressed script and style of all pages")
+	require.Less(t, all, 40<<10, "compressed script and style of all pages")
 	require.Equal(t, http.StatusNotFound, ask(t, h, "GET", "/ui/static/0/..%2Fface.go", "", nil).Code)
 }
 
@@ -380,6 +399,8 @@ func TestLists(t *testing.T) {
 	require.Contains(t, body, `<th scope="col"><a href="/ui/jobs?q=w%26&amp;status=dead">Job</a>`)
 	require.Contains(t, body, `<span class="status ok">running</span>`)
 	require.Contains(t, body, "1234 found")
+	require.Contains(t, body, `href="/ui/jobs?q=w%26&amp;status=running&amp;sort=-type"><span class="status ok">running</span> 5</a>`)
+	require.Contains(t, body, `aria-current="true" href="/ui/jobs?q=w%26&amp;sort=-type"><span class="status idle">dead</span> 1234</a>`)
 	inert(t, body)
 	body = ask(t, h, "GET", "/ui/jobs?after=p+2&sort=rack&status=x", "good", nil).Body.String()
 	require.Contains(t, body, "namespace=%2A&amp;next_token=p+2&amp;per_page=50&amp;sort=name&amp;stale=true", "what is unknown is left out")
@@ -388,7 +409,15 @@ func TestLists(t *testing.T) {
 	require.Contains(t, ask(t, h, "GET", "/ui/allocations", "good", nil).Body.String(),
 		`aria-sort="descending"><a href="/ui/allocations?sort=created">`)
 	require.Contains(t, ask(t, h, "GET", "/ui/clients", "good", nil).Body.String(), `<span class="status warn">ineligible</span>`)
-	require.Contains(t, ask(t, h, "GET", "/ui/jobs/a@b@ns", "good", nil).Body.String(), `href="/ui/allocations/0123456789"`)
+	for path, holds := range map[string][]string{
+		"/ui/jobs/a@b@ns": {`<span class="status ok">healthy</span> · canary`, "<td>7</td>"}, "/ui/clients/n1": {`<a href="/ui/jobs/`},
+	} {
+		body := ask(t, h, "GET", path, "good", nil).Body.String()
+		for _, s := range append(holds, `<a href="/ui/allocations/0123456789">`, `<a href="/ui/allocations/9876543210">`, "<td>4</td>",
+			"3.0 MiB") {
+			require.Contains(t, body, s, path)
+		}
+	}
 	require.Contains(t, ask(t, h, "GET", "/ui/environments", "good", nil).Body.String(), "0 / 0")
 	w := ask(t, h, "GET", "/ui/jobs/gone", "good", nil)
 	require.Equal(t, http.StatusNotFound, w.Code)

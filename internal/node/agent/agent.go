@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -16,9 +16,9 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
-	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/allocrunner"
+	"github.com/drover-project/drover/internal/node/diskuse"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/identities"
@@ -26,7 +26,9 @@ import (
 	"github.com/drover-project/drover/internal/node/lookups"
 	"github.com/drover-project/drover/internal/node/taskrunner"
 	"github.com/drover-project/drover/internal/node/volumes"
+	"github.com/drover-project/drover/internal/stack"
 	"github.com/drover-project/drover/internal/wake"
+	"github.com/drover-project/drover/usage"
 )
 
 // Agent is a node. Make one with New and Run it; it implements exchange.Workloads.
@@ -40,6 +42,7 @@ type Agent struct {
 	groups    GroupSweeper
 	networks  Networks
 	devices   Devices
+	clouds    Clouds
 	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
@@ -47,7 +50,11 @@ type Agent struct {
 	pusher    *pusher
 	refills   *refills
 	stops     *stops
-	known     chan struct{} // closed with the first registration
+	known     chan struct{}   // closed with the first registration
+	heard     chan struct{}   // closed when a cloud has answered, or none will
+	leaving   context.Context // ends when the node begins to leave
+	leave     context.CancelFunc
+	back      chan struct{} // closed when the node does not say any more that it is back
 	restored  chan struct{} // closed when what the local state knows was begun
 	contacted chan struct{} // closed with the first assignment
 	again     wake.Signal   // ask for a registration
@@ -61,7 +68,7 @@ type Agent struct {
 	sight   Sight
 	state   localstate.Store
 	samples samples
-	disk    diskMeter
+	disk    *diskuse.Meter
 	alive   sync.WaitGroup // allocation runners
 	volumes *volumes.Manager
 
@@ -86,12 +93,17 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
-		devices: deps.Devices,
-		root:    allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
+		devices: deps.Devices, clouds: deps.Clouds,
+		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
+		back: make(chan struct{}), heard: make(chan struct{}),
 		contacted: make(chan struct{}),
 		again:     wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
-		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
-		disk:    diskMeter{clock: deps.Clock, allocs: map[string]*diskSample{}},
+		samples: samples{latest: map[string]*usage.TaskResourceUsage{}},
+		disk:    diskuse.NewMeter(deps.Clock),
+	}
+	a.leaving, a.leave = context.WithCancel(context.Background()) //nolint:forbidigo // Leave ends it
+	if err := a.place(); err != nil {
+		return nil, err
 	}
 	if cfg.SecretsInMemory {
 		a.root = a.root.SecretsInMemory()
@@ -112,6 +124,26 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// place finds out where allocations have their folders. Those of before another client.alloc_dir stay where they are until they end.
+func (a *Agent) place() error {
+	var former []string
+	if !a.cfg.InMemory {
+		err := os.MkdirAll(a.cfg.StateDir, 0o700)
+		if err == nil {
+			former, err = allocdir.Places(filepath.Join(a.cfg.StateDir, "alloc-dirs"), a.cfg.DataDir, a.cfg.AllocDir)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(former) > 0 {
+		a.log.Warn("allocations of before have their folders in former places, where they stay until they are removed",
+			"key", "client.alloc_dir", "now", a.cfg.AllocDir, "former", former)
+	}
+	a.root = a.root.At(a.cfg.AllocDir, former)
+	return nil
 }
 
 // unshield takes the mount off the allocations' folder. It stays while tasks have files open there, unless force is set.
@@ -165,13 +197,12 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	}
 	a.self.signer, a.self.again = signer, wake.NewSignal()
 	settings := hook.Settings{
-		HTTP:         artifactClient(a.cfg),
-		ArtifactSize: a.cfg.ArtifactSize, ArtifactUnpacked: a.cfg.ArtifactUnpacked, ArtifactFiles: a.cfg.ArtifactFiles,
+		Artifacts: a.fetcher(),
 		Evaluator: deps.Evaluator, Signer: signer, Clock: a.clock,
-		DenyFunctions: a.cfg.DenyFunctions, TaskAPI: deps.TaskAPI, Devices: deps.Devices,
+		Templates: a.cfg.Templates, TaskAPI: deps.TaskAPI, Devices: deps.Devices,
 	}
 	if control, ok := deps.Controller.(exchange.Lookups); ok {
-		settings.Lookups = lookups.New(control, a.identity.ID, a.clock, a.log)
+		settings.Lookups = lookups.New(control, a.identity.ID, a.cfg.Templates.Retry, a.clock, a.log)
 	}
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
@@ -193,14 +224,6 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	return s
 }
 
-// artifactClient reaches the Internet and private networks. It keeps no connections: downloads are rare.
-func artifactClient(cfg Config) *http.Client {
-	guard := &netguard.Guard{
-		What: "the artifact's address", Key: "client { artifact { allow = [...] } } of the node's agent", Private: true, Allow: cfg.ArtifactAllow,
-	}
-	return guard.Client(cfg.ArtifactTimeout)
-}
-
 // openState returns the store that remembers tasks: the caller's, none at all, or a database in the data folder.
 func openState(cfg Config, deps Deps) (localstate.Store, error) {
 	switch {
@@ -209,7 +232,7 @@ func openState(cfg Config, deps Deps) (localstate.Store, error) {
 	case cfg.InMemory:
 		return localstate.None{}, nil
 	}
-	return localstate.OpenBolt(filepath.Join(cfg.DataDir, "client", "state.db"), deps.Log, deps.Clock)
+	return localstate.OpenBolt(filepath.Join(cfg.StateDir, "state.db"), deps.Log, deps.Clock)
 }
 
 // keepOpen leaves the closing to the caller who gave the store.
@@ -236,8 +259,10 @@ func (a *Agent) nodeForTasks() *drover.Node {
 }
 
 // Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit. It can be
-// called once.
+// called once. Errors: the local state's, and a cloud's without whose answer it shall not go on.
 func (a *Agent) Run(ctx context.Context) error {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	died, err := a.mark()
 	defer func() {
 		if err := errors.Join(a.state.Close(), a.unmark()); err != nil {
@@ -265,8 +290,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	var loops, pushing sync.WaitGroup
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
 	loops.Go(func() { a.keepIdentity(ctx) })
+	loops.Go(func() { a.comeBack(ctx) })
 	loops.Go(func() { a.watchDrivers(ctx) })
 	loops.Go(func() { a.watchDevices(ctx) })
+	var unknown error
+	loops.Go(func() {
+		if unknown = a.askClouds(ctx); unknown != nil {
+			giveUp()
+		}
+	})
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })
 	loops.Go(func() { a.volumes.Run(ctx, a.offerVolumes) })
@@ -283,7 +315,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.alive.Wait()
 	pushing.Wait()
 	a.unshield(a.cfg.StopOnExit)
-	return nil
+	return unknown
 }
 
 // stopAll ends everything, for as long as the configuration allows, then by force.
@@ -345,6 +377,7 @@ func (a *Agent) start(r *allocrunner.Runner, allocID string, before func(life co
 	a.allocs[allocID] = e
 	life := a.life
 	a.alive.Go(func() { // ends with the allocation, or with life
+		stack.Grow16K()
 		before(life)
 		r.Run(life)
 		a.collect.Send()

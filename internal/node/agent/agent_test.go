@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/allocrunner/allocrunnertest"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,6 +36,8 @@ type bundle struct {
 	world   *allocrunnertest.Driver
 	state   localstate.Store
 	devices Devices
+	clouds  Clouds
+	fails   string // how Run ends
 	cfg     Config
 	agent   *Agent
 	end     context.CancelFunc
@@ -54,14 +58,14 @@ func (b *bundle) start() *bundle {
 	}
 	a, err := New(b.cfg, Deps{
 		Controller: c, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
-		Log: slog.New(slog.DiscardHandler), State: b.state, Devices: b.devices,
+		Log: slog.New(slog.DiscardHandler), State: b.state, Devices: b.devices, Clouds: b.clouds,
 	})
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.agent, b.end, b.ran = a, cancel, make(chan struct{})
 	go func() { // ends with the test
 		defer close(b.ran)
-		if err := a.Run(ctx); err != nil {
+		if err := a.Run(ctx); err != nil && err.Error() != b.fails {
 			b.t.Error(err)
 		}
 	}()
@@ -125,10 +129,25 @@ func TestRegistersAndBeats(t *testing.T) {
 
 func TestCoresThatCannotBeKept(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
-		b.cfg.SharedCores = true
+		b.cfg.Cores.None = true
 		b.start()
 		require.Empty(t, b.control.node.NodeResources.Cpu.ReservableCpuCores)
 		require.Positive(t, b.control.node.NodeResources.Cpu.TotalCpuCores)
+	})
+}
+
+// client.reserved.cores: a core that is kept is lent to nobody, and its part of the CPU is kept, too.
+func TestCoresThatAreKept(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.Cores.But, b.cfg.Reserved.CPU = validation.IDs{{0, 0}}, 7
+		b.start()
+		n := b.control.node
+		require.Len(t, n.NodeResources.Cpu.ReservableCpuCores, runtime.NumCPU()-1)
+		require.NotContains(t, n.NodeResources.Cpu.ReservableCpuCores, uint16(0))
+		require.Equal(t, strconv.Itoa(runtime.NumCPU()-1), n.Attributes["cpu.reservablecores"])
+		kept := 7 + n.NodeResources.Cpu.CpuShares/int64(runtime.NumCPU())
+		require.EqualValues(t, kept, n.ReservedResources.Cpu.CpuShares)
+		require.EqualValues(t, kept, n.Reserved.CPU)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cni"
+	"github.com/drover-project/drover/network"
 )
 
 // The attributes of CNI: Nomad's of plugins, and ours of why a network is not offered.
@@ -45,7 +46,7 @@ func offerNetworks(n *drover.Node, found cni.Found) {
 	r.NodeNetworks = slices.DeleteFunc(slices.Clone(r.NodeNetworks), func(o *drover.NodeNetworkResource) bool {
 		return strings.HasPrefix(o.Mode, cniMode)
 	})
-	r.Networks = slices.DeleteFunc(slices.Clone(r.Networks), func(o *drover.NetworkResource) bool {
+	r.Networks = slices.DeleteFunc(slices.Clone(r.Networks), func(o *network.Resource) bool {
 		return strings.HasPrefix(o.Mode, cniMode)
 	})
 	for _, name := range slices.Sorted(maps.Keys(found.Networks)) {
@@ -54,7 +55,7 @@ func offerNetworks(n *drover.Node, found cni.Found) {
 			continue
 		}
 		r.NodeNetworks = append(r.NodeNetworks, &drover.NodeNetworkResource{Mode: cniMode + name})
-		r.Networks = append(r.Networks, &drover.NetworkResource{Mode: cniMode + name})
+		r.Networks = append(r.Networks, &network.Resource{Mode: cniMode + name})
 	}
 	n.NodeResources = &r
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cni"
+	"github.com/drover-project/drover/network"
 )
 
 func TestNetworksOfCNIAreOffered(t *testing.T) {
 	t.Parallel()
 	n := &drover.Node{Attributes: map[string]string{"a": "b"}, NodeResources: &drover.NodeResources{
-		Networks:     []*drover.NetworkResource{{Mode: "host", IP: "192.0.2.1"}},
+		Networks:     []*network.Resource{{Mode: "host", IP: "192.0.2.1"}},
 		NodeNetworks: []*drover.NodeNetworkResource{{Mode: "host", Device: "eth0"}},
 	}}
 	before := *n
@@ -24,7 +25,7 @@ func TestNetworksOfCNIAreOffered(t *testing.T) {
 	}, n.Attributes)
 	want := []*drover.NodeNetworkResource{{Mode: "host", Device: "eth0"}, {Mode: "cni/a"}, {Mode: "cni/b"}}
 	require.Equal(t, want, n.NodeResources.NodeNetworks)
-	require.Equal(t, []*drover.NetworkResource{{Mode: "host", IP: "192.0.2.1"}, {Mode: "cni/a"}, {Mode: "cni/b"}}, n.NodeResources.Networks)
+	require.Equal(t, []*network.Resource{{Mode: "host", IP: "192.0.2.1"}, {Mode: "cni/a"}, {Mode: "cni/b"}}, n.NodeResources.Networks)
 
 	offerNetworks(n, cni.Found{})
 	require.Equal(t, before.Attributes, n.Attributes)

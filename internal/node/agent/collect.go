@@ -116,7 +116,7 @@ func (a *Agent) remove(c corpse) {
 		a.log.Error("an allocation's folder cannot be removed", "alloc", c.id, "error", err)
 		return
 	}
-	a.disk.forget(c.id)
+	a.disk.Forget(c.id)
 	a.mu.Lock()
 	c.entry.removed = true
 	a.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -14,24 +14,30 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskapi"
 	"github.com/drover-project/drover/internal/node/taskrunner"
+	"github.com/drover-project/drover/usage"
 )
 
 // Config is what a node is told about itself. The zero value of every field but DataDir is usable.
 type Config struct {
 	// DataDir holds alloc/, supervisor/ and client/ (identity, local state). Required, absolute.
 	DataDir string
+	// AllocDir is where allocations have their folders. Absolute; default: alloc in DataDir.
+	AllocDir string
+	// StateDir holds the identity and the local state. Absolute; default: client in DataDir.
+	StateDir string
 	// InMemory keeps the local state out of the disk (dev mode): a restarted agent remembers no task.
 	InMemory bool
 	// SecretsInMemory keeps tasks' secrets out of the disk, where the machine has what that takes.
 	SecretsInMemory bool
 	// ShieldFolders puts the allocations' folders on a mount of their own: see allocdir.Root.Shield.
 	ShieldFolders bool
-	// SharedCores: the machine cannot keep cores for one task (it has no cpuset), so the node offers none to reserve.
-	SharedCores bool
+	// Cores are those that can be lent to one task alone, and those that are kept from allocations. Default: all can be lent.
+	Cores fingerprint.Cores
 	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
 	StopOnExit bool
 	// ExitTimeout bounds the stopping of StopOnExit. Default 15s.
@@ -64,8 +70,8 @@ type Config struct {
 	MaxAllocs      int // shown as NodeMaxAllocs; 0 = no bound
 	HostVolumes    map[string]*drover.HostVolumeInfo
 	HostNetworks   map[string]*drover.HostNetworkInfo
-	// Interface is that of the node's address. Default: the first with one.
-	Interface string
+	// Interface is that of the node's address. Default: the first with one. Family is "ipv6" where that is preferred to IPv4.
+	Interface, Family string
 	// VolumesDir is where the folders of host volumes are made that control asks for. Default: host_volumes in DataDir.
 	VolumesDir string
 	// VolumePaths are folders that may be registered as volumes, with all that lies in them. Absolute; none by default.
@@ -85,16 +91,9 @@ type Config struct {
 	PublishAllocMetrics bool
 	CollectionInterval  time.Duration // default 1s
 
-	// ArtifactTimeout bounds one artifact's download. Default 30m.
-	ArtifactTimeout time.Duration
-	// ArtifactSize and ArtifactUnpacked bound one artifact as it comes, and what it unpacks to. Bytes; default 10 GiB.
-	ArtifactSize, ArtifactUnpacked int64
-	// ArtifactFiles bounds the files, folders and links of one archive. Default 200,000: each costs an inode of the disk that all share.
-	ArtifactFiles int
-	// DenyFunctions are the functions that templates may not call, as patterns ("sprig_*").
-	DenyFunctions []string
-	// ArtifactAllow are networks that artifacts may come from although they are special: loopback and so on.
-	ArtifactAllow []netip.Prefix
+	Artifacts Artifacts
+	// Templates says what templates may call, and how long their changes wait.
+	Templates hook.TemplateRules
 }
 
 // GCConfig says which folders of ended allocations go, the longest ended first.
@@ -121,6 +120,8 @@ type Deps struct {
 	Host HostMeter
 	// Devices are those of the machine that jobs may ask for; nil: there are none.
 	Devices Devices
+	// Clouds asks the cloud that the machine is in; nil: nobody does.
+	Clouds Clouds
 	// Networks has the network namespaces that groups share; nil: there are none. It was restored.
 	Networks Networks
 	// Evaluator renders templates, where that can harm nobody. nil: tasks that have templates fail.
@@ -130,7 +131,7 @@ type Deps struct {
 	// Groups removes control groups that an earlier agent left; nil: there are none.
 	Groups GroupSweeper
 	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.
-	Samples func(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage)
+	Samples func(alloc *drover.Allocation, task string, usage *usage.TaskResourceUsage)
 	// Terminated is told of every task's exit, for counters; it must not block. nil drops it.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
 }
@@ -152,12 +153,12 @@ type Devices interface {
 	// Period is the time between two looks.
 	Period() time.Duration
 	// Stats samples the devices that keep wants.
-	Stats(ctx context.Context, keep func(id string) bool) []*drover.DeviceGroupStats
+	Stats(ctx context.Context, keep func(id string) bool) []*usage.DeviceGroupStats
 }
 
 // HostMeter samples a machine; node/stats has one.
 type HostMeter interface {
-	Host(allocDir string) (*drover.HostStats, error)
+	Host(allocDir string) (*usage.HostStats, error)
 }
 
 // Validate reports everything that is wrong with the configuration.
@@ -179,6 +180,8 @@ func (c Config) Validate() error {
 
 // withDefaults returns the configuration with the documented defaults in place of zero values.
 func (c Config) withDefaults() Config {
+	fill(&c.AllocDir, filepath.Join(c.DataDir, "alloc"))
+	fill(&c.StateDir, filepath.Join(c.DataDir, "client"))
 	fill(&c.Region, drover.DefaultRegion)
 	fill(&c.Datacenter, drover.DefaultDatacenter)
 	fill(&c.NodePool, drover.DefaultNodePool)
@@ -186,10 +189,7 @@ func (c Config) withDefaults() Config {
 	fill(&c.MaxKillTimeout, 30*time.Second)
 	fill(&c.ParallelStarts, max(8, 4*runtime.NumCPU()))
 	fill(&c.CollectionInterval, time.Second)
-	fill(&c.ArtifactTimeout, 30*time.Minute)
-	fill(&c.ArtifactSize, 10<<30)
-	fill(&c.ArtifactUnpacked, 10<<30)
-	fill(&c.ArtifactFiles, 200_000)
+	c.Artifacts.fill()
 	fill(&c.GC.MaxAllocs, 50)
 	fill(&c.GC.MaxAge, 24*time.Hour)
 	fill(&c.GC.DiskPercent, 80)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/usage"
 )
 
 // RestartTask restarts one task, all that run, or with all the whole allocation.
@@ -27,7 +29,7 @@ func (a *Agent) SignalTask(ctx context.Context, allocID, task, signal string) er
 }
 
 // AllocChecks returns what the checks of an allocation's services found last. Errors: NotFound.
-func (a *Agent) AllocChecks(_ context.Context, allocID string) (map[string]drover.CheckStatus, error) {
+func (a *Agent) AllocChecks(_ context.Context, allocID string) (map[string]service.CheckStatus, error) {
 	r, err := a.runner(allocID)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (a *Agent) AllocChecks(_ context.Context, allocID string) (map[string]drove
 }
 
 // AllocStats samples the running tasks, or one, and measures the allocation's folder. Errors: NotFound, Gone.
-func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
+func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*usage.AllocResourceUsage, error) {
 	r, err := a.runner(allocID)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 		}
 		handles = map[string]driver.Handle{task: h}
 	}
-	out := &drover.AllocResourceUsage{Tasks: map[string]*drover.TaskResourceUsage{}}
+	out := &usage.AllocResourceUsage{Tasks: map[string]*usage.TaskResourceUsage{}}
 	for name, h := range handles {
 		usage, err := a.usage(ctx, allocID, name, h)
 		if errors.Is(err, driver.ErrGone) || errors.Is(err, driver.ErrNotSupported) {
@@ -62,12 +64,12 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 	}
 	a.addDevices(ctx, r.View().Alloc, out)
 	sum(out)
-	out.Disk = a.disk.usage(allocID, r.Dir())
+	out.Disk = a.disk.Usage(allocID, r.Dir().Usage)
 	return out, nil
 }
 
 // usage returns the task's published sample if samples are published, and otherwise takes a new one.
-func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle) (*drover.TaskResourceUsage, error) {
+func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle) (*usage.TaskResourceUsage, error) {
 	if u := a.samples.get(allocID, task); u != nil {
 		return u, nil
 	}
@@ -79,7 +81,7 @@ func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle
 }
 
 // NodeStats samples the machine.
-func (a *Agent) NodeStats(ctx context.Context) (*drover.HostStats, error) {
+func (a *Agent) NodeStats(ctx context.Context) (*usage.HostStats, error) {
 	if a.host == nil {
 		return nil, drover.Errorf(drover.NotImplemented, "this node does not measure its machine")
 	}

@@ -14,6 +14,7 @@ type control struct {
 	mu       sync.Mutex // guards what follows
 	index    uint64
 	node     *drover.Node
+	nodes    []*drover.Node // as it registered, one after the other
 	register int
 	beats    int
 	allocs   map[string]*drover.Allocation
@@ -43,7 +44,7 @@ func (c *control) Register(_ context.Context, n *drover.Node) (exchange.Registra
 	if c.away != nil {
 		return exchange.Registration{}, c.away
 	}
-	c.node = n
+	c.node, c.nodes = n, append(c.nodes, n)
 	c.register++
 	return exchange.Registration{TTL: 10 * time.Second}, nil
 }

@@ -7,19 +7,21 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/fingerprint"
+	"github.com/drover-project/drover/network"
 )
 
 // describe makes the node as it is registered.
 func (a *Agent) describe(ctx context.Context) *drover.Node {
-	host := fingerprint.Probe(a.cfg.DataDir)
+	host := fingerprint.Probe(a.root.Path())
 	cfg := a.cfg
-	if cfg.Interface != "" {
-		if err := host.On(cfg.Interface); err != nil { // it went since the start: nobody else's address is shown in its place
+	if cfg.Interface != "" || cfg.Family != "" {
+		if err := host.On(cfg.Interface, cfg.Family); err != nil { // it went since the start: nobody else's address is shown in its place
 			a.log.Warn("the node has no address", "error", err)
 			host.IP, host.Interface = "127.0.0.1", "lo"
 		}
@@ -77,21 +79,19 @@ func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 	fill(&cpu, host.CPUMHz)
 	fill(&memory, host.MemoryMB)
 	fill(&disk, host.DiskMB)
-	// Every core can be reserved where the machine has cpusets.
-	var cores []uint16
-	for i := 0; i < host.Cores && !cfg.SharedCores; i++ {
-		cores = append(cores, uint16(i))
-	}
-	family, cidr := "ipv4", host.IP+"/32"
+	cores := cfg.Cores.Lent(host.Cores)
+	n.Attributes["cpu.reservablecores"] = strconv.Itoa(len(cores))
+	cfg.Reserved.CPU += cfg.Cores.Kept(host.Cores, cpu)
+	family, cidr := host.Address()
 	n.NodeResources = &drover.NodeResources{
 		Cpu:    drover.NodeCpuResources{CpuShares: cpu, TotalCpuCores: uint16(host.Cores), ReservableCpuCores: cores},
 		Memory: drover.NodeMemoryResources{MemoryMB: memory}, Disk: drover.NodeDiskResources{DiskMB: disk},
-		Networks: []*drover.NetworkResource{{Mode: "host", Device: host.Interface, CIDR: cidr, IP: host.IP}},
+		Networks: []*network.Resource{{Mode: "host", Device: host.Interface, CIDR: cidr, IP: host.IP}},
 		NodeNetworks: []*drover.NodeNetworkResource{{
 			Mode: "host", Device: host.Interface,
 			Addresses: []drover.NodeNetworkAddress{{Family: family, Alias: "default", Address: host.IP}},
 		}},
-		MinDynamicPort: cmp.Or(cfg.MinDynamicPort, drover.MinDynamicPort), MaxDynamicPort: cmp.Or(cfg.MaxDynamicPort, drover.MaxDynamicPort),
+		MinDynamicPort: cmp.Or(cfg.MinDynamicPort, network.MinDynamicPort), MaxDynamicPort: cmp.Or(cfg.MaxDynamicPort, network.MaxDynamicPort),
 	}
 	n.NodeResources.NodeNetworks = append(n.NodeResources.NodeNetworks, fingerprint.HostNetworks(cfg.HostNetworks)...)
 	n.ReservedResources = &drover.NodeReservedResources{

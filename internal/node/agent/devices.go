@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/usage"
 )
 
 // watchDevices asks for a registration whenever the devices changed: one was found, is gone, or is well again.
@@ -44,7 +45,7 @@ func deviceSummary(groups []*drover.NodeDeviceResource) (out []string) {
 }
 
 // addDevices samples the devices of an allocation's tasks. Nobody is asked about those of a task without any.
-func (a *Agent) addDevices(ctx context.Context, alloc *drover.Allocation, out *drover.AllocResourceUsage) {
+func (a *Agent) addDevices(ctx context.Context, alloc *drover.Allocation, out *usage.AllocResourceUsage) {
 	if a.devices == nil || alloc.AllocatedResources == nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 // someDevices is a machine with a device that may fall ill.
@@ -37,17 +38,17 @@ func (s *someDevices) Look(context.Context) []*drover.NodeDeviceResource {
 
 func (*someDevices) Period() time.Duration { return 10 * time.Second }
 
-func (s *someDevices) Stats(_ context.Context, keep func(id string) bool) []*drover.DeviceGroupStats {
+func (s *someDevices) Stats(_ context.Context, keep func(id string) bool) []*usage.DeviceGroupStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sampled++
-	g := &drover.DeviceGroupStats{Vendor: "nvidia", Type: "gpu", Name: "t4", InstanceStats: map[string]*drover.DeviceStats{}}
+	g := &usage.DeviceGroupStats{Vendor: "nvidia", Type: "gpu", Name: "t4", InstanceStats: map[string]*usage.DeviceStats{}}
 	for _, id := range []string{"a", "b"} {
 		if keep(id) {
-			g.InstanceStats[id] = &drover.DeviceStats{}
+			g.InstanceStats[id] = &usage.DeviceStats{}
 		}
 	}
-	return []*drover.DeviceGroupStats{g}
+	return []*usage.DeviceGroupStats{g}
 }
 
 func (*someDevices) Reserve([]*drover.AllocatedDeviceResource) (driver.Devices, error) {
@@ -93,9 +94,9 @@ func TestDeviceStats(t *testing.T) {
 		devices := &someDevices{}
 		b.devices = devices
 		b.start()
-		usage := func() *drover.AllocResourceUsage {
-			return &drover.AllocResourceUsage{Tasks: map[string]*drover.TaskResourceUsage{
-				"t": {ResourceUsage: &drover.ResourceUsage{}}, "u": {ResourceUsage: &drover.ResourceUsage{}},
+		usage := func() *usage.AllocResourceUsage {
+			return &usage.AllocResourceUsage{Tasks: map[string]*usage.TaskResourceUsage{
+				"t": {ResourceUsage: &usage.ResourceUsage{}}, "u": {ResourceUsage: &usage.ResourceUsage{}},
 			}}
 		}
 		alloc := &drover.Allocation{AllocatedResources: &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{

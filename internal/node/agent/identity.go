@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,18 +10,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/rotation"
 )
 
 // Identity is what a node proves itself with.
 type Identity struct{ ID, Secret string }
 
-// ReadIdentity reads <data>/client/{client-id,secret-id}, and makes what is missing. New does it too; the link to
+// ReadIdentity reads {client-id,secret-id} of the state folder, and makes what is missing. New does it too; the link to
 // control needs it earlier.
 func ReadIdentity(cfg Config, ids id.Source) (Identity, error) {
-	dir := filepath.Join(cfg.DataDir, "client")
+	cfg = cfg.withDefaults()
+	dir := cfg.StateDir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Identity{}, fmt.Errorf("making the client's folder: %w", err)
+	}
+	if err := cfg.placeState(); err != nil {
+		return Identity{}, err
 	}
 	var i Identity
 	var err error
@@ -31,19 +38,51 @@ func ReadIdentity(cfg Config, ids id.Source) (Identity, error) {
 	return i, err
 }
 
+// placeState remembers in the data folder where the state is, and refuses to begin with none where there is one elsewhere: as another
+// node the agent would end what runs. Errors: Invalid.
+func (c Config) placeState() error {
+	usual, record := filepath.Join(c.DataDir, "client"), filepath.Join(c.DataDir, "state-dir")
+	before := usual
+	text, err := os.ReadFile(record)
+	if err == nil {
+		before = strings.TrimSpace(string(text))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading where the node's state is: %w", err)
+	}
+	if before == c.StateDir {
+		return nil
+	}
+	was, err := os.ReadFile(filepath.Join(before, "client-id"))
+	if err == nil {
+		var is []byte
+		if is, err = os.ReadFile(filepath.Join(c.StateDir, "client-id")); err == nil && !bytes.Equal(was, is) {
+			return drover.Errorf(drover.Invalid, "client.state_dir: the state in %[2]s is another node's, and that of this node is in %[1]s: as "+
+				"another node it would end what runs; name another folder, or remove %[1]s to go on as the other", before, c.StateDir)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return drover.Errorf(drover.Invalid, "client.state_dir: there is no state in %[2]s, and that of this node is in %[1]s: as another "+
+				"node it would end what runs; copy it (cp -a %[1]s/. %[2]s/), or remove %[1]s to begin anew", before, c.StateDir)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("looking for the node's state: %w", err)
+	}
+	return rotation.WriteFile(record, []byte(c.StateDir))
+}
+
 // startBits is how many bits of a report's order count the reports of one start of the agent.
 const startBits = 40
 
-// countStart returns how often an agent has opened the folder, with this time, as <data>/client/starts says. Who lost the file begins
+// countStart returns how often an agent has opened the folder, with this time, as the file "starts" says. Who lost the file begins
 // anew, and then learns from control how far it was.
 func countStart(cfg Config) (uint64, error) {
-	path := filepath.Join(cfg.DataDir, "client", "starts")
+	path := filepath.Join(cfg.StateDir, "starts")
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("reading how often the node was started: %w", err)
 	}
 	before, _ := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64-startBits) // damaged is lost
-	return before + 1, writeDurably(path, strconv.FormatUint(before+1, 10))
+	return before + 1, rotation.WriteFile(path, strconv.AppendUint(nil, before+1, 10))
 }
 
 // readOrMake returns the id in the file. wanted, if given, replaces it.
@@ -65,27 +104,5 @@ func readOrMake(path, wanted string, ids id.Source) (string, error) {
 	if wanted == "" {
 		wanted = ids.New()
 	}
-	return wanted, writeDurably(path, wanted)
-}
-
-// writeDurably replaces the file and waits for the disk. A node that forgot its secret could not register again under
-// its id.
-func writeDurably(path, text string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		_, err = f.WriteString(text)
-		if syncErr := f.Sync(); err == nil {
-			err = syncErr
-		}
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return wanted, rotation.WriteFile(path, []byte(wanted)) // a node that forgot its secret could not register again
 }

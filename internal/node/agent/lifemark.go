@@ -10,7 +10,7 @@ import (
 
 // lifemark is the path of a file that is there while the agent runs: one that finds it when it starts knows that the
 // last one did not end by itself.
-func (a *Agent) lifemark() string { return filepath.Join(a.cfg.DataDir, "client", "running") }
+func (a *Agent) lifemark() string { return filepath.Join(a.cfg.StateDir, "running") }
 
 // mark makes the file, durably. died says that it was there.
 func (a *Agent) mark() (died bool, err error) {

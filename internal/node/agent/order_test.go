@@ -29,8 +29,7 @@ func orders(p *pusher, ids ...string) (all []uint64) {
 // TestReportsAreOrdered: what is sent later has the larger order, also what is sent again, also by the next agent.
 func TestReportsAreOrdered(t *testing.T) {
 	t.Parallel()
-	cfg := Config{DataDir: t.TempDir()}
-	require.NoError(t, os.MkdirAll(filepath.Join(cfg.DataDir, "client"), 0o700))
+	cfg := Config{StateDir: t.TempDir()}
 	last := uint64(0)
 	above := func(all []uint64) {
 		t.Helper()
@@ -51,7 +50,7 @@ func TestReportsAreOrdered(t *testing.T) {
 	}
 
 	// Who lost the file learns from control how far the node was.
-	require.NoError(t, os.Remove(filepath.Join(cfg.DataDir, "client", "starts")))
+	require.NoError(t, os.Remove(filepath.Join(cfg.StateDir, "starts")))
 	p := opened()
 	p.know(&drover.Allocation{ID: "a", Reported: last})
 	above(orders(p, "a"))

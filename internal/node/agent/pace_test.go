@@ -52,6 +52,38 @@ func TestALoneUpdateWaitsForNothing(t *testing.T) {
 	})
 }
 
+// A roll-out goes on when control knows of the health, which once rode along a second later.
+func TestHealthIsToldSoonAndOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, p := pushing(t)
+		healthy := &drover.AllocDeploymentStatus{Healthy: new(true)}
+		for _, id := range []string{"a", "b"} {
+			p.know(&drover.Allocation{ID: id, ClientStatus: drover.AllocClientRunning})
+		}
+		begin := time.Now()
+		p.add(exchange.AllocUpdate{ID: "b", ClientStatus: drover.AllocClientRunning})
+		clock.Sleep(t.Context(), clock.Wall{}, 100*time.Millisecond)
+		p.add(exchange.AllocUpdate{ID: "a", ClientStatus: drover.AllocClientRunning, DeploymentStatus: healthy})
+		clock.Sleep(t.Context(), clock.Wall{}, 100*time.Millisecond)
+		p.add(exchange.AllocUpdate{ID: "b", ClientStatus: drover.AllocClientRunning, DeploymentStatus: healthy})
+		clock.Sleep(t.Context(), clock.Wall{}, time.Second)
+		require.Equal(t, []int{2}, c.updates)
+		require.Equal(t, 100*time.Millisecond+pushHealth, c.at[0].Sub(begin))
+
+		begin = time.Now()
+		p.add(exchange.AllocUpdate{ID: "a", ClientStatus: drover.AllocClientRunning, DeploymentStatus: healthy}) // an event of its task
+		clock.Sleep(t.Context(), clock.Wall{}, 2*time.Second)
+		require.Equal(t, pushInterval, c.at[1].Sub(begin), "its health is known")
+
+		p.know(&drover.Allocation{ID: "a", ClientStatus: drover.AllocClientRunning}) // in another deployment
+		begin = time.Now()
+		p.add(exchange.AllocUpdate{ID: "a", ClientStatus: drover.AllocClientRunning, DeploymentStatus: healthy})
+		clock.Sleep(t.Context(), clock.Wall{}, time.Second)
+		require.Equal(t, pushHealth, c.at[2].Sub(begin))
+	})
+}
+
 func TestManyUpdatesShareMessages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -63,8 +63,8 @@ func (a *Agent) pull(ctx context.Context) {
 		if err := a.signers.take(assignment); err != nil {
 			a.log.Warn("which images have to be signed is forgotten if the agent ends", "error", err)
 		}
-		if news {
-			a.take(assignment)
+		if news && !a.take(assignment) {
+			a.sight.Forget()
 		}
 		once(a.contacted)
 		if early := pullPace - a.clock.Now().Sub(asked); early > 0 {
@@ -73,14 +73,26 @@ func (a *Agent) pull(ctx context.Context) {
 	}
 }
 
-// take makes the node do what control wants: start what is new, tell the rest, end what is not listed.
-func (a *Agent) take(assignment exchange.Assignment) {
+// take makes the node do what control wants: start what is new, tell the rest, end what is not listed. It reports whether it could: a
+// node that does not have an allocation of which it is not told anything has to hear all.
+func (a *Agent) take(assignment exchange.Assignment) bool {
 	if a.volumes.Want(assignment.Volumes) { // before anything starts that would mount one
 		a.offerVolumes()
 	}
-	listed := make(map[string]bool, len(assignment.Allocs))
+	listed := make(map[string]bool, len(assignment.Allocs)+len(assignment.Same))
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for _, id := range assignment.Same {
+		if a.allocs[id] == nil && !a.refused[id] {
+			return false
+		}
+		listed[id] = true
+	}
+	for _, id := range assignment.Same {
+		if e := a.allocs[id]; e != nil {
+			a.remind(e)
+		}
+	}
 	for _, alloc := range assignment.Allocs {
 		listed[alloc.ID] = true
 		if e := a.allocs[alloc.ID]; e != nil {
@@ -104,15 +116,21 @@ func (a *Agent) take(assignment exchange.Assignment) {
 		}
 	}
 	a.collect.Send()
+	return true
+}
+
+// remind says once more that an allocation has ended that control still wants: it does not know it.
+func (a *Agent) remind(e *entry) {
+	if v := e.runner.View(); v.Ended() {
+		a.pusher.add(v.Update)
+	}
 }
 
 // tell gives a running allocation its newer version; one that has ended says so again, as control does not know it.
 func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	v := e.runner.View()
 	a.pusher.learn(alloc)
-	if alloc.Claim != nil {
-		a.refills.claimed(alloc.ID)
-	}
+	a.refills.learn(alloc)
 	switch {
 	case v.Alloc.AllocModifyIndex == alloc.AllocModifyIndex:
 	case released(alloc) && !released(v.Alloc):

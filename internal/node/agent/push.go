@@ -10,17 +10,21 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/node/pace"
 	"github.com/drover-project/drover/internal/wake"
 )
 
 const (
-	pushInterval = time.Second          // what is not urgent rides along at most this late
-	pushPace     = 5 * time.Millisecond // between two messages: under load they carry more each
-	pushBatch    = 1000                 // updates in one message
+	pushInterval = time.Second            // what is not urgent rides along at most this late
+	pushHealth   = 200 * time.Millisecond // and what a roll-out waits for; as Nomad's clients do
+	pushPace     = 5 * time.Millisecond   // between two messages: under load they carry more each
+	pushLull     = 20 * time.Millisecond  // when no more come, what has come is sent
+	pushBatch    = 1000                   // updates in one message
 	pushRetryMax = 10 * time.Second
 )
 
-// pusher reports observations: the newest of each allocation, urgent ones at once. Adding never blocks.
+// pusher reports observations: the newest of each allocation, urgent ones at once (or together, where pace says so), and each update of a
+// warm pool, as claims may wait for it. Adding never blocks.
 type pusher struct {
 	control exchange.Controller
 	nodeID  string
@@ -33,11 +37,13 @@ type pusher struct {
 	urgent  bool
 	awaited bool                 // one of a warm pool is urgent
 	since   time.Time            // of the oldest pending
+	judged  time.Time            // when the health was added that is pending for the longest; zero: none is
 	newest  time.Time            // of the newest urgent one
-	rate    pushRate             // of urgent ones
+	rate    pace.Rate            // of urgent ones
 	pools   map[string]bool      // allocations that claims may wait for
 	moving  map[string]bool      // those that control has as pending, or wants to stop
 	status  map[string]string    // client status that control knows
+	healths map[string]bool      // those whose health control knows
 	failing map[string][]string  // services that fail their checks, as was added last
 	heard   map[string]time.Time // when control acknowledged an end
 	order   uint64               // of the newest update that was sent: see exchange.AllocUpdate
@@ -48,7 +54,7 @@ type pusher struct {
 func newPusher(control exchange.Controller, nodeID string, order uint64, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
 		control: control, nodeID: nodeID, order: order, clock: c, log: log, wake: wake.NewSignal(),
-		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
+		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{}, healths: map[string]bool{},
 		pools: map[string]bool{}, moving: map[string]bool{}, failing: map[string][]string{},
 	}
 }
@@ -57,7 +63,7 @@ func newPusher(control exchange.Controller, nodeID string, order uint64, c clock
 func (p *pusher) know(a *drover.Allocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status[a.ID] = a.ClientStatus
+	p.status[a.ID], p.healths[a.ID] = a.ClientStatus, a.DeploymentStatus.Judged()
 	p.hear(a)
 	if a.Job != nil {
 		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
@@ -90,6 +96,7 @@ func (p *pusher) learn(a *drover.Allocation) {
 func (p *pusher) forget(id string) {
 	p.mu.Lock()
 	delete(p.status, id)
+	delete(p.healths, id)
 	delete(p.heard, id)
 	delete(p.pools, id)
 	delete(p.moving, id)
@@ -122,9 +129,12 @@ func (p *pusher) add(u exchange.AllocUpdate) {
 		delete(p.failing, u.ID) // of one that is forgotten, too
 	}
 	urgent := changed && !p.urgent
+	if u.DeploymentStatus.Judged() && !p.healths[u.ID] && p.judged.IsZero() {
+		p.judged, first = now, true
+	}
 	if changed {
 		p.newest = now
-		p.rate.count(now)
+		p.rate.Count(now)
 	}
 	p.urgent, p.awaited = p.urgent || urgent, p.awaited || awaited
 	p.mu.Unlock()
@@ -146,8 +156,10 @@ func (p *pusher) take() (updates []exchange.AllocUpdate, wait time.Duration) {
 	switch {
 	case p.awaited:
 		due = now
+	case !p.urgent && !p.judged.IsZero() && p.judged.Add(pushHealth).Before(due):
+		due = p.judged.Add(pushHealth)
 	case p.urgent:
-		due = p.since.Add(p.rate.spread(now, len(p.moving)))
+		due = p.since.Add(p.rate.Spread(now, len(p.moving)))
 		if lull := p.newest.Add(pushLull); lull.Before(due) {
 			due = lull
 		}
@@ -157,7 +169,7 @@ func (p *pusher) take() (updates []exchange.AllocUpdate, wait time.Duration) {
 	}
 	updates = p.ordered()
 	clear(p.pending)
-	p.urgent, p.awaited = false, false
+	p.urgent, p.awaited, p.judged = false, false, time.Time{}
 	return updates, 0
 }
 
@@ -195,7 +207,7 @@ func (p *pusher) acknowledged(updates []exchange.AllocUpdate) {
 		if _, known := p.status[u.ID]; !known {
 			continue
 		}
-		p.status[u.ID] = u.ClientStatus
+		p.status[u.ID], p.healths[u.ID] = u.ClientStatus, u.DeploymentStatus.Judged()
 		if u.ClientStatus != drover.AllocClientPending {
 			delete(p.moving, u.ID)
 		}

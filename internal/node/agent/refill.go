@@ -15,12 +15,16 @@ import (
 // core free at least. On two cores this means that a replacement starts only after refillPatience, and alone. A scarce warm
 // pool waits only for about as long as those who emptied it need for their first commands; then all its replacements start
 // at once. All of them also start as soon as no runner was used for refillCalm.
+//
+// Where several servers share a pool each hands out only what is leased to it. One that hands out a lot has next to nothing left
+// while the others' runners lie idle. So a pool is scarce as well when such a server's share of it is.
 const (
 	refillCalm     = 20 * time.Millisecond  // without a claim, a new command or file
 	refillPatience = 500 * time.Millisecond // a runner is missed for no longer than this
 	refillScarce   = 4                      // a pool is scarce below this part of its size, as far as it is on this node
 	refillHaste    = time.Millisecond       // of patience for each runner of a scarce pool
 	refillHasteMax = 100 * time.Millisecond
+	refillDrawn    = time.Second // a server from whose share nothing was claimed for so long is not one that hands out
 )
 
 // refills paces the starts of the runners that replace claimed ones. Its methods may be called by any goroutine.
@@ -42,12 +46,53 @@ type localPool struct {
 	turn    chan struct{} // capacity 1: held by the next to start
 	warm    int           // that were started by this agent, and are not claimed
 	members int           // that wait, start or are warm
+	shares  map[uint64]*share
+}
+
+// share is what is leased to one server (drover.Allocation.Lease). The share of 0 is what is not known to be leased yet.
+type share struct {
+	warm  int
+	drawn time.Time // when one of it was claimed
+}
+
+// share returns the one of the lease.
+func (w *localPool) share(lease uint64) *share {
+	s := w.shares[lease]
+	if s == nil {
+		s = &share{}
+		w.shares[lease] = s
+	}
+	return s
+}
+
+// scarce reports whether those who claim from the pool may soon find nothing.
+func (w *localPool) scarce(size int, now time.Time) bool {
+	if w.warm*refillScarce < size {
+		return true
+	}
+	fresh, least, sharing := 0, -1, 0
+	for lease, s := range w.shares {
+		drawn := now.Sub(s.drawn) < refillDrawn
+		switch {
+		case lease == 0:
+			fresh = s.warm
+			continue
+		case s.warm == 0 && !drawn:
+			delete(w.shares, lease) // its server may have ended
+			continue
+		case drawn && (least < 0 || s.warm < least):
+			least = s.warm
+		}
+		sharing++
+	}
+	return least >= 0 && (least+fresh)*sharing*refillScarce < size
 }
 
 // refill is a runner of a warm pool that was not claimed yet.
 type refill struct {
 	*localPool
 	phase refillPhase
+	lease uint64
 }
 
 // refillPhase is how far a replacement is; it only grows.
@@ -130,7 +175,7 @@ func (f *refills) join(a *drover.Allocation) *localPool {
 	key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
 	w := f.pools[key]
 	if w == nil {
-		w = &localPool{key: key, turn: make(chan struct{}, 1)}
+		w = &localPool{key: key, turn: make(chan struct{}, 1), shares: map[uint64]*share{}}
 		f.pools[key] = w
 	}
 	w.members++
@@ -142,7 +187,8 @@ func (f *refills) join(a *drover.Allocation) *localPool {
 func (f *refills) enter(id string, w *localPool, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, scarce := f.clock.Now(), w.warm*refillScarce < size
+	now := f.clock.Now()
+	scarce := w.scarce(size, now)
 	patience, limit := refillPatience, f.limit
 	if scarce {
 		patience = min(refillHasteMax, time.Duration(size)*refillHaste)
@@ -176,18 +222,29 @@ func (f *refills) observe(id, status string) {
 	case r.phase == refillStarts:
 		r.phase = refillWarm
 		r.warm++
+		r.share(r.lease).warm++
 		f.startedLocked()
 	}
 }
 
-// claimed notes that a runner is not warm any more.
-func (f *refills) claimed(id string) {
+// learn takes what control says of an allocation: who may hand it out, and that it was handed out and is not warm any more.
+func (f *refills) learn(a *drover.Allocation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.of[id] != nil { // else it is known
-		f.used = f.clock.Now()
+	r := f.of[a.ID]
+	if r == nil { // it is known as claimed
+		return
 	}
-	f.forgetLocked(id)
+	if r.phase == refillWarm && r.lease != a.Lease {
+		r.share(r.lease).warm--
+		r.share(a.Lease).warm++
+	}
+	if r.lease = a.Lease; a.Claim == nil {
+		return
+	}
+	f.used = f.clock.Now()
+	r.share(r.lease).drawn = f.used
+	f.forgetLocked(a.ID)
 }
 
 // forgetLocked takes an allocation out of its pool, whatever its phase, and gives its place to others. One that is
@@ -207,6 +264,7 @@ func (f *refills) forgetLocked(id string) {
 		f.startedLocked()
 	case refillWarm:
 		r.warm--
+		r.share(r.lease).warm--
 	}
 }
 

@@ -43,6 +43,18 @@ func (b *refillBundle) ask(ctx context.Context, n, size int) {
 	synctest.Wait()
 }
 
+// claimed has control say that a runner was claimed.
+func (b *refillBundle) claimed(id string) { b.told(id, 0, true) }
+
+// told has control say who may hand a runner out, and whether that was done.
+func (b *refillBundle) told(id string, lease uint64, claimed bool) {
+	a := &drover.Allocation{ID: id, Lease: lease}
+	if claimed {
+		a.Claim = &drover.Claim{}
+	}
+	b.learn(a)
+}
+
 func (b *refillBundle) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,6 +160,61 @@ func TestRefillsOfAScarcePoolWaitForAMoment(t *testing.T) {
 			require.Equal(t, 2*size-1, b.count())
 		})
 	}
+}
+
+// Three servers share a pool of thirty on a node that is always busy. All claims come to one of them. It has handed out all of its ten
+// when the node still has twenty, of which it may hand out none: its next claims would wait for half a second.
+func TestAPoolIsScarceWhenTheShareIsThatIsDrawnFrom(t *testing.T) {
+	t.Parallel()
+	for lease, started := range map[uint64]int{1: 39, 0: 30} { // 0: a server that is alone
+		synctest.Test(t, func(t *testing.T) {
+			const size = 30
+			b := newRefillBundle(2)
+			b.ask(t.Context(), size, size)
+			b.finish()
+			for i := range size {
+				b.told(b.ids[i], lease*uint64(1+i/10), false)
+			}
+			for i := range 9 {
+				b.told(b.ids[i], lease, true)
+			}
+			b.ask(t.Context(), 9, size)
+			for begin := time.Now(); time.Since(begin) <= 2*size*refillHaste; time.Sleep(refillCalm / 4) {
+				b.markUsed()
+			}
+			synctest.Wait()
+			require.Equal(t, started, b.count())
+			time.Sleep(refillPatience)
+			synctest.Wait()
+		})
+	}
+}
+
+// What was just started, and is not known to be leased, may be that server's. A share that nobody draws from is not missed, nor is that
+// of a server that ended.
+func TestWhichShareIsScarce(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	long, just := now.Add(-2*refillDrawn), now
+	for name, c := range map[string]struct {
+		shares map[uint64]*share
+		scarce bool
+	}{
+		"alone":             {map[uint64]*share{0: {warm: 12}}, false},
+		"drawn":             {map[uint64]*share{4: {1, just}, 5: {10, long}, 6: {10, long}}, true},
+		"drawn, enough":     {map[uint64]*share{4: {3, just}, 5: {10, long}, 6: {10, long}}, false},
+		"drawn, fresh ones": {map[uint64]*share{0: {warm: 2}, 4: {1, just}, 5: {10, long}, 6: {10, long}}, false},
+		"not drawn":         {map[uint64]*share{4: {1, long}, 5: {10, long}, 6: {10, long}}, false},
+		"ended":             {map[uint64]*share{4: {0, long}, 5: {10, long}, 6: {10, just}}, false},
+		"all are drawn":     {map[uint64]*share{4: {9, just}, 5: {2, just}, 6: {10, just}}, true},
+	} {
+		w := &localPool{warm: 21, shares: c.shares}
+		require.Equal(t, c.scarce, w.scarce(30, now), name)
+		if name == "ended" {
+			require.NotContains(t, w.shares, uint64(4))
+		}
+	}
+	require.True(t, (&localPool{warm: 7}).scarce(30, now))
 }
 
 func TestAClaimThatIsKnownIsNoUse(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/node/cloud"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 // stayRegistered registers the node, says that it is alive, and registers again when control forgot it or its
 // fingerprint changed.
 func (a *Agent) stayRegistered(ctx context.Context) {
+	if len(a.runners()) > 0 { // who has none has nothing to lose
+		clock.Await(ctx, a.clock, cloud.Wait, a.heard)
+	}
 	heard := a.clock.Now()
 	registered := false
 	retry := retryMin
@@ -70,7 +74,7 @@ func (a *Agent) watchDrivers(ctx context.Context) {
 	}
 }
 
-// once closes the channel, if nobody has. Each channel has one goroutine that does.
+// once closes the channel, if nobody has. Each channel has one goroutine at a time that does.
 func once(c chan struct{}) {
 	select {
 	case <-c:
@@ -94,28 +98,29 @@ func (a *Agent) await(ctx context.Context, d time.Duration) bool {
 
 // lookAgain asks the drivers how they are, and reports whether the node changed.
 func (a *Agent) lookAgain(ctx context.Context) bool {
-	old := a.node.Load()
-	n := &drover.Node{Attributes: maps.Clone(old.Attributes), Drivers: map[string]*drover.DriverInfo{}}
-	changed := false
+	changed := map[string]*drover.DriverInfo{}
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
-		was := old.Drivers[name]
-		if was != nil && was.Detected == info.Detected && was.Healthy == info.Healthy && was.HealthDescription == info.HealthDescription {
-			n.Drivers[name] = was
-			continue
-		}
-		changed = true
-		n.Drivers[name] = &info
-		maps.Copy(n.Attributes, info.Attributes)
-		delete(n.Attributes, "driver."+name)
-		if info.Detected && info.Healthy {
-			n.Attributes["driver."+name] = "1"
+		was := a.node.Load().Drivers[name]
+		if was == nil || was.Detected != info.Detected || was.Healthy != info.Healthy || was.HealthDescription != info.HealthDescription {
+			changed[name] = &info
 		}
 	}
-	if changed {
-		a.amend(func(now *drover.Node) { now.Attributes, now.Drivers = n.Attributes, n.Drivers })
+	if len(changed) == 0 {
+		return false
 	}
-	return changed
+	a.amend(func(n *drover.Node) {
+		n.Attributes, n.Drivers = maps.Clone(n.Attributes), maps.Clone(n.Drivers)
+		maps.Copy(n.Drivers, changed)
+		for name, info := range changed {
+			maps.Copy(n.Attributes, info.Attributes)
+			delete(n.Attributes, "driver."+name)
+			if info.Detected && info.Healthy {
+				n.Attributes["driver."+name] = "1"
+			}
+		}
+	})
+	return true
 }
 
 // amend changes a copy of the node, which is then the node.

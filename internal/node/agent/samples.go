@@ -7,23 +7,24 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/usage"
 )
 
 // samples keeps the latest published sample of each task, with the time at which it was taken.
 type samples struct {
 	mu     sync.Mutex // guards latest
-	latest map[string]*drover.TaskResourceUsage
+	latest map[string]*usage.TaskResourceUsage
 }
 
 // put replaces the task's sample.
-func (s *samples) put(allocID, task string, u *drover.TaskResourceUsage) {
+func (s *samples) put(allocID, task string, u *usage.TaskResourceUsage) {
 	s.mu.Lock()
 	s.latest[allocID+"/"+task] = u
 	s.mu.Unlock()
 }
 
 // get returns the task's last sample, nil if there is none yet. It must not be changed.
-func (s *samples) get(allocID, task string) *drover.TaskResourceUsage {
+func (s *samples) get(allocID, task string) *usage.TaskResourceUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest[allocID+"/"+task]
@@ -41,7 +42,7 @@ func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, driver.Met
 	return func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats {
 		return &hook.Stats{
 			Meter: meter, Interval: a.cfg.CollectionInterval, Clock: a.clock, Log: a.log,
-			Update: func(u *drover.TaskResourceUsage) {
+			Update: func(u *usage.TaskResourceUsage) {
 				a.samples.put(alloc.ID, task, u)
 				if deps.Samples != nil {
 					deps.Samples(alloc, task, u)
@@ -52,8 +53,8 @@ func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, driver.Met
 }
 
 // sum adds the tasks up; Timestamp is the newest.
-func sum(out *drover.AllocResourceUsage) {
-	memory, cpu, devices := &drover.MemoryStats{}, &drover.CpuStats{}, []*drover.DeviceGroupStats{}
+func sum(out *usage.AllocResourceUsage) {
+	memory, cpu, devices := &usage.MemoryStats{}, &usage.CpuStats{}, []*usage.DeviceGroupStats{}
 	for _, t := range out.Tasks {
 		out.Timestamp = max(out.Timestamp, t.Timestamp)
 		if t.ResourceUsage == nil {
@@ -81,7 +82,7 @@ func sum(out *drover.AllocResourceUsage) {
 			cpu.Measured = union(cpu.Measured, c.Measured)
 		}
 	}
-	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: devices}
+	out.ResourceUsage = &usage.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: devices}
 }
 
 // union appends to a the elements of b that it lacks, and keeps their order. The lists name at most a handful of

@@ -38,7 +38,7 @@ func (s *Sight) Registered(r exchange.Registration) {
 func (s *Sight) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen.Index = 0
+	s.seen.Index, s.seen.Answer = 0, ""
 }
 
 // older reports whether the assignment is of an older state.
@@ -53,7 +53,8 @@ func older(a exchange.Assignment, seen exchange.Seen) bool {
 }
 
 // Take notes that an assignment is obeyed. It reports whether that may be, and whether it says anything new. A server that is
-// alone may have been put back to an older state: then insist is set, after a while.
+// alone may have been put back to an older state: then insist is set, after a while. What says nothing new is not carried out, so that the
+// answer before stays the one that the node has.
 func (s *Sight) Take(a exchange.Assignment, insist bool) (ok, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,6 +62,10 @@ func (s *Sight) Take(a exchange.Assignment, insist bool) (ok, news bool) {
 		return false, false
 	}
 	news = s.seen.Index == 0 || a.Index != s.seen.Index || a.Age != s.seen.Age
-	s.seen = exchange.Seen{Index: max(a.Index, 1), State: a.State, Age: a.Age}
+	answer := s.seen.Answer
+	if news {
+		answer = a.Answer
+	}
+	s.seen = exchange.Seen{Index: max(a.Index, 1), State: a.State, Age: a.Age, Answer: answer}
 	return true, news
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/wake"
 )
 
-// IdentityFile is where a node keeps its own token, below its data folder: with it it registers again after a restart.
-const IdentityFile = "client/identity.jwt"
+// IdentityFile is where a node keeps its own token, in its state folder: with it it registers again after a restart.
+const IdentityFile = "identity.jwt"
 
 // How long it waits before it asks again: after a failure, and where servers make no tokens.
 const (
@@ -65,7 +66,7 @@ func (a *Agent) renewIdentity(ctx context.Context) time.Duration {
 	a.self.token = token.Token
 	a.self.mu.Unlock()
 	if !a.cfg.InMemory {
-		if err := writeDurably(filepath.Join(a.cfg.DataDir, IdentityFile), token.Token); err != nil {
+		if err := rotation.WriteFile(filepath.Join(a.cfg.StateDir, IdentityFile), []byte(token.Token)); err != nil {
 			a.log.Error("the node's identity could not be kept: after a restart it may need an introduction", "error", err)
 		}
 	}

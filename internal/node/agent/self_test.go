@@ -55,7 +55,7 @@ func TestOwnIdentity(t *testing.T) {
 		text, err := b.agent.IdentityClaims(t.Context())
 		require.NoError(t, err)
 		require.JSONEq(t, `{"nomad_node_id":"`+b.agent.NodeID()+`"}`, string(text))
-		kept := filepath.Join(b.cfg.DataDir, IdentityFile)
+		kept := filepath.Join(b.cfg.DataDir, "client", IdentityFile)
 		info, err := os.Stat(kept)
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode())

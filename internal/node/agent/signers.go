@@ -28,7 +28,7 @@ func (s *signers) open(cfg Config) error {
 	if cfg.InMemory {
 		return nil
 	}
-	s.path = filepath.Join(cfg.DataDir, "client", "image-signers.json")
+	s.path = filepath.Join(cfg.StateDir, "image-signers.json")
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -13,7 +13,7 @@ import (
 // TestSignersAreKept: an agent that starts while no server answers knows who signs.
 func TestSignersAreKept(t *testing.T) {
 	t.Parallel()
-	cfg := Config{DataDir: t.TempDir()}
+	cfg := Config{StateDir: t.TempDir()}
 	var first signers
 	require.NoError(t, first.open(cfg))
 	require.Empty(t, first.of("web"))
@@ -30,7 +30,7 @@ func TestSignersAreKept(t *testing.T) {
 	require.NoError(t, last.open(cfg))
 	require.Empty(t, last.of("web"))
 
-	require.NoError(t, os.WriteFile(filepath.Join(cfg.DataDir, "client", "image-signers.json"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.StateDir, "image-signers.json"), []byte("{"), 0o600))
 	require.ErrorContains(t, last.open(cfg), "image-signers.json", "it is not taken for no keys")
 
 	var memory signers

@@ -9,19 +9,21 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/allocrunner"
 	"github.com/drover-project/drover/internal/node/volumes"
+	"github.com/drover-project/drover/volume"
 )
 
 // openVolumes reads which volumes the node has that control asked for.
 func (a *Agent) openVolumes() *volumes.Manager {
 	cfg := volumes.Config{
-		Dir: a.cfg.VolumesDir, Own: a.cfg.DataDir, Allowed: a.cfg.VolumePaths, PluginDir: a.cfg.VolumePluginDir,
+		Dir: a.cfg.VolumesDir, Own: []string{a.cfg.DataDir, a.cfg.AllocDir, a.cfg.StateDir},
+		Allowed: a.cfg.VolumePaths, PluginDir: a.cfg.VolumePluginDir,
 		NodeID: a.identity.ID, NodePool: a.cfg.NodePool, Clock: a.clock, Log: a.log,
 	}
 	if cfg.Dir == "" {
 		cfg.Dir = filepath.Join(a.cfg.DataDir, "host_volumes")
 	}
 	if !a.cfg.InMemory {
-		cfg.File = filepath.Join(a.cfg.DataDir, "client", "host_volumes.json")
+		cfg.File = filepath.Join(a.cfg.StateDir, "host_volumes.json")
 	}
 	return volumes.New(cfg)
 }
@@ -46,7 +48,7 @@ func (a *Agent) offerVolumes() {
 // describePlugins names what makes volumes on the node.
 func (a *Agent) describePlugins(n *drover.Node) {
 	maps.Copy(n.Attributes, a.volumes.Attributes())
-	n.Attributes[volumes.AttributePrefix+drover.DefaultVolumePlugin+".version"] = a.cfg.DroverVersion
+	n.Attributes[volumes.AttributePrefix+volume.DefaultVolumePlugin+".version"] = a.cfg.DroverVersion
 }
 
 // writers returns the older allocations that write a dynamic volume which the allocation may not write beside them.

@@ -16,27 +16,33 @@ import (
 // Root makes the folders of a node's allocations below a data folder.
 type Root struct {
 	data    string
+	path    string // of the allocations' folders
+	former  []Root // places of before, which have some still
 	nest    *nest
 	secrets *secrets // nil: on the disk
 }
 
 // NewRoot returns the folders below dataDir.
 func NewRoot(dataDir string) Root {
-	r := Root{data: dataDir}
-	r.nest = &nest{parent: r.Path()}
-	return r
+	return Root{data: dataDir}.At(filepath.Join(dataDir, folderName), nil)
 }
 
-// Path returns the folder that holds all allocations.
-func (r Root) Path() string { return filepath.Join(r.data, "alloc") }
+// folderName is that of the allocations' folder in the data folder.
+const folderName = "alloc"
 
-// Prepare makes <data>/alloc and <data>/supervisor.
+// Path returns the folder that holds all allocations.
+func (r Root) Path() string { return r.path }
+
+// Prepare makes the folder that holds all allocations, and <data>/supervisor.
 func (r Root) Prepare() error {
 	if err := os.MkdirAll(r.Path(), 0o711); err != nil {
 		return fmt.Errorf("making the allocations' folder: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(r.data, "supervisor"), 0o700); err != nil {
 		return fmt.Errorf("making the supervisors' folder: %w", err)
+	}
+	if err := r.own(); err != nil {
+		return err
 	}
 	scatter(r.Path())
 	return r.nest.clear()
@@ -53,7 +59,7 @@ func (r Root) Dir(allocID string) (Dir, error) {
 	if !id.Valid(allocID) {
 		return Dir{}, drover.Errorf(drover.Invalid, "allocation id %q: is not a UUID", allocID)
 	}
-	return Dir{r, allocID}, nil
+	return Dir{r.home(allocID), allocID}, nil
 }
 
 // Path returns the allocation's folder.
@@ -102,7 +108,7 @@ func (d Dir) BuildTask(task string) error {
 		path string
 		mode os.FileMode
 	}{
-		{dirs.Task, 0o777},
+		{dirs.Task, 0o777 | os.ModeSticky}, // a sibling must not put a folder of its own in the place of one of these
 		{dirs.Local, 0o777},
 		{dirs.Secrets, 0o777},
 		{filepath.Join(dirs.Task, "private"), 0o700},

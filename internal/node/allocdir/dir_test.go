@@ -40,7 +40,7 @@ func TestLayout(t *testing.T) {
 	require.NoError(t, d.BuildTask("web"))
 	require.True(t, d.TaskBuilt("web"))
 	for path, mode := range map[string]os.FileMode{
-		"alloc": 0o777, "alloc/logs": 0o777, "alloc/tmp": 0o777, "alloc/data": 0o777, "web": 0o777, "web/local": 0o777,
+		"alloc": 0o777, "alloc/logs": 0o777, "alloc/tmp": 0o777, "alloc/data": 0o777, "web": 0o777 | os.ModeSticky, "web/local": 0o777,
 		"web/secrets": 0o777, "web/private": 0o700, "web/tmp": 0o777 | os.ModeSticky, ".": 0o700,
 	} {
 		info, err := os.Stat(filepath.Join(d.Path(), path))

@@ -60,20 +60,20 @@ func (f *follower) startSince(numbers []int) error {
 		if info.ModTime().Add(logtimes.Grain).Before(since) {
 			continue // all of it is older; of the last file its end is left
 		}
-		f.offset = f.lineStart(logtimes.Since(f.marks(n, info.Size()), info.Size(), since))
+		f.offset = f.lineStart(logtimes.Since(f.marks(n, info.Size(), 0), info.Size(), since))
 		return nil
 	}
 	return nil
 }
 
-// marks reads those of a rotated file; none if they cannot be read.
-func (f *follower) marks(n int, size int64) []byte {
+// marks reads those of a rotated file behind the first bytes of them; none if they cannot be read.
+func (f *follower) marks(n int, size, behind int64) []byte {
 	file, err := f.dir.openRegular("alloc/logs/" + logtimes.Name(strings.TrimPrefix(f.rotated(n), "alloc/logs/")))
 	if err != nil {
 		return nil
 	}
 	defer file.Close()
-	marks, err := io.ReadAll(io.LimitReader(file, logtimes.Limit(size)))
+	marks, err := io.ReadAll(io.NewSectionReader(file, behind, max(0, logtimes.Limit(size)-behind)))
 	if err != nil {
 		return nil
 	}

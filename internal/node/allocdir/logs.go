@@ -31,8 +31,11 @@ func (d Dir) Follow(r exchange.LogRequest, c clock.Clock, ended func() bool) (ex
 	if r.Origin != "" && r.Origin != "start" && r.Origin != "end" {
 		return nil, drover.Errorf(drover.Invalid, "origin %q: must be start or end", r.Origin)
 	}
-	if r.Path != "" && (r.File != "" || r.Since != 0) {
-		return nil, drover.Errorf(drover.Invalid, "path: only a task's log has rotated files and times")
+	if r.Path != "" && (r.File != "" || r.Since != 0 || r.Search != "") {
+		return nil, drover.Errorf(drover.Invalid, "path: only a task's log has rotated files and times, and is searched")
+	}
+	if len(r.Search) > exchange.LongestSearch {
+		return nil, drover.Errorf(drover.Invalid, "search: has %d bytes, but at most %d are searched for", len(r.Search), exchange.LongestSearch)
 	}
 	f := &follower{dir: d, request: r, clock: c, ended: ended}
 	if r.Path != "" {
@@ -44,7 +47,10 @@ func (d Dir) Follow(r exchange.LogRequest, c clock.Clock, ended func() bool) (ex
 	if r.Task == "" || r.Task != filepath.Base(r.Task) {
 		return nil, drover.Errorf(drover.Invalid, "task %q: is not a task's name", r.Task)
 	}
-	return f, f.startLogs()
+	if err := f.startLogs(); err != nil || r.Search == "" {
+		return f, err
+	}
+	return &searcher{from: f, text: newNeedle(r.Search)}, nil
 }
 
 // follower reads one file after the other.

@@ -19,7 +19,14 @@ const shieldFlags = unix.ST_NOSUID | unix.ST_NODEV
 // rights to other users of the machine. What containers mount from there inherits this. The mount outlives the agent; a
 // mount of an earlier agent, or a file system with these options, is used as it is. Without root Shield does nothing,
 // and no task has more rights than the agent.
-func (r Root) Shield() error {
+func (r Root) Shield() (err error) {
+	for _, place := range r.everywhere() {
+		err = errors.Join(err, place.shield())
+	}
+	return err
+}
+
+func (r Root) shield() error {
 	var st unix.Statfs_t
 	if os.Geteuid() != 0 || unix.Statfs(r.Path(), &st) == nil && st.Flags&shieldFlags == shieldFlags {
 		return nil
@@ -74,7 +81,14 @@ func mountsBelow(folder string) (fds []int, err error) {
 }
 
 // Unshield ends the mount unless a task still uses what is on it, or a folder is open to one. force: whatever uses it.
-func (r Root) Unshield(force bool) error {
+func (r Root) Unshield(force bool) (err error) {
+	for _, place := range r.everywhere() {
+		err = errors.Join(err, place.unshield(force))
+	}
+	return err
+}
+
+func (r Root) unshield(force bool) error {
 	if os.Geteuid() != 0 || !mountPoint(r.Path()) || covered(r.Path()) { // another file system is not our mount
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/usage"
 )
 
 // maxCounted bounds a measurement: half a second's work.
@@ -16,7 +16,7 @@ const blockSize = 512 // of Stat_t.Blocks
 
 // Usage measures what the folder takes on the disk; other mounts below it are not counted, and no link is followed. It
 // looks at each file: not for every second. Errors: NotFound when the folder is gone.
-func (d Dir) Usage() (*drover.AllocDiskUsage, error) {
+func (d Dir) Usage() (*usage.AllocDiskUsage, error) {
 	root, err := os.OpenRoot(d.Path())
 	if err != nil {
 		return nil, mapError(d.Path(), err)
@@ -31,7 +31,7 @@ func (d Dir) Usage() (*drover.AllocDiskUsage, error) {
 
 // counter is one measurement under way.
 type counter struct {
-	usage  drover.AllocDiskUsage
+	usage  usage.AllocDiskUsage
 	device uint64
 	seen   map[uint64]bool // inodes with several names
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/servicecheck"
 	"github.com/drover-project/drover/internal/taskenv"
+	"github.com/drover-project/drover/service"
 )
 
 // checking is what the runner knows of the checks of its services.
@@ -75,7 +76,7 @@ func (p prober) Probe(ctx context.Context, c *checks.Check) (code int, output st
 }
 
 // CheckStatuses returns what the checks found last. Any goroutine may call it.
-func (r *Runner) CheckStatuses() map[string]drover.CheckStatus { return r.checks.set.Statuses() }
+func (r *Runner) CheckStatuses() map[string]service.CheckStatus { return r.checks.set.Statuses() }
 
 // updateChecks has the services checked that run now.
 func (r *Runner) updateChecks() {
@@ -168,7 +169,7 @@ func (r *Runner) dueChecks() (out []*checks.Check) {
 }
 
 // waitedFor reports whether a rollout waits for the check.
-func waitedFor(c *servicecheck.Check) bool { return c.OnUpdate != drover.OnUpdateIgnore }
+func waitedFor(c *servicecheck.Check) bool { return c.OnUpdate != service.OnUpdateIgnore }
 
 // comes reports whether the task is yet to run while the allocation is well.
 func (r *Runner) comes(task string) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/checks"
 	"github.com/drover-project/drover/internal/servicecheck"
+	"github.com/drover-project/drover/service"
 )
 
 // switched answers as it is set.
@@ -28,7 +29,7 @@ func (s *switched) Probe(_ context.Context, c *checks.Check) (int, string, bool)
 func checked(t *testing.T, check servicecheck.Check, healthCheck string) (*bundle, *switched) {
 	t.Helper()
 	main := task("main", "", false)
-	main.Services = []*drover.Service{{Name: "web", PortLabel: "8080", Checks: []map[string]any{check.Map()}}}
+	main.Services = []*service.Service{{Name: "web", PortLabel: "8080", Checks: []map[string]any{check.Map()}}}
 	main.RestartPolicy = &drover.RestartPolicy{
 		Attempts: new(1), Interval: new(time.Hour), Delay: new(time.Second), Mode: drover.RestartModeFail,
 	}
@@ -85,7 +86,7 @@ func TestCheckRestartIsNotHealth(t *testing.T) {
 	for _, whose := range []string{"task", "group"} {
 		t.Run(whose, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				b, _ := checked(t, servicecheck.Check{Type: "tcp", Interval: 5 * time.Second, CheckRestart: &drover.CheckRestart{Limit: 5}}, "checks")
+				b, _ := checked(t, servicecheck.Check{Type: "tcp", Interval: 5 * time.Second, CheckRestart: &service.CheckRestart{Limit: 5}}, "checks")
 				g := b.alloc.Job.TaskGroups[0]
 				if whose == "group" {
 					g.Services, g.Tasks[0].Services = g.Tasks[0].Services, nil
@@ -108,7 +109,7 @@ func TestChecksThatDoNotDecide(t *testing.T) {
 		rule  string
 	}{
 		"by task states": {servicecheck.Check{Type: "tcp"}, "task_states"},
-		"ignored":        {servicecheck.Check{Type: "tcp", OnUpdate: drover.OnUpdateIgnore}, "checks"},
+		"ignored":        {servicecheck.Check{Type: "tcp", OnUpdate: service.OnUpdateIgnore}, "checks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestChecksThatDoNotDecide(t *testing.T) {
 // A task whose check fails so often in a row is restarted, which counts against its policy.
 func TestCheckRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		b, p := checked(t, servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, CheckRestart: &drover.CheckRestart{
+		b, p := checked(t, servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, CheckRestart: &service.CheckRestart{
 			Limit: 3, Grace: new(20 * time.Second),
 		}}, "manual")
 		p.ok.Store(true)
@@ -151,7 +152,7 @@ func TestCheckRestart(t *testing.T) {
 // The node tells which services have a check that does not pass, from before the first result on.
 func TestFailingServicesAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		check := servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, Timeout: time.Second, OnUpdate: drover.OnUpdateIgnore}
+		check := servicecheck.Check{Name: "up", Type: "tcp", Interval: 5 * time.Second, Timeout: time.Second, OnUpdate: service.OnUpdateIgnore}
 		b, p := checked(t, check, "checks")
 		b.start()
 		b.sleep(6 * time.Second)
@@ -183,7 +184,7 @@ func TestScriptCheck(t *testing.T) {
 		require.Nil(t, p.last.Load(), "it is not carried out over the network")
 		require.Equal(t, "unknown", b.healthy())
 		for _, s := range b.runner.CheckStatuses() {
-			require.Equal(t, drover.CheckFailure, s.Status)
+			require.Equal(t, service.CheckFailure, s.Status)
 			require.Equal(t, "nomad: the driver of task main cannot run commands in it", s.Output)
 		}
 		require.Len(t, b.runner.CheckStatuses(), 1)

@@ -86,7 +86,7 @@ func (b *bundle) boot() {
 		},
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
-			Hooks: append(hook.Standard(hook.Settings{ArtifactSize: 1 << 20, ArtifactUnpacked: 1 << 20, ArtifactFiles: 100}), deadly{b.deadly}),
+			Hooks: append(hook.Standard(hook.Settings{}), deadly{b.deadly}),
 			Clock: clock.Wall{}, IDs: id.Random{},
 			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), Turn: make(chan struct{}, 1),
 			MaxKillTimeout: 30 * time.Second,

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/network"
 )
 
 // settle does what is due where the tasks stand now, and reports what changed.
@@ -151,7 +152,7 @@ func (r *Runner) observe() exchange.AllocUpdate {
 }
 
 // observedNetwork is the address in the allocation's own network, if it has one: of a task's driver, else of the group.
-func (r *Runner) observedNetwork() *drover.AllocNetworkStatus {
+func (r *Runner) observedNetwork() *network.Status {
 	for _, t := range r.tasks {
 		if h := t.Handle(); h != nil {
 			if n := h.Network(); n != nil {

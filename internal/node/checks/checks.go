@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/service"
 )
 
 // Check is a check of a running service, with everything resolved.
@@ -37,7 +37,7 @@ type Check struct {
 	Interval time.Duration
 	Timeout  time.Duration
 	OnUpdate string
-	Restart  *drover.CheckRestart // nil = never
+	Restart  *service.CheckRestart // nil = never
 }
 
 // ID is the same for the same check of an allocation, over restarts of the agent.
@@ -53,15 +53,15 @@ func (c *Check) ID() string {
 }
 
 // Decides reports whether a rollout waits for the check.
-func (c *Check) Decides() bool { return c.OnUpdate != drover.OnUpdateIgnore }
+func (c *Check) Decides() bool { return c.OnUpdate != service.OnUpdateIgnore }
 
 // Warns reports whether a result that is not well is a warning, and not a failure.
 func (c *Check) Warns(code int) bool { return c.Type == "script" && code == Warning }
 
 // satisfies reports whether a rollout is content with the result.
-func (c *Check) satisfies(s drover.CheckStatus) bool {
-	return !c.Decides() || s.Status == drover.CheckSuccess ||
-		c.OnUpdate == drover.OnUpdateIgnoreWarnings && s.Status == drover.CheckFailure && c.Warns(s.StatusCode)
+func (c *Check) satisfies(s service.CheckStatus) bool {
+	return !c.Decides() || s.Status == service.CheckSuccess ||
+		c.OnUpdate == service.OnUpdateIgnoreWarnings && s.Status == service.CheckFailure && c.Warns(s.StatusCode)
 }
 
 // Prober carries out one check. It returns an answer's status code if there is one, what it says, and whether all is well.
@@ -91,7 +91,7 @@ type Set struct {
 type loop struct {
 	check  *Check
 	cancel context.CancelFunc
-	status drover.CheckStatus // guarded by the Set's mu
+	status service.CheckStatus // guarded by the Set's mu
 }
 
 // New returns a Set without checks.
@@ -116,8 +116,8 @@ func (s *Set) Update(ctx context.Context, list []*Check) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		l := &loop{check: c, cancel: cancel, status: drover.CheckStatus{
-			ID: id, Check: c.Name, Group: c.Group, Mode: "healthiness", Service: c.Service, Task: c.Task, Status: drover.CheckPending,
+		l := &loop{check: c, cancel: cancel, status: service.CheckStatus{
+			ID: id, Check: c.Name, Group: c.Group, Mode: "healthiness", Service: c.Service, Task: c.Task, Status: service.CheckPending,
 			Output: "no check has been carried out yet",
 		}}
 		if !c.Decides() {
@@ -140,10 +140,10 @@ func (s *Set) Close() {
 }
 
 // Statuses returns what each check found last, by its id.
-func (s *Set) Statuses() map[string]drover.CheckStatus {
+func (s *Set) Statuses() map[string]service.CheckStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]drover.CheckStatus, len(s.running))
+	out := make(map[string]service.CheckStatus, len(s.running))
 	for id, l := range s.running {
 		out[id] = l.status
 	}
@@ -156,7 +156,7 @@ func (s *Set) Passed() map[string]int {
 	defer s.mu.Unlock()
 	out := map[string]int{}
 	for _, l := range s.running {
-		if l.status.Status == drover.CheckSuccess || l.status.Status == drover.CheckFailure && l.check.Warns(l.status.StatusCode) {
+		if l.status.Status == service.CheckSuccess || l.status.Status == service.CheckFailure && l.check.Warns(l.status.StatusCode) {
 			out[l.check.Of]++
 		}
 	}
@@ -193,9 +193,9 @@ func (s *Set) run(ctx context.Context, l *loop) {
 		}
 		s.mu.Lock()
 		l.status.StatusCode, l.status.Output, l.status.Timestamp = code, output, s.deps.Clock.Now().Unix()
-		l.status.Status = drover.CheckFailure
+		l.status.Status = service.CheckFailure
 		if ok {
-			l.status.Status = drover.CheckSuccess
+			l.status.Status = service.CheckSuccess
 		}
 		s.mu.Unlock()
 		s.deps.Changed(l.check, ok, !ok && l.check.Warns(code))

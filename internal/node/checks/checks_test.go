@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/service"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,14 +43,14 @@ func TestSet(t *testing.T) {
 		var changed atomic.Int32
 		s := New(Deps{Clock: clock.Wall{}, Prober: p, Changed: func(*Check, bool, bool) { changed.Add(1) }})
 		one := &Check{Name: "one", Interval: 10 * time.Second, Timeout: time.Second}
-		two := &Check{Name: "two", Interval: time.Minute, Timeout: time.Second, OnUpdate: drover.OnUpdateIgnore}
+		two := &Check{Name: "two", Interval: time.Minute, Timeout: time.Second, OnUpdate: service.OnUpdateIgnore}
 		require.True(t, s.Passing(), "there are none")
 		s.Update(t.Context(), []*Check{one, two})
 		require.False(t, s.Passing())
-		require.Equal(t, drover.CheckPending, s.Statuses()[one.ID()].Status)
+		require.Equal(t, service.CheckPending, s.Statuses()[one.ID()].Status)
 		synctest.Wait()
 		require.Equal(t, int32(2), changed.Load(), "both at once")
-		require.Equal(t, drover.CheckFailure, s.Statuses()[one.ID()].Status)
+		require.Equal(t, service.CheckFailure, s.Statuses()[one.ID()].Status)
 		require.Equal(t, "healthiness", s.Statuses()[one.ID()].Mode)
 		require.Equal(t, "readiness", s.Statuses()[two.ID()].Mode)
 		p.ok.Store(true)

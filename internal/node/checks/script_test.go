@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/fake"
+	"github.com/drover-project/drover/service"
 )
 
 // running is a task in a world of fake tasks.
@@ -82,7 +82,7 @@ func (p *coded) Probe(context.Context, *Check) (int, string, bool) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for rule, content := range map[string]bool{
-		drover.OnUpdateRequireHealthy: false, drover.OnUpdateIgnoreWarnings: true, drover.OnUpdateIgnore: true,
+		service.OnUpdateRequireHealthy: false, service.OnUpdateIgnoreWarnings: true, service.OnUpdateIgnore: true,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, warned := &coded{}, atomic.Int32{}
@@ -96,12 +96,12 @@ func TestWarnings(t *testing.T) {
 			s.Update(t.Context(), []*Check{c})
 			synctest.Wait()
 			require.Equal(t, content, s.Passing(), rule)
-			require.Equal(t, drover.CheckFailure, s.Statuses()[c.ID()].Status)
+			require.Equal(t, service.CheckFailure, s.Statuses()[c.ID()].Status)
 			require.Equal(t, int32(1), warned.Load())
 			p.code.Store(2)
 			time.Sleep(time.Second)
 			synctest.Wait()
-			require.Equal(t, rule == drover.OnUpdateIgnore, s.Passing(), rule)
+			require.Equal(t, rule == service.OnUpdateIgnore, s.Passing(), rule)
 			require.Equal(t, int32(1), warned.Load())
 			s.Close()
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 const (
@@ -31,18 +32,18 @@ const (
 // Attachment is a namespace's place in a network. It is written down before a plugin runs, so that whatever plugins began can be
 // undone, also when the network's file has changed meanwhile.
 type Attachment struct {
-	Network string               `json:"network"`
-	Config  json.RawMessage      `json:"config"` // of all plugins, as it was at the beginning
-	ID      string               `json:"id"`     // the allocation's: the container's for plugins
-	Args    [][2]string          `json:"args,omitempty"`
-	Ports   []drover.PortMapping `json:"ports,omitempty"`
+	Network string                `json:"network"`
+	Config  json.RawMessage       `json:"config"` // of all plugins, as it was at the beginning
+	ID      string                `json:"id"`     // the allocation's: the container's for plugins
+	Args    [][2]string           `json:"args,omitempty"`
+	Ports   []network.PortMapping `json:"ports,omitempty"`
 	// Status is what the plugins gave; nil until all of them succeeded.
-	Status *drover.AllocNetworkStatus `json:"status,omitempty"`
+	Status *network.Status `json:"status,omitempty"`
 }
 
 // Plan says how an allocation's namespace will be attached to the network. args are those of the job. Errors: Unavailable, if the machine
 // has no such network, and why; Invalid for arguments that plugins cannot be given.
-func (n *Networks) Plan(name string, alloc *drover.Allocation, args map[string]string, ports []drover.PortMapping) (*Attachment, error) {
+func (n *Networks) Plan(name string, alloc *drover.Allocation, args map[string]string, ports []network.PortMapping) (*Attachment, error) {
 	list, err := n.find(name)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func arguments(alloc *drover.Allocation, args map[string]string) (out [][2]strin
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(args)) {
-		if err := drover.ValidCNIArg(key, args[key]); err != nil {
+		if err := network.ValidCNIArg(key, args[key]); err != nil {
 			return nil, drover.Errorf(drover.Invalid, "cni args: %w", err)
 		}
 		out = append(out, [2]string{key, args[key]})

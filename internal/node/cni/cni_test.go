@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/network"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,14 +105,14 @@ func TestPluginsGetWhatNomadGivesThem(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "first", "ports")
 	b.file("net/10.conflist", list("mine", "first", "ports"))
-	ports := []drover.PortMapping{{Label: "http", Value: 20000, To: 80, HostIP: "192.0.2.9"}, {Label: "same", Value: 20001}}
+	ports := []network.PortMapping{{Label: "http", Value: 20000, To: 80, HostIP: "192.0.2.9"}, {Label: "same", Value: 20001}}
 	a, err := b.Plan("mine", anAlloc(), map[string]string{"COLOUR": "blue"}, ports)
 	require.NoError(t, err)
 	require.False(t, a.Unmapped())
 	require.NoError(t, b.Attach(t.Context(), a, "/run/ns"))
-	require.Equal(t, &drover.AllocNetworkStatus{
+	require.Equal(t, &network.Status{
 		InterfaceName: "eth0", Address: "192.0.2.7", AddressIPv6: "2001:db8::7",
-		DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"example.com"}, Options: []string{"ndots:2"}},
+		DNS: &network.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"example.com"}, Options: []string{"ndots:2"}},
 	}, a.Status)
 
 	// The file's later contents do not matter to what is attached.
@@ -231,7 +232,7 @@ func TestOldPluginsNameNoInterface(t *testing.T) {
 	a, err := b.Plan("mine", anAlloc(), nil, nil)
 	require.NoError(t, err)
 	require.NoError(t, b.Attach(t.Context(), a, "/run/ns"))
-	require.Equal(t, &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: "192.0.2.8"}, a.Status)
+	require.Equal(t, &network.Status{InterfaceName: "eth0", Address: "192.0.2.8"}, a.Status)
 }
 
 func TestArgumentsOfAJob(t *testing.T) {
@@ -250,7 +251,7 @@ func TestArgumentsOfAJob(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	}
-	a, err := b.Plan("mine", anAlloc(), map[string]string{"IgnoreUnknown": "false"}, []drover.PortMapping{{Label: "p", Value: 1}})
+	a, err := b.Plan("mine", anAlloc(), map[string]string{"IgnoreUnknown": "false"}, []network.PortMapping{{Label: "p", Value: 1}})
 	require.NoError(t, err)
 	require.Contains(t, a.Args, [2]string{"IgnoreUnknown", "false"})
 	require.NotContains(t, a.Args, [2]string{"IgnoreUnknown", "true"})

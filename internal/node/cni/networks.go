@@ -58,8 +58,8 @@ func New(cfg Config) *Networks {
 	return n
 }
 
-// network is one that was found.
-type network struct {
+// configured is one that was found.
+type configured struct {
 	list *libcni.NetworkConfigList
 	file string
 	why  error // it cannot be used; nil: it can
@@ -72,7 +72,7 @@ const (
 )
 
 // all reads the networks by their names. Of two files with one name the first in order counts. A machine without the folder has none.
-func (n *Networks) all() (map[string]network, error) {
+func (n *Networks) all() (map[string]configured, error) {
 	files, err := libcni.ConfFiles(n.cfg.ConfigDir, []string{".conf", ".conflist", ".json"})
 	if err != nil || len(files) == 0 {
 		return nil, err
@@ -81,7 +81,7 @@ func (n *Networks) all() (map[string]network, error) {
 		return nil, err
 	}
 	slices.Sort(files)
-	out := map[string]network{}
+	out := map[string]configured{}
 	for _, file := range files[:min(len(files), maxFiles)] {
 		list, err := n.read(file)
 		if list == nil { // it has no name
@@ -92,7 +92,7 @@ func (n *Networks) all() (map[string]network, error) {
 			n.cfg.Log.Warn("two files have one CNI network, the first counts", "network", list.Name, "first", first.file, "second", file)
 			continue
 		}
-		out[list.Name] = network{list: list, file: file, why: err}
+		out[list.Name] = configured{list: list, file: file, why: err}
 	}
 	return out, nil
 }

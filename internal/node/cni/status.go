@@ -11,17 +11,17 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/utils"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // status reads what the plugins gave: the first interface in the namespace that has an address, and its first address of each family.
 // Plugins of old name no interfaces. What they say ends up in files and on terminals, so odd characters are an error.
-func status(result types.Result) (*drover.AllocNetworkStatus, error) {
+func status(result types.Result) (*network.Status, error) {
 	r, err := current.NewResultFromResult(result)
 	if err != nil {
 		return nil, fmt.Errorf("reading the result: %w", err)
 	}
-	s := &drover.AllocNetworkStatus{}
+	s := &network.Status{}
 	for _, ip := range r.IPs {
 		if ip == nil {
 			continue
@@ -62,11 +62,11 @@ func interfaceOf(r *current.Result, ip *current.IPConfig) string {
 }
 
 // resolver is what the plugins say of name servers; nil if it is nothing.
-func resolver(d types.DNS) (*drover.DNSConfig, error) {
+func resolver(d types.DNS) (*network.DNSConfig, error) {
 	if len(d.Nameservers) == 0 {
 		return nil, nil // a valid answer
 	}
-	out := &drover.DNSConfig{Servers: d.Nameservers, Searches: d.Search, Options: d.Options}
+	out := &network.DNSConfig{Servers: d.Nameservers, Searches: d.Search, Options: d.Options}
 	if len(out.Searches) == 0 && d.Domain != "" {
 		out.Searches = []string{d.Domain}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 // source finds the devices of one vendor.
@@ -23,7 +24,7 @@ type source interface {
 	// reserve returns what a task needs to use these devices. Errors: NotFound, where one is not there any more.
 	reserve(ids []string) (driver.Devices, error)
 	// stats samples all devices.
-	stats(ctx context.Context) ([]*drover.DeviceGroupStats, error)
+	stats(ctx context.Context) ([]*usage.DeviceGroupStats, error)
 }
 
 // Maker says what of a vendor's devices is offered.
@@ -229,8 +230,8 @@ func (d *Devices) well(vendor string, ids []string) error {
 
 // Stats samples the devices that keep wants. A vendor whose devices cannot be sampled is left out: what else is asked for does not
 // fail for it.
-func (d *Devices) Stats(ctx context.Context, keep func(id string) bool) []*drover.DeviceGroupStats {
-	out := []*drover.DeviceGroupStats{}
+func (d *Devices) Stats(ctx context.Context, keep func(id string) bool) []*usage.DeviceGroupStats {
+	out := []*usage.DeviceGroupStats{}
 	for _, s := range d.sources {
 		d.mu.Lock()
 		known := slices.ContainsFunc(d.seen[s.vendor()], func(g *drover.NodeDeviceResource) bool {
@@ -248,7 +249,7 @@ func (d *Devices) Stats(ctx context.Context, keep func(id string) bool) []*drove
 		for _, g := range groups {
 			own := *g
 			own.InstanceStats = maps.Clone(g.InstanceStats)
-			maps.DeleteFunc(own.InstanceStats, func(id string, _ *drover.DeviceStats) bool { return !keep(id) })
+			maps.DeleteFunc(own.InstanceStats, func(id string, _ *usage.DeviceStats) bool { return !keep(id) })
 			if len(own.InstanceStats) > 0 {
 				out = append(out, &own)
 			}

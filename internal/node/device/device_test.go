@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/device"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/device/devicetest"
 )
@@ -87,7 +88,7 @@ func TestWithoutTool(t *testing.T) {
 	d := open(m, func(c *Config) { c.NVIDIA.Ignored = []string{t4a} })
 	groups := d.Look(t.Context())
 	require.Equal(t, map[string]string{t4b: "", a100: ""}, health(groups))
-	require.Equal(t, map[string]any{"driver_version": drover.DeviceText("550.54.15").Record()}, groups[0].Attributes)
+	require.Equal(t, map[string]any{"driver_version": device.Text("550.54.15").Record()}, groups[0].Attributes)
 	require.Empty(t, open(devicetest.New(t), nil).Look(t.Context()))
 }
 
@@ -227,10 +228,10 @@ func TestRenderNodes(t *testing.T) {
 	require.Equal(t, []string{"amd", "AMD Instinct MI300X", "intel", "0x9bc4"},
 		[]string{groups[0].Vendor, groups[0].Name, groups[1].Vendor, groups[1].Name})
 	require.Equal(t, map[string]any{
-		"driver": drover.DeviceText("amdgpu").Record(), "memory": drover.DeviceInt(196592, "MiB").Record(),
-		"power": drover.DeviceInt(750, "W").Record(),
+		"driver": device.Text("amdgpu").Record(), "memory": device.Int(196592, "MiB").Record(),
+		"power": device.Int(750, "W").Record(),
 	}, groups[0].Attributes)
-	require.Equal(t, map[string]any{"driver": drover.DeviceText("i915").Record(), "cores_clock": drover.DeviceInt(1150, "MHz").Record()},
+	require.Equal(t, map[string]any{"driver": device.Text("i915").Record(), "cores_clock": device.Int(1150, "MHz").Record()},
 		groups[1].Attributes)
 
 	got, err := d.Reserve([]*drover.AllocatedDeviceResource{

@@ -15,8 +15,10 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/device"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 const (
@@ -118,20 +120,20 @@ func (n renderNode) attributes() map[string]any {
 	out := map[string]any{}
 	for line := range strings.Lines(n.read("uevent")) {
 		if name, ok := strings.CutPrefix(line, "DRIVER="); ok {
-			out["driver"] = drover.DeviceText(strings.TrimSpace(name)).Record()
+			out["driver"] = device.Text(strings.TrimSpace(name)).Record()
 		}
 	}
 	if bytes, ok := n.number("mem_info_vram_total"); ok {
-		out["memory"] = drover.DeviceInt(bytes>>20, "MiB").Record()
+		out["memory"] = device.Int(bytes>>20, "MiB").Record()
 	}
 	if cards, _ := filepath.Glob(filepath.Join(n.dir, "drm/card*/gt_max_freq_mhz")); len(cards) > 0 {
 		if v, ok := n.number(strings.TrimPrefix(cards[0], n.dir+"/")); ok {
-			out["cores_clock"] = drover.DeviceInt(v, "MHz").Record()
+			out["cores_clock"] = device.Int(v, "MHz").Record()
 		}
 	}
 	if caps, _ := filepath.Glob(filepath.Join(n.dir, "hwmon/hwmon*/power1_cap")); len(caps) > 0 {
 		if v, ok := n.number(strings.TrimPrefix(caps[0], n.dir+"/")); ok {
-			out["power"] = drover.DeviceInt(v/1_000_000, "W").Record() // it is in microwatts
+			out["power"] = device.Int(v/1_000_000, "W").Record() // it is in microwatts
 		}
 	}
 	return out
@@ -158,22 +160,22 @@ func (r *render) reserve(ids []string) (driver.Devices, error) {
 }
 
 // stats reads what the kernel counts: of AMD's how busy they are, and their memory.
-func (r *render) stats(context.Context) ([]*drover.DeviceGroupStats, error) {
+func (r *render) stats(context.Context) ([]*usage.DeviceGroupStats, error) {
 	nodes, err := r.nodes()
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*drover.DeviceGroupStats{}
+	byName := map[string]*usage.DeviceGroupStats{}
 	for _, n := range nodes {
-		values := map[string]*drover.StatValue{}
+		values := map[string]*usage.StatValue{}
 		if busy, ok := n.number("gpu_busy_percent"); ok {
-			values["GPU utilization"] = &drover.StatValue{IntNumeratorVal: &busy, Unit: "%"}
+			values["GPU utilization"] = &usage.StatValue{IntNumeratorVal: &busy, Unit: "%"}
 		}
 		used, ok := n.number("mem_info_vram_used")
 		total, also := n.number("mem_info_vram_total")
 		if ok && also {
 			used, total = used>>20, total>>20
-			values["Memory state"] = &drover.StatValue{
+			values["Memory state"] = &usage.StatValue{
 				IntNumeratorVal: &used, IntDenominatorVal: &total, Unit: "MiB", Desc: "used of all memory",
 			}
 		}
@@ -182,12 +184,12 @@ func (r *render) stats(context.Context) ([]*drover.DeviceGroupStats, error) {
 		}
 		model := n.model()
 		if byName[model] == nil {
-			byName[model] = &drover.DeviceGroupStats{
-				Vendor: r.name, Type: "gpu", Name: model, InstanceStats: map[string]*drover.DeviceStats{},
+			byName[model] = &usage.DeviceGroupStats{
+				Vendor: r.name, Type: "gpu", Name: model, InstanceStats: map[string]*usage.DeviceStats{},
 			}
 		}
-		byName[model].InstanceStats[n.id] = &drover.DeviceStats{
-			Summary: cmp.Or(values["Memory state"], values["GPU utilization"]), Stats: &drover.StatObject{Attributes: values},
+		byName[model].InstanceStats[n.id] = &usage.DeviceStats{
+			Summary: cmp.Or(values["Memory state"], values["GPU utilization"]), Stats: &usage.StatObject{Attributes: values},
 			Timestamp: r.clock.Now(),
 		}
 	}
@@ -195,7 +197,7 @@ func (r *render) stats(context.Context) ([]*drover.DeviceGroupStats, error) {
 }
 
 // inOrder lists the groups by their names.
-func inOrder(byName map[string]*drover.DeviceGroupStats) (out []*drover.DeviceGroupStats) {
+func inOrder(byName map[string]*usage.DeviceGroupStats) (out []*usage.DeviceGroupStats) {
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		out = append(out, byName[name])
 	}

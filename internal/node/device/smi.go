@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/device"
+	"github.com/drover-project/drover/usage"
 )
 
 // smiLog is what nvidia-smi -q -x prints, as far as it is read. Figures are texts with units: "15360 MiB"; "N/A" and the like where
@@ -100,36 +101,36 @@ func (g smiGPU) attributes(driverVersion string) map[string]any {
 		"power": {g.Power.Current, g.Power.Limit, g.OldPower.Limit, g.OldPower.Current},
 	} {
 		if v, unit, ok := firstFigure(texts...); ok {
-			out[name] = drover.DeviceInt(int64(v), unit).Record()
+			out[name] = device.Int(int64(v), unit).Record()
 		}
 	}
 	width, err := strconv.ParseInt(strings.TrimSuffix(g.Width, "x"), 10, 64)
 	if perLane := lane[g.Generation]; perLane > 0 && err == nil && width > 0 {
-		out["pci_bandwidth"] = drover.DeviceInt(perLane*width, "MB/s").Record()
+		out["pci_bandwidth"] = device.Int(perLane*width, "MB/s").Record()
 	}
 	for name, text := range map[string]string{
 		"driver_version": driverVersion, "display_state": g.Display, "persistence_mode": g.Persistence,
 	} {
 		if text != "" {
-			out[name] = drover.DeviceText(text).Record()
+			out[name] = device.Text(text).Record()
 		}
 	}
 	return out
 }
 
 // stats asks the tool how the GPUs are used.
-func (n *nvidia) stats(ctx context.Context) ([]*drover.DeviceGroupStats, error) {
+func (n *nvidia) stats(ctx context.Context) ([]*usage.DeviceGroupStats, error) {
 	log, err := n.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := n.tool.clock.Now()
-	byName := map[string]*drover.DeviceGroupStats{}
+	byName := map[string]*usage.DeviceGroupStats{}
 	for _, g := range log.GPUs {
 		group := byName[g.Name]
 		if group == nil {
-			group = &drover.DeviceGroupStats{
-				Vendor: nvidiaVendor, Type: "gpu", Name: g.Name, InstanceStats: map[string]*drover.DeviceStats{},
+			group = &usage.DeviceGroupStats{
+				Vendor: nvidiaVendor, Type: "gpu", Name: g.Name, InstanceStats: map[string]*usage.DeviceStats{},
 			}
 			byName[g.Name] = group
 		}
@@ -139,25 +140,25 @@ func (n *nvidia) stats(ctx context.Context) ([]*drover.DeviceGroupStats, error) 
 }
 
 // sample is Nomad's of a GPU, under its names.
-func (g smiGPU) sample(now time.Time) *drover.DeviceStats {
-	values := map[string]*drover.StatValue{}
+func (g smiGPU) sample(now time.Time) *usage.DeviceStats {
+	values := map[string]*usage.StatValue{}
 	for name, texts := range map[string][]string{
 		"GPU utilization": {g.GPUUse}, "Memory utilization": {g.MemoryUse}, "Encoder utilization": {g.EncoderUse},
 		"Decoder utilization": {g.DecoderUse}, "Temperature": {g.Heat},
 	} {
 		if v, unit, ok := firstFigure(texts...); ok {
-			values[name] = &drover.StatValue{IntNumeratorVal: whole(v), Unit: unit}
+			values[name] = &usage.StatValue{IntNumeratorVal: whole(v), Unit: unit}
 		}
 	}
 	state := part(g.Memory, "used of all memory")
-	for name, value := range map[string]*drover.StatValue{
+	for name, value := range map[string]*usage.StatValue{
 		"Memory state": state, "BAR1 buffer state": part(g.BAR1, "used of all BAR1 memory"), "Power usage": g.powerUse(),
 	} {
 		if value != nil {
 			values[name] = value
 		}
 	}
-	return &drover.DeviceStats{Summary: state, Stats: &drover.StatObject{Attributes: maps.Clone(values)}, Timestamp: now}
+	return &usage.DeviceStats{Summary: state, Stats: &usage.StatObject{Attributes: maps.Clone(values)}, Timestamp: now}
 }
 
 // whole is a figure as samples have it.
@@ -167,23 +168,23 @@ func whole(v float64) *int64 {
 }
 
 // part is a used part of a whole, nil where one of them is not known.
-func part(p smiPart, description string) *drover.StatValue {
+func part(p smiPart, description string) *usage.StatValue {
 	used, unit, ok := figure(p.Used)
 	total, _, also := figure(p.Total)
 	if !ok || !also {
 		return nil
 	}
-	return &drover.StatValue{IntNumeratorVal: whole(used), IntDenominatorVal: whole(total), Unit: unit, Desc: description}
+	return &usage.StatValue{IntNumeratorVal: whole(used), IntDenominatorVal: whole(total), Unit: unit, Desc: description}
 }
 
 // powerUse is what the GPU draws of what it may; nil where that is not known.
-func (g smiGPU) powerUse() *drover.StatValue {
+func (g smiGPU) powerUse() *usage.StatValue {
 	draw, unit, ok := firstFigure(g.Power.Draw, g.Power.Average, g.OldPower.Draw)
 	limit, _, also := firstFigure(g.Power.Current, g.Power.Limit, g.OldPower.Limit, g.OldPower.Current)
 	if !ok || !also {
 		return nil
 	}
-	return &drover.StatValue{
+	return &usage.StatValue{
 		IntNumeratorVal: whole(draw), IntDenominatorVal: whole(limit), Unit: unit, Desc: "drawn of what it may draw",
 	}
 }

@@ -70,11 +70,13 @@ func tryDocker(
 		Bridge: network,
 	})
 	if err != nil {
-		return nil // there is no daemon: another line of the doctor says so
+		report("docker", string(trial.NotTried), "no docker here: "+err.Error())
+		return nil
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	info := d.Fingerprint(ctx)
 	if !info.Healthy {
+		report("docker", string(trial.NotTried), "no docker here: "+info.HealthDescription)
 		return nil
 	}
 	root, volumes, err := machineRoot()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/usage"
 )
 
 // ErrGone is returned by Attach when the task ended in a way that left no exit behind, and by a Handle's methods
@@ -28,6 +30,10 @@ func (e *StartError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
+
+// OwnUserDenied is the attribute by which the driver raw_exec says that no task runs as the agent's own user: then none may read by the
+// agent what only that user may.
+const OwnUserDenied = "driver.raw_exec.own_user_denied"
 
 // Driver starts tasks of one kind.
 type Driver interface {
@@ -58,8 +64,8 @@ type Spec struct {
 	MemoryMB    int64
 	MemoryMaxMB int64
 	DiskMB      int64
-	Networks    []*drover.NetworkResource
-	Ports       []drover.PortMapping
+	Networks    []*network.Resource
+	Ports       []network.PortMapping
 	// NetNS, if set, is the namespace that the task shares with the others of its allocation; Ports are mapped to it
 	// already. A task whose Config names a network of its own has none.
 	NetNS  *NetNS
@@ -93,7 +99,7 @@ type NetNS struct {
 	Path      string // a file of it, which setns takes
 	Container string // the docker container that holds it; "" = none
 	// Status is its place in the network, with the name servers that this has, if it names any.
-	Status *drover.AllocNetworkStatus
+	Status *network.Status
 	Note   string // what people should know of a new one; "" = nothing
 }
 
@@ -183,7 +189,7 @@ type Handle interface {
 	// the task outside the allocation folder remains.
 	Destroy(ctx context.Context) error
 	// Network is the address in the task's own network; nil if it has none.
-	Network() *drover.AllocNetworkStatus
+	Network() *network.Status
 }
 
 // Execer runs commands in a task. Handles of supervised tasks have it.
@@ -204,5 +210,5 @@ type Noticer interface {
 
 // Meter samples usage. Errors: ErrNotSupported, ErrGone.
 type Meter interface {
-	Usage(ctx context.Context) (*drover.TaskResourceUsage, error)
+	Usage(ctx context.Context) (*usage.TaskResourceUsage, error)
 }

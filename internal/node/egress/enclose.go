@@ -108,10 +108,10 @@ func (f nft) inside(has features, machine []netip.Prefix, more []netip.Addr) str
 	t.line("		ct state established,related accept")
 	t.line("		ct state invalid drop")
 	for _, family := range []family{ip4, ip6} {
-		r := rules{has, f.Policy.reach(family)}
+		r := f.Policy.reach(family)
 		r.allow, r.exact = nil, nil // of runners, which are in no such namespace
 		r.resolvers, r.machine = distinct(append(r.resolvers, family.of(each(more))...)), family.of(machine)
-		nftReach(&t, family, r, netip.Prefix{})
+		nftReach(&t, family, has, r, netip.Prefix{})
 	}
 	t.line("		goto opening\n	}")
 	t.line("	chain output {")

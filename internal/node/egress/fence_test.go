@@ -32,6 +32,7 @@ func TestAMachineWithoutAFirewall(t *testing.T) {
 	require.Equal(t, drover.Unavailable, drover.CodeOf(f.Set()))
 	require.Equal(t, drover.Unavailable, drover.CodeOf(f.Remove()))
 	require.Empty(t, f.Weaker(), "Missing says it")
+	require.False(t, f.Publishes())
 	if os.Geteuid() == 0 {
 		require.Equal(t, "nft is not installed", f.Missing())
 	}
@@ -41,16 +42,32 @@ func TestWhatAKernelLacksIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		features
-		weaker bool
+		weaker string
 	}{
-		{features{count: true, rate: true, reject: true}, false},
-		{features{count: true, rate: true}, false}, // programs wait, but nothing is open
-		{features{count: true}, true},
-		{features{rate: true}, true},
-		{features{}, true},
+		{features{count: true, rate: true, reject: true, socket: true, ports: true}, ""},
+		{features{count: true, rate: true, socket: true, ports: true}, ""}, // programs wait, but nothing is open
+		{features{count: true, socket: true, ports: true}, "nft_limit"},
+		{features{rate: true, socket: true, ports: true}, "nft_connlimit"},
+		{features{count: true, rate: true, ports: true}, "nft_socket"},
+		{features{count: true, rate: true, socket: true}, "family bridge"},
 	} {
 		f := fenceOf(found{firewallNFT, c.features}, nil)
-		require.Equal(t, c.weaker, f.Weaker() != "", "%+v", c)
+		weaker := f.Weaker()
+		require.Equal(t, c.socket, f.Publishes())
+		require.Equal(t, c.weaker == "", weaker == "", "%+v", c)
+		require.Contains(t, weaker, c.weaker)
+		require.LessOrEqual(t, strings.Count(weaker, " does not "), 1, weaker)
+	}
+}
+
+// TestTheMarkIsNobodyElses: answers of published sockets carry it through the machine's rules.
+func TestTheMarkIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	for what, bits := range map[string]uint32{
+		"transparent proxies": 0x1, "the cloud's CNI": 0x80, "Cilium": 0xf00, "portmap of CNI, and netavark": 0x2000,
+		"Kubernetes": 0xc000, "Calico, Tailscale and Weave": 0xffff0000,
+	} {
+		require.Zero(t, Mark&bits, what)
 	}
 }
 
@@ -77,19 +94,25 @@ func record(t *testing.T, programs map[string]string) (calls func() []string) {
 
 const all = "drover-no-such-device"
 
+// full are all features.
+var full = features{count: true, rate: true, reject: true, socket: true, ports: true} // a constant
+
+// listed is how Fence looks what the kernel made of its rules.
+var listed = []string{"nft -t list table inet " + all, "nft -t list table bridge " + all, "iptables -w -S FORWARD"} // a constant
+
 // TestNFTReplacesItsTable: and lets its packets by where Docker drops those of all others.
 func TestNFTReplacesItsTable(t *testing.T) {
 	calls := record(t, map[string]string{
 		"nft": "cat >/dev/null", "iptables": `case "$*" in *-S*) echo "-P FORWARD DROP";; esac`,
 	})
-	f := fenceOf(found{firewallNFT, features{true, true, true}}, nil)
+	f := fenceOf(found{firewallNFT, full}, nil)
 	require.NoError(t, f.Set())
-	require.Equal(t, []string{
+	require.Equal(t, append([]string{
 		"nft -f -", "iptables -w -S FORWARD", "iptables -w -I FORWARD -i " + all + " -j ACCEPT",
 		"iptables -w -I FORWARD -o " + all + " -j ACCEPT",
-	}, calls())
+	}, listed...), calls())
 	require.NoError(t, f.Remove())
-	require.Equal(t, []string{"iptables -w -S FORWARD", "nft delete table inet " + all}, calls(), "no rule of ours was there")
+	require.Equal(t, []string{"iptables -w -S FORWARD", "nft -f -"}, calls(), "no rule of ours was there")
 }
 
 func TestNFTLeavesAnOpenMachineAlone(t *testing.T) {
@@ -97,7 +120,7 @@ func TestNFTLeavesAnOpenMachineAlone(t *testing.T) {
 		"nft": "cat >/dev/null", "iptables": `case "$*" in *-S*) echo "-P FORWARD ACCEPT";; esac`,
 	})
 	require.NoError(t, fenceOf(found{firewallNFT, features{}}, nil).Set())
-	require.Equal(t, []string{"nft -f -", "iptables -w -S FORWARD"}, calls())
+	require.Equal(t, append([]string{"nft -f -", "iptables -w -S FORWARD"}, listed...), calls())
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
@@ -111,7 +134,7 @@ func TestIPTablesCallsItsChainsOnce(t *testing.T) {
 	calls := record(t, map[string]string{
 		"iptables-restore": "cat >/dev/null", "iptables": `case "$*" in *"-C FORWARD"*) exit 1;; esac`,
 	})
-	f := fenceOf(found{firewallIPTables, features{true, true, true}}, nil)
+	f := fenceOf(found{firewallIPTables, full}, nil)
 	require.NoError(t, f.Set())
 	require.Equal(t, []string{
 		"iptables-restore -w --noflush",
@@ -121,7 +144,24 @@ func TestIPTablesCallsItsChainsOnce(t *testing.T) {
 		"iptables -w -t filter -C FORWARD -o " + all + " -j " + all + "-fwd",
 		"iptables -w -t filter -I FORWARD -o " + all + " -j " + all + "-fwd",
 		"iptables -w -t nat -C POSTROUTING -j " + all + "-nat",
+		"iptables -w -t filter -S", "iptables -w -t nat -S",
 	}, calls())
+}
+
+// TestRulesThatSomebodyElseChanged are seen by how the kernel lists them: what it adds by itself to what it was told does not count.
+func TestRulesThatSomebodyElseChanged(t *testing.T) {
+	says := filepath.Join(t.TempDir(), "says")
+	require.NoError(t, os.WriteFile(says, []byte("table {}"), 0o600))
+	record(t, map[string]string{"nft": `case "$*" in *list*) cat ` + says + `;; *) cat >/dev/null;; esac`, "iptables": ""})
+	f := fenceOf(found{firewallNFT, full}, nil)
+	require.NoError(t, f.Set())
+	require.False(t, f.Changed())
+	require.NoError(t, os.WriteFile(says, []byte("table { open }"), 0o600))
+	require.True(t, f.Changed())
+	require.NoError(t, f.Set())
+	require.False(t, f.Changed())
+	require.NoError(t, os.Remove(says))
+	require.True(t, f.Changed(), "they are gone")
 }
 
 // TestIPTablesRemovesAllThatIsThere, whatever of it is missing.
@@ -130,7 +170,7 @@ func TestIPTablesRemovesAllThatIsThere(t *testing.T) {
 	err := fenceOf(found{firewallIPTables, features{}}, nil).Remove()
 	require.ErrorContains(t, err, "no such rule")
 	got := strings.Join(calls(), "\n")
-	for _, chain := range []string{"-in", "-fwd", "-out", "-new"} {
+	for _, chain := range []string{"-in", "-fwd", "-out", "-new", "-pub"} {
 		require.Contains(t, got, "iptables -w -F "+all+chain)
 		require.Contains(t, got, "iptables -w -X "+all+chain)
 	}

@@ -19,6 +19,7 @@ type trial struct {
 	base                string
 	count, rate, reject string // of one rule each
 	before, after       string
+	socket, ports       string // whole; "" = cannot be had
 }
 
 var trials = []trial{ // a constant
@@ -30,6 +31,9 @@ var trials = []trial{ // a constant
 		rate:   "update @s { ip saddr limit rate over 100000/second burst 100000 packets } drop; ",
 		reject: "reject with icmp type admin-prohibited; ",
 		after:  "}; }\n",
+		socket: "table inet drover-trial { chain c { type filter hook input priority -10; socket mark 1 accept; }; }\n",
+		ports: "table bridge drover-trial { set s { type ifname . ipv4_addr; size 16; }; chain c { type filter hook prerouting priority -300; " +
+			"iifname . ip saddr @s accept; iifname . arp saddr ip @s accept; }; }\n",
 	},
 	{
 		kind: firewallIPTables, program: "iptables-restore", args: "-w --noflush",
@@ -39,6 +43,8 @@ var trials = []trial{ // a constant
 		rate:   "-m hashlimit --hashlimit-above 100000/sec --hashlimit-burst 100000 --hashlimit-mode srcip --hashlimit-name drover-trial -j DROP",
 		reject: "-j REJECT --reject-with icmp-admin-prohibited",
 		after:  "\n-F drover-trial\n-X drover-trial\nCOMMIT\n",
+		socket: "*filter\n:drover-trial - [0:0]\n-I INPUT -j drover-trial\n-A drover-trial -m socket --nowildcard --restore-skmark -j RETURN\n" +
+			"-D INPUT -j drover-trial\n-F drover-trial\n-X drover-trial\nCOMMIT\n",
 	},
 }
 
@@ -58,7 +64,10 @@ func findFirewall(want string) (found, error) {
 			continue
 		}
 		can := func(rule string) bool { return t.run(t.before+rule+t.after) == nil }
-		return found{t.kind, features{count: can(t.count), rate: can(t.rate), reject: can(t.reject)}}, nil
+		whole := func(script string) bool { return script != "" && t.run(script) == nil }
+		return found{t.kind, features{
+			count: can(t.count), rate: can(t.rate), reject: can(t.reject), socket: whole(t.socket), ports: whole(t.ports),
+		}}, nil
 	}
 	return found{}, errors.New(strings.Join(why, ", ") + " (apt-get install nftables)") // for people
 }

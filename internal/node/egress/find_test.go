@@ -30,11 +30,12 @@ func TestFirewallsThatTheKernelLacks(t *testing.T) {
 	script("iptables-restore", "exit 0\n")
 	got, err := findFirewall("")
 	require.NoError(t, err)
-	require.Equal(t, found{firewallIPTables, features{count: true, rate: true, reject: true}}, got)
+	require.Equal(t, found{firewallIPTables, features{count: true, rate: true, reject: true, socket: true}}, got)
 	script("iptables-restore", "while read line; do case $line in *hashlimit*) exit 1;; esac; done\n")
 	got, err = findFirewall("")
 	require.NoError(t, err)
-	require.Equal(t, found{firewallIPTables, features{count: true, reject: true}}, got, "what the kernel lacks is left out of the rules")
+	want := found{firewallIPTables, features{count: true, reject: true, socket: true}}
+	require.Equal(t, want, got, "what the kernel lacks is left out of the rules")
 	_, err = findFirewall(firewallNFT)
 	require.Error(t, err, "the other one was asked for")
 }

@@ -4,10 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os/exec"
+	"strings"
 )
 
 // iptables keeps the rules in chains of their own, for machines without nft.
 type iptables struct{ Config }
+
+// gateway is the machine's address on the bridge.
+func (c Config) gateway() netip.Addr { return c.Subnet.Addr().Next() }
 
 // hooks are where the chains are called from.
 func (f iptables) hooks() [][]string {
@@ -24,9 +29,6 @@ func (f iptables) hooks() [][]string {
 
 // set fills our chains in one step for each table, then has them called first.
 func (f iptables) set(r rules) error {
-	if err := f.noIPv6(); err != nil {
-		return err
-	}
 	if err := run(f.tables(r), "iptables-restore", "-w", "--noflush"); err != nil {
 		return err
 	}
@@ -42,16 +44,25 @@ func (f iptables) set(r rules) error {
 }
 
 // tables is the input of iptables-restore. A chain that it names is emptied and filled in the same step; all others
-// stay. Four chains carry the rules: "in" to the machine, "fwd" beyond it, "out" for what leaves, "new" for new
-// connections.
+// stay. Five chains carry the rules: "in" to the machine, "pub" to what it publishes, "fwd" beyond it, "out" for what
+// leaves, "new" for new connections.
 func (f iptables) tables(r rules) string {
 	var t text
 	name := f.Name
-	t.line("*filter\n:%s-in - [0:0]\n:%s-fwd - [0:0]\n:%s-out - [0:0]\n:%s-new - [0:0]", name, name, name, name)
+	t.line("*filter\n:%s-in - [0:0]\n:%s-fwd - [0:0]\n:%s-out - [0:0]\n:%s-new - [0:0]\n:%s-pub - [0:0]", name, name, name, name, name)
 	f.flood(&t, r, name+"-in")
+	t.line("-A %s-in -d %s -j DROP", name, loopback)
 	t.line("-A %s-in -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", name)
 	f.resolvers(&t, r, name+"-in")
 	t.line("-A %s-in -p icmp -j %s-new", name, name)
+	if r.socket && f.Jobs.IsValid() {
+		t.line("-A %s-in -s %s -m socket --nowildcard --restore-skmark -j %s-pub", name, f.Jobs, name)
+		t.line("-A %s-pub -d %s -m mark --mark %#x -j %s-new", name, f.gateway(), Mark, name)
+		for _, private := range ip4.of(DefaultAllowJobs()) { // see nft.published
+			t.line("-A %s-pub -d %s -m mark --mark %#x -j %s-out", name, private, Mark, name)
+		}
+		t.line("-A %s-pub -m mark --mark %#x -j %s-new", name, Mark, name)
+	}
 	t.line("-A %s-in -j DROP", name)
 	t.line("-A %s-fwd -i %s -o %s -j DROP", name, name, name)
 	t.line("-A %s-fwd -i %s -j %s-out", name, name, name)
@@ -127,6 +138,26 @@ func (f iptables) over(what string, rate, burst int) string {
 	)
 }
 
+// list is all rules that name our chains.
+func (f iptables) list() (string, error) {
+	var b strings.Builder
+	for _, table := range []string{"filter", "nat"} {
+		out, err := exec.Command("iptables", "-w", "-t", table, "-S").Output()
+		if err != nil {
+			return "", fmt.Errorf("listing the rules of iptables: %w", err)
+		}
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, " "+f.Name+"-") {
+				b.WriteString(line)
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+// chains are those of the table filter.
+var chains = []string{"-in", "-fwd", "-out", "-new", "-pub"} // a constant
+
 // remove takes all of our chains away. It goes on after errors, and errors of what was not there are among those it
 // returns.
 func (f iptables) remove() error {
@@ -134,10 +165,10 @@ func (f iptables) remove() error {
 	for _, h := range f.hooks() {
 		errs = append(errs, run("", "iptables", append([]string{"-w", "-t", h[0], "-D"}, h[1:]...)...))
 	}
-	for _, chain := range []string{"-in", "-fwd", "-out", "-new"} { // emptied first: they call each other
+	for _, chain := range chains { // emptied first: they call each other
 		errs = append(errs, run("", "iptables", "-w", "-F", f.Name+chain))
 	}
-	for _, chain := range []string{"-in", "-fwd", "-out", "-new"} {
+	for _, chain := range chains {
 		errs = append(errs, run("", "iptables", "-w", "-X", f.Name+chain))
 	}
 	if f.Outward {

@@ -19,12 +19,21 @@ func TestRules(t *testing.T) {
 	}
 	c.Policy.Allow = prefixes("10.1.0.0/16", "10.1.2.0/24", "10.0.0.0/16", "100.100.100.200/32")
 	c.Policy.Resolvers = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.255.255.53")} }
-	r := rules{features{true, true, true}, c.Policy.reach(ip4)}
+	r := c.Policy.rules(full)
+	both := c
+	both.Subnet6, both.Jobs6 = netip.MustParsePrefix("fd00:1::/64"), netip.MustParsePrefix("fd00:1::/117")
+	both.Guests = func() []Guest {
+		return []Guest{
+			{"dv1", netip.MustParseAddr("172.27.64.2"), netip.MustParseAddr("fd00:1::2")},
+			{Device: "dv2", Address: netip.MustParseAddr("172.27.72.3")},
+		}
+	}
 	weak := Config{Name: "docker-br", Subnet: netip.MustParsePrefix("172.28.0.0/16"), Policy: Default()}
 	weak.Policy.AllowJobs, weak.Policy.Resolvers = nil, func() []netip.Addr { return nil }
-	none := rules{reach: weak.Policy.reach(ip4)}
+	none := weak.Policy.rules(features{})
 	for name, text := range map[string]string{
 		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(none),
+		"nft-both":      nft{both}.table(r) + nft{both}.ports(r),
 		"iptables-weak": iptables{weak}.tables(none),
 		"inside": nft{c}.inside(
 			r.features, prefixes("10.0.0.5/32", "fd00::5/128"), []netip.Addr{netip.MustParseAddr("10.88.0.1"), netip.MustParseAddr("fd00:8::1")},

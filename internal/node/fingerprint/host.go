@@ -3,6 +3,7 @@ package fingerprint
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"net"
 	"os"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/gitfetch"
 )
 
 // Host is what was found.
@@ -22,7 +24,7 @@ type Host struct {
 	CPUMHz     int64 // of all cores together
 	MemoryMB   int64
 	DiskMB     int64 // free in the data folder's file system
-	// IP is the first IPv4 address that is not loopback, or that of On, and Interface the name of its device.
+	// IP is the first address that is not loopback, of IPv4 where there is one, or that of On, and Interface the name of its device.
 	IP        string
 	Interface string
 }
@@ -90,7 +92,6 @@ func (h *Host) cpu() {
 	total := strconv.FormatInt(h.CPUMHz, 10)
 	h.set("cpu.arch", runtime.GOARCH)
 	h.set("cpu.numcores", strconv.Itoa(h.Cores))
-	h.set("cpu.reservablecores", strconv.Itoa(h.Cores))
 	h.set("cpu.frequency", strconv.FormatInt(mhz, 10))
 	h.set("cpu.totalcompute", total)
 	h.set("cpu.usablecompute", total)
@@ -143,6 +144,10 @@ func (h *Host) system() {
 		h.set("kernel.version", unix.ByteSliceToString(u.Release[:]))
 		h.set("kernel.arch", unix.ByteSliceToString(u.Machine[:]))
 	}
+	h.set("kernel.landlock", "unavailable")
+	if v := gitfetch.Landlock(); v > 0 {
+		h.set("kernel.landlock", "v"+strconv.Itoa(v))
+	}
 	release := osRelease()
 	h.set("os.name", release["ID"])
 	h.set("os.version", release["VERSION_ID"])
@@ -173,49 +178,88 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// network finds the first address that is not loopback; a machine without one gets 127.0.0.1.
-func (h *Host) network() {
-	h.IP, h.Interface = "127.0.0.1", "lo"
-	interfaces, _ := net.Interfaces()
-	for _, i := range interfaces {
-		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
-			continue
-		}
-		if ip := firstIPv4(i); ip != "" {
-			h.IP, h.Interface = ip, i.Name
-			break
-		}
-	}
-	h.set("unique.network.ip-address", h.IP)
-}
+// network finds the machine's address.
+func (h *Host) network() { _ = h.On("", "") } // without a name there is no error
 
-// On makes the first IPv4 address of an interface the machine's, of a loopback's any. Errors: Invalid.
-func (h *Host) On(name string) error {
+// IPv6 is the family of On that is preferred to IPv4.
+const IPv6 = "ipv6"
+
+// On makes the first address of an interface the machine's, of a loopback's any; "" is the first interface that has one, and a
+// machine without one gets 127.0.0.1. Among several it is one of the family, ipv4 or ipv6; "" is ipv4. Errors: Invalid.
+func (h *Host) On(name, family string) error {
+	if name == "" {
+		interfaces, _ := net.Interfaces()
+		h.IP, h.Interface = first(interfaces, family)
+		h.set("unique.network.ip-address", h.IP)
+		return nil
+	}
 	i, err := net.InterfaceByName(name)
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "there is no interface %q", name)
 	}
-	ip := firstIPv4(*i)
+	ip := addressesOf(*i).of(family)
 	if ip == "" && i.Flags&net.FlagLoopback != 0 {
 		ip = "127.0.0.1"
 	}
 	if ip == "" || i.Flags&net.FlagUp == 0 {
-		return drover.Errorf(drover.Invalid, "interface %q is not up, or has no IPv4 address", name)
+		return drover.Errorf(drover.Invalid, "interface %q is not up, or has no address", name)
 	}
 	h.IP, h.Interface = ip, name
 	h.set("unique.network.ip-address", h.IP)
 	return nil
 }
 
-// firstIPv4 returns an interface's first IPv4 address that others can reach, "" if it has none.
-func firstIPv4(i net.Interface) string {
-	addresses, _ := i.Addrs()
-	for _, a := range addresses {
-		if n, ok := a.(*net.IPNet); ok {
-			if ip := n.IP.To4(); ip != nil && ip.IsGlobalUnicast() {
-				return ip.String()
-			}
+// Address is the family of the machine's address, and the network that it is alone in.
+func (h *Host) Address() (family, cidr string) {
+	if ip := net.ParseIP(h.IP); ip != nil && ip.To4() == nil {
+		return IPv6, h.IP + "/128"
+	}
+	return "ipv4", h.IP + "/32"
+}
+
+// first is the address of the first interface that has one of the family, else of the first that has any.
+func first(interfaces []net.Interface, family string) (ip, device string) {
+	ip, device = "127.0.0.1", "lo"
+	other := false
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		switch found := addressesOf(i); {
+		case found.preferred(family) != "":
+			return found.preferred(family), i.Name
+		case !other && found.of(family) != "":
+			ip, device, other = found.of(family), i.Name, true
 		}
 	}
-	return ""
+	return ip, device
 }
+
+// found are an interface's first addresses that others can reach, "" where it has none.
+type found struct{ four, six string }
+
+func addressesOf(i net.Interface) (f found) {
+	addresses, _ := i.Addrs()
+	for _, a := range addresses {
+		n, ok := a.(*net.IPNet)
+		switch {
+		case !ok || !n.IP.IsGlobalUnicast():
+		case n.IP.To4() != nil:
+			f.four = cmp.Or(f.four, n.IP.String())
+		default:
+			f.six = cmp.Or(f.six, n.IP.String())
+		}
+	}
+	return f
+}
+
+// preferred is the address of the family.
+func (f found) preferred(family string) string {
+	if family == IPv6 {
+		return f.six
+	}
+	return f.four
+}
+
+// of is the address of the family, else that of the other one.
+func (f found) of(family string) string { return cmp.Or(f.preferred(family), f.four, f.six) }

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/network"
 )
 
 // plugin makes an interface in the namespace, as plugins do, and keeps a file for each address that it gave. It fails or hangs while a file
@@ -103,13 +104,13 @@ func TestAGroupInACNINetwork(t *testing.T) {
 	for _, drivers := range [][]string{{"sandbox"}, {"exec"}, {"java", "exec"}, {"raw_exec", "sandbox"}, {"docker", "raw_exec"}} {
 		b := newCNIBench(t)
 		alloc, g := cniGroup(drivers...)
-		alloc.AllocatedResources.Shared.Ports = []drover.PortMapping{{Label: "p", Value: 1, HostIP: "127.0.0.1"}}
+		alloc.AllocatedResources.Shared.Ports = []network.PortMapping{{Label: "p", Value: 1, HostIP: "127.0.0.1"}}
 		ns, err := b.Join(t.Context(), alloc, g, g.Tasks[0])
 		require.NoError(t, err, drivers)
 		require.Contains(t, ns.Note, "maps no ports")
 		require.Contains(t, in(t, ns.Path, "ip", "-4", "addr"), "192.0.2.7/24")
 		require.Contains(t, in(t, ns.Path, "ip", "link", "show", "lo"), "UP")
-		want := &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: "192.0.2.7"}
+		want := &network.Status{InterfaceName: "eth0", Address: "192.0.2.7"}
 		require.Equal(t, want, ns.Status)
 		later := b.restart(t)
 		require.Equal(t, want, later.Status(alloc.ID))
@@ -248,7 +249,7 @@ func TestThePluginsOfTheCNIProject(t *testing.T) {
 	alloc, g := cniGroup("raw_exec", "sandbox")
 	ns, err := b.Join(t.Context(), alloc, g, g.Tasks[0])
 	require.NoError(t, err)
-	require.Equal(t, &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: "192.0.2.2", AddressIPv6: "2001:db8::2"}, ns.Status)
+	require.Equal(t, &network.Status{InterfaceName: "eth0", Address: "192.0.2.2", AddressIPv6: "2001:db8::2"}, ns.Status)
 	addresses := in(t, ns.Path, "ip", "addr", "show", "eth0")
 	require.True(t, strings.Contains(addresses, "192.0.2.2/24") && strings.Contains(addresses, "2001:db8::2/64"), addresses)
 	require.NoError(t, b.Leave(t.Context(), alloc.ID))

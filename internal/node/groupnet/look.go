@@ -9,8 +9,9 @@ import (
 )
 
 // Look finds the networks of CNI that groups can have, and the plugins of those. What it returns must not be changed. It also looks
-// whether the rules in their namespaces must be renewed, and so is to be called now and then.
+// whether the bridge is as it should be, and whether the rules in namespaces must be renewed, and so is to be called now and then.
 func (n *Networks) Look(ctx context.Context) cni.Found {
+	n.cfg.Bridge.Mend()
 	if n.cfg.CNI == nil {
 		return cni.Found{}
 	}

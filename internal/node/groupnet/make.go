@@ -25,11 +25,11 @@ func shares(g *drover.TaskGroup) bool {
 	if g.Pool != nil || len(g.Networks) == 0 || !slices.ContainsFunc(g.Tasks, known) {
 		return false
 	}
-	return network(g) != "" || g.Networks[0].Mode == modeBridge && (len(g.Tasks) > 1 || !slices.Contains(sandboxes, g.Tasks[0].Driver))
+	return cniName(g) != "" || g.Networks[0].Mode == modeBridge && (len(g.Tasks) > 1 || !slices.Contains(sandboxes, g.Tasks[0].Driver))
 }
 
-// network is the name of the group's network of CNI; "" if it has none.
-func network(g *drover.TaskGroup) string {
+// cniName is the name of the group's network of CNI; "" if it has none.
+func cniName(g *drover.TaskGroup) string {
 	if len(g.Networks) == 0 {
 		return ""
 	}
@@ -38,7 +38,7 @@ func network(g *drover.TaskGroup) string {
 
 // outside refuses a task that would silently be in another network than its group asks for. One that names a network of its own has that.
 func outside(g *drover.TaskGroup, t *drover.Task) error {
-	if name := network(g); name != "" && !known(t) && !pretends(t) {
+	if name := cniName(g); name != "" && !known(t) && !pretends(t) {
 		return drover.Errorf(drover.Invalid, "network of the group: driver %s cannot put a task into the CNI network %q", t.Driver, name)
 	}
 	return nil
@@ -77,7 +77,7 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 	if s.made {
 		return n.enclose(s, alloc.ID)
 	}
-	if why := n.cfg.Bridge.Missing(); why != "" && network(group) == "" {
+	if why := n.cfg.Bridge.Missing(); why != "" && cniName(group) == "" {
 		return drover.Errorf(drover.Unavailable, "mode bridge cannot be had on this node: %s", why)
 	}
 	if err := n.detach(ctx, s, alloc.ID); err != nil {
@@ -89,7 +89,7 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 	}
 	err := n.make(ctx, s, alloc.ID)
 	if err == nil && !forwarded && s.record.CNI == nil {
-		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, s.record.Ports)
+		s.forward, err = n.cfg.Bridge.Forward(s.address, s.record.Ports)
 	}
 	if err != nil {
 		s.forward.Close()
@@ -114,7 +114,7 @@ func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.T
 	if r.Container && n.cfg.Holder == nil {
 		return drover.Errorf(drover.Unavailable, "this node has no docker driver")
 	}
-	if name := network(group); name != "" {
+	if name := cniName(group); name != "" {
 		if n.cfg.CNI == nil {
 			return drover.Errorf(drover.Unavailable, "this node has no CNI networks")
 		}
@@ -131,7 +131,7 @@ func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.T
 		}
 	}
 	if r.CNI == nil {
-		r.Address = s.address.String()
+		r.Address, r.Pending = s.address.String(), true
 	}
 	s.record = r
 	return n.write(alloc.ID, s.record)
@@ -140,7 +140,11 @@ func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.T
 // attach gives the namespace its place in the network.
 func (n *Networks) attach(ctx context.Context, s *shared, allocID string) error {
 	if s.record.CNI == nil {
-		return n.cfg.Bridge.ConnectAt(s.address, n.path(allocID))
+		if err := n.cfg.Bridge.ConnectAt(s.address, n.path(allocID)); err != nil {
+			return err
+		}
+		s.record.Pending, s.record.IPv6 = false, n.cfg.Bridge.HasIPv6(s.address)
+		return n.write(allocID, s.record)
 	}
 	if err := n.cfg.CNI.Attach(ctx, s.record.CNI, n.path(allocID)); err != nil {
 		return err

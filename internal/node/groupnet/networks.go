@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/node/cni"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/network"
 )
 
 // Holder has containers that hold a network namespace; the docker driver is one. They are known by their name.
@@ -59,7 +60,7 @@ type shared struct {
 	// enclosed are the surroundings that the rules of egress in a namespace of CNI were made for; "" = there are none yet. Guarded by mu
 	enclosed string
 
-	status *drover.AllocNetworkStatus // guarded by Networks.mu
+	status *network.Status // guarded by Networks.mu
 }
 
 // New returns no namespaces. Restore finds those of an earlier agent.
@@ -87,7 +88,7 @@ func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *dr
 	}
 	ns := &driver.NetNS{Path: n.path(alloc.ID), Status: n.Status(alloc.ID)}
 	if !before && s.record.CNI != nil && s.record.CNI.Unmapped() {
-		ns.Note = fmt.Sprintf("The CNI network %q maps no ports: the group's are reached at the allocation's address only", network(group))
+		ns.Note = fmt.Sprintf("The CNI network %q maps no ports: the group's are reached at the allocation's address only", cniName(group))
 	}
 	if s.record.Container {
 		ns.Container = containerName(alloc.ID)
@@ -109,7 +110,7 @@ func (n *Networks) shared(allocID string) *shared {
 }
 
 // Status is an allocation's address; nil if it shares none.
-func (n *Networks) Status(allocID string) *drover.AllocNetworkStatus {
+func (n *Networks) Status(allocID string) *network.Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s := n.allocs[allocID]; s != nil {
@@ -120,9 +121,11 @@ func (n *Networks) Status(allocID string) *drover.AllocNetworkStatus {
 
 // show makes the address visible to Status, which must not wait for s.mu: reports of all allocations ask it.
 func (n *Networks) show(s *shared) {
-	status := &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: s.address.String()}
+	var status *network.Status
 	if s.record.CNI != nil {
 		status = s.record.CNI.Status
+	} else {
+		status = n.cfg.Bridge.Status(s.address)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,7 +185,7 @@ func (n *Networks) Restore() error {
 	return errors.Join(errs...)
 }
 
-// restore takes over one of them. What plugins of CNI had only begun was no namespace yet: it is undone before the next one is made, or
+// restore takes over one of them. What had only begun was no namespace of any task yet: it is undone before the next one is made, or
 // by the sweep.
 func (n *Networks) restore(s *shared, allocID string, r record) (err error) {
 	s.record = r
@@ -190,18 +193,18 @@ func (n *Networks) restore(s *shared, allocID string, r record) (err error) {
 		if s.address, err = netip.ParseAddr(r.Address); err != nil {
 			return err
 		}
-		n.cfg.Bridge.Hold(s.address)
+		n.cfg.Bridge.Hold(s.address, r.IPv6)
 	}
 	if r.Container && n.cfg.Holder != nil {
 		n.cfg.Holder.KeepNetwork(containerName(allocID))
 	}
-	s.made = bridge.HasNamespace(n.path(allocID)) && (r.CNI == nil || r.CNI.Status != nil)
+	s.made = bridge.HasNamespace(n.path(allocID)) && !r.Pending && (r.CNI == nil || r.CNI.Status != nil)
 	n.show(s)
 	if s.made {
 		err = n.enclose(s, allocID) // an agent of before may have set none
 	}
 	if r.CNI == nil {
-		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, r.Ports)
+		s.forward, err = n.cfg.Bridge.Forward(s.address, r.Ports)
 	}
 	return err
 }

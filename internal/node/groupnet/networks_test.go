@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 	"github.com/drover-project/drover/internal/node/egress"
 	"github.com/drover-project/drover/internal/sharetest"
+	"github.com/drover-project/drover/network"
 )
 
 // The bounds of waiting for what others do.
@@ -131,7 +132,7 @@ func (h *holder) LetGoNetwork(_ context.Context, name string) error {
 
 // group of tasks of these drivers, and an allocation of it with a port.
 func group(drivers ...string) (*drover.Allocation, *drover.TaskGroup) {
-	g := &drover.TaskGroup{Name: "g", Networks: []*drover.NetworkResource{{Mode: "bridge"}}}
+	g := &drover.TaskGroup{Name: "g", Networks: []*network.Resource{{Mode: "bridge"}}}
 	for i, d := range drivers {
 		g.Tasks = append(g.Tasks, &drover.Task{Name: fmt.Sprint("t", i), Driver: d})
 	}
@@ -201,7 +202,7 @@ func TestPortsLeadThereAlsoAfterAnAgentRestart(t *testing.T) {
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	alloc.AllocatedResources.Shared.Ports = []drover.PortMapping{{Label: "p", Value: port, To: 80, HostIP: "127.0.0.1"}}
+	alloc.AllocatedResources.Shared.Ports = []network.PortMapping{{Label: "p", Value: port, To: 80, HostIP: "127.0.0.1"}}
 	ns, err := b.Join(t.Context(), alloc, g, g.Tasks[0])
 	require.NoError(t, err)
 	server := exec.Command("nsenter", "--net="+ns.Path, "python3", "-uc", `
@@ -247,7 +248,7 @@ func TestAPortThatIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	alloc, g := group("sandbox", "sandbox")
-	alloc.AllocatedResources.Shared.Ports = []drover.PortMapping{{Label: "p", Value: taken.Addr().(*net.TCPAddr).Port, HostIP: "127.0.0.1"}}
+	alloc.AllocatedResources.Shared.Ports = []network.PortMapping{{Label: "p", Value: taken.Addr().(*net.TCPAddr).Port, HostIP: "127.0.0.1"}}
 	_, err = b.Join(t.Context(), alloc, g, g.Tasks[0])
 	require.ErrorContains(t, err, `forwarding port "p"`)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
@@ -278,4 +279,29 @@ func TestDockersPartIsMadeAgain(t *testing.T) {
 	require.Equal(t, ns, again)
 	require.Equal(t, address, b.Status(alloc.ID).Address)
 	require.Contains(t, in(t, ns.Path, "ip", "-4", "addr"), address)
+}
+
+// TestAnAgentKilledWhileItMadeANetwork: the namespace was there, and nothing in it. The next agent took that for the group's network, and
+// its tasks ran without any.
+func TestAnAgentKilledWhileItMadeANetwork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	alloc, g := group("sandbox", "raw_exec")
+	address, err := b.bridge.Take(bridge.Jobs)
+	require.NoError(t, err)
+	require.NoError(t, b.write(alloc.ID, record{Address: address.String(), Pending: true}))
+	require.NoError(t, bridge.NewNamespace(b.path(alloc.ID)))
+
+	later := b.restart(t)
+	t.Cleanup(func() { require.NoError(t, later.Sweep(context.Background(), func(string) bool { return false })) })
+	ns, err := later.Join(t.Context(), alloc, g, g.Tasks[0])
+	require.NoError(t, err)
+	require.Equal(t, address.String(), ns.Status.Address)
+	require.Contains(t, in(t, ns.Path, "ip", "-4", "addr"), address.String())
+	again := later.restart(t)
+	same, err := again.Join(t.Context(), alloc, g, g.Tasks[1])
+	require.NoError(t, err)
+	require.Equal(t, ns, same, "it was not made again")
+	require.NoError(t, again.Sweep(t.Context(), func(string) bool { return false }))
+	require.False(t, bridge.HasNamespace(ns.Path))
 }

@@ -9,18 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cni"
+	"github.com/drover-project/drover/network"
 )
 
 // record is what is written about a namespace before anything of it is made.
 type record struct {
-	Address   string               `json:"address,omitempty"` // on the bridge
-	CNI       *cni.Attachment      `json:"cni,omitempty"`     // in a network of the administrator's, in place of the bridge
-	Ports     []drover.PortMapping `json:"ports,omitempty"`
-	Container bool                 `json:"container,omitempty"` // a container holds it
-	Hostname  string               `json:"hostname,omitempty"`  // of that container
+	// Pending is one that is not yet what the record says: with the agent's end here, it is made anew.
+	Pending   bool                  `json:"pending,omitempty"`
+	Address   string                `json:"address,omitempty"` // on the bridge
+	IPv6      bool                  `json:"ipv6,omitempty"`    // it has one of IPv6 there, too
+	CNI       *cni.Attachment       `json:"cni,omitempty"`     // in a network of the administrator's, in place of the bridge
+	Ports     []network.PortMapping `json:"ports,omitempty"`
+	Container bool                  `json:"container,omitempty"` // a container holds it
+	Hostname  string                `json:"hostname,omitempty"`  // of that container
 }
 
 const suffix = ".json"

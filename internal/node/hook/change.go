@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/workload"
 )
 
 // Change is what follows from templates that were rendered anew: one restart, or else signals and scripts, each once.
@@ -75,7 +76,7 @@ func (l *Live) Run(ctx context.Context, k Keeper, chance func() float64) {
 			if !l.moved(t, known, waiting, now) {
 				continue
 			}
-			if left := waiting[t].due(t.of.Wait).Sub(now); left > 0 {
+			if left := waiting[t].due(l.settings.Templates.wait(t.of.Wait)).Sub(now); left > 0 {
 				next = min(next, left)
 			} else {
 				due = append(due, t)
@@ -180,7 +181,7 @@ func (l *Live) recall(ctx context.Context) error {
 	l.restored = false
 	r := l.request
 	list, _ := exposed(r.Alloc.ID, r.Task)
-	if slices.ContainsFunc(list, func(w *drover.WorkloadIdentity) bool { return w.Env }) {
+	if slices.ContainsFunc(list, func(w *workload.Identity) bool { return w.Env }) {
 		if err := (identities{l.settings.Signer}).Prestart(ctx, r); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/artifact"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/lookups"
@@ -78,18 +78,15 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Settings are the node's own limits for hooks.
 type Settings struct {
-	HTTP *http.Client // for artifacts
-	// ArtifactSize and ArtifactUnpacked bound an artifact as it comes and what it unpacks to, in bytes; ArtifactFiles an archive's members.
-	ArtifactSize, ArtifactUnpacked int64
-	ArtifactFiles                  int
-	Evaluator                      Evaluator        // for templates
-	Signer                         Signer           // of tasks' tokens; nil: there are none
-	Lookups                        *lookups.Watcher // of what templates ask; nil: nobody answers
-	TaskAPI                        *taskapi.API     // of tasks' sockets; nil: there are none
-	Devices                        Devices          // of the machine; nil: there are none
-	// DenyFunctions are the functions that templates may not call, as patterns of package path.
-	DenyFunctions []string
-	Clock         clock.Clock // for what is waited for
+	Artifacts *artifact.Fetcher // nil: for tasks without any
+	Evaluator Evaluator         // for templates
+	Signer    Signer            // of tasks' tokens; nil: there are none
+	Lookups   *lookups.Watcher  // of what templates ask; nil: nobody answers
+	TaskAPI   *taskapi.API      // of tasks' sockets; nil: there are none
+	Devices   Devices           // of the machine; nil: there are none
+	// Templates says what templates may call, and how long their changes wait.
+	Templates TemplateRules
+	Clock     clock.Clock // for what is waited for
 }
 
 // Standard returns the prestart hooks in order.
@@ -104,7 +101,7 @@ func Standard(s Settings) []Prestart {
 		dispatchPayload{},
 		volumes{},
 		devices{s.Devices},
-		artifacts{s},
+		artifacts{s.Artifacts},
 		templates{s},
 	}
 }

@@ -1,22 +1,13 @@
 package hook
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/evaluator"
 	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/artifact"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/rendering"
 	"github.com/drover-project/drover/internal/taskenv"
@@ -126,230 +118,46 @@ func TestTemplatesRefuse(t *testing.T) {
 	}
 }
 
-func tarball(t *testing.T, headers ...tar.Header) []byte {
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	w := tar.NewWriter(z)
-	for _, h := range headers {
-		data := []byte("data of " + h.Name)
-		if h.Typeflag == tar.TypeReg {
-			h.Size, h.Mode = int64(len(data)), 0o755
-		}
-		require.NoError(t, w.WriteHeader(&h))
-		if h.Typeflag == tar.TypeReg {
-			_, err := w.Write(data)
-			require.NoError(t, err)
-		}
-	}
-	require.NoError(t, w.Close())
-	require.NoError(t, z.Close())
-	return buf.Bytes()
-}
-
-func zipped(t *testing.T, names ...string) []byte {
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for _, n := range names {
-		f, err := w.Create(n)
-		require.NoError(t, err)
-		_, err = f.Write([]byte("data of " + n))
-		require.NoError(t, err)
-	}
-	require.NoError(t, w.Close())
-	return buf.Bytes()
-}
-
-// bomb is a small file that unpacks to one of that size.
-func bomb(t *testing.T, kind byte, size int64) []byte {
-	var buf bytes.Buffer
-	z, err := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
-	require.NoError(t, err)
-	w := tar.NewWriter(z)
-	require.NoError(t, w.WriteHeader(&tar.Header{Name: "x", Typeflag: kind, Size: size, Mode: 0o644}))
-	_, err = io.Copy(w, io.LimitReader(zeros{}, size))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	require.NoError(t, z.Close())
-	return buf.Bytes()
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
-// directory is a zip file of nothing but entries of its directory, which are held in memory.
-func directory(entries int) []byte {
-	entry := make([]byte, 50)
-	copy(entry, "PK\x01\x02")
-	entry[28] = 4 // a name's length
-	list := bytes.Repeat(entry, entries)
-	end := make([]byte, 22)
-	copy(end, "PK\x05\x06")
-	binary.LittleEndian.PutUint16(end[8:], uint16(entries))
-	binary.LittleEndian.PutUint16(end[10:], uint16(entries))
-	binary.LittleEndian.PutUint32(end[12:], uint32(len(list)))
-	return append(list, end...)
-}
-
-// What is not written counts as well, and what ends does so at once.
-func TestUnpackingIsBounded(t *testing.T) {
-	t.Parallel()
-	root, err := os.OpenRoot(t.TempDir())
-	require.NoError(t, err)
-	defer root.Close()
-	packed, err := gzip.NewReader(bytes.NewReader(bomb(t, 'Z', 4<<20))) // of a kind that is left out
-	require.NoError(t, err)
-	u := &unpacker{ctx: t.Context(), root: root, base: ".", left: 1 << 20, entries: 10}
-	require.Equal(t, drover.TooLarge, drover.CodeOf(u.tar(&unpacked{ctx: t.Context(), r: packed, left: 1 << 20})))
-
-	long := filepath.Join(t.TempDir(), "long.zip")
-	require.NoError(t, os.WriteFile(long, directory(maxDirectory/50+1), 0o600))
-	f, err := os.Open(long)
-	require.NoError(t, err)
-	defer f.Close()
-	require.ErrorContains(t, unpack(t.Context(), root, f, ".", "zip", 1<<20, 100), "the directory of the zip file has more than")
-
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for kind, data := range map[string][]byte{"tar.gz": bomb(t, tar.TypeReg, 1), "zip": zipped(t, "a")} {
-		path := filepath.Join(t.TempDir(), "x")
-		require.NoError(t, os.WriteFile(path, data, 0o600))
-		f, err := os.Open(path)
-		require.NoError(t, err)
-		require.ErrorIs(t, unpack(ended, root, f, ".", kind, 1<<20, 100), context.Canceled, kind)
-		require.NoError(t, f.Close())
-	}
-}
-
-// fetched is an artifact and what becomes of it.
-type fetched struct {
-	name     string
-	artifact drover.TaskArtifact
-	want     map[string]string // path in the task's folder → content
-	err      string
-	again    bool // recoverable
-}
-
-// fetchedFrom are artifacts of a server, and one of a file of this machine. sum is that of "hello".
-func fetchedFrom(server, local, sum string) []fetched {
-	return []fetched{
-		{
-			name: "plain", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt?checksum=" + sum},
-			want: map[string]string{"local/a.txt": "hello"},
-		},
-		{
-			name:     "file mode",
-			artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"},
-			want:     map[string]string{"local/sub/name": "hello"},
-		},
-		{
-			name: "tar", artifact: drover.TaskArtifact{GetterSource: server + "/x.tar.gz"},
-			want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"},
-		},
-		{
-			name: "zip", artifact: drover.TaskArtifact{GetterSource: server + "/y.zip", RelativeDest: "local/z"},
-			want: map[string]string{"local/z/q/r": "data of q/r"},
-		},
-		{
-			name: "packed stays packed",
-			artifact: drover.TaskArtifact{
-				GetterSource: server + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum},
-			},
-			want: map[string]string{"local/a.txt": "hello"},
-		},
-		{
-			name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local},
-			want: map[string]string{"local/local.txt": "from disk"},
-		},
-		{
-			name:     "wrong sum",
-			artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}},
-			err:      "checksum",
-		},
-		{name: "leads out", artifact: drover.TaskArtifact{GetterSource: server + "/evil.tar.gz"}, err: "leads out"},
-		{name: "leads out by a link", artifact: drover.TaskArtifact{GetterSource: server + "/link.tar.gz"}, err: "escapes", again: true},
-		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server + "/evil.zip"}, err: "leads out"},
-		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server + "/broken.zip"}, err: "unpacking"},
-		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server + "/big"}, err: "more than"},
-		{
-			name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server + "/bomb.tar.gz"},
-			err: "unpacking: more than 1048576 bytes, which are what the node takes (client.artifact.decompression_size_limit)",
-		},
-		{
-			name: "too many", artifact: drover.TaskArtifact{GetterSource: server + "/many.tar.gz"},
-			err: "unpacking: more than 100 files, which the node's client.artifact.decompression_file_count_limit allows",
-		},
-		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server + "/nope"}, err: "404", again: true},
-		{
-			name: "headers", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}},
-			err: "404", again: true,
-		},
-		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
-		{name: "destination", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", RelativeDest: "../../../x"}, err: "escapes"},
-		{name: "no scheme", artifact: drover.TaskArtifact{GetterSource: "github.com/x"}, err: "needs http"},
-	}
-}
-
+// A Failure says whether the start may be tried again; options, headers and addresses have the task's variables in them.
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
-	files := map[string][]byte{
-		"/a.txt": []byte("hello"),
-		"/x.tar.gz": tarball(t, tar.Header{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "d/f", Typeflag: tar.TypeReg},
-			tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "d/f"}, tar.Header{Name: "dev", Typeflag: tar.TypeChar}),
-		"/y.zip":       zipped(t, "q/r"),
-		"/evil.tar.gz": tarball(t, tar.Header{Name: "../../../evil", Typeflag: tar.TypeReg}),
-		"/link.tar.gz": tarball(
-			t, tar.Header{Name: "out", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}, tar.Header{Name: "out/evil", Typeflag: tar.TypeReg},
-		),
-		"/evil.zip":    zipped(t, "../evil"),
-		"/broken.zip":  []byte("nothing"),
-		"/big":         make([]byte, 2<<20),
-		"/bomb.tar.gz": bomb(t, tar.TypeReg, 2<<20),
-		"/many.tar.gz": tarball(t, slices.Repeat([]tar.Header{{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}}, 101)...),
-	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		data, ok := files[q.URL.Path]
-		if !ok || q.Header.Get("X-Colour") == "red" {
+		if q.Header.Get("X-Task") != "web" || q.URL.Path != "/web.txt" {
 			http.NotFound(w, q)
 			return
 		}
-		_, _ = w.Write(data)
+		_, _ = w.Write([]byte("hello"))
 	}))
 	t.Cleanup(server.Close)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	h := artifacts{Settings{HTTP: &http.Client{Transport: transport}, ArtifactSize: 1 << 20, ArtifactUnpacked: 1 << 20, ArtifactFiles: 100}}
-	local := filepath.Join(t.TempDir(), "local.txt")
-	require.NoError(t, os.WriteFile(local, []byte("from disk"), 0o600))
-	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("hello")))
-
-	for _, test := range fetchedFrom(server.URL, local, sum) {
-		t.Run(test.name, func(t *testing.T) {
-			r := newRequest(t)
-			r.Task.Artifacts = []*drover.TaskArtifact{&test.artifact}
-			err := h.Prestart(context.Background(), r)
-			if test.err != "" {
-				var f *Failure
-				require.ErrorAs(t, err, &f)
-				require.ErrorContains(t, err, test.err)
-				require.Equal(t, drover.TaskDownloadFailed, f.Type)
-				require.Equal(t, test.again, f.Recoverable, "%v", err)
-				for _, name := range []string{"a.txt", "big"} {
-					require.NoFileExists(t, filepath.Join(r.Dirs.Local, name), "half a file, or one with another checksum")
-				}
-				return
-			}
+	h := artifacts{artifact.New(artifact.Config{
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Size: 1 << 20, Unpacked: 1 << 20, Files: 100, Clock: clock.Wall{},
+	})}
+	for _, c := range []struct {
+		of    drover.TaskArtifact
+		err   string
+		again bool
+	}{
+		{drover.TaskArtifact{GetterSource: "/web.txt", RelativeDest: "local/x"}, "", false},
+		{drover.TaskArtifact{GetterSource: "/u.txt"}, "404", true},
+		{drover.TaskArtifact{GetterSource: "/web.txt", GetterOptions: map[string]string{"checksum": "md5:00"}}, "checksum", false},
+		{drover.TaskArtifact{GetterSource: "/web.txt", RelativeDest: "../../../x"}, "escapes", false},
+	} {
+		r := newRequest(t)
+		c.of.GetterSource = server.URL + c.of.GetterSource
+		c.of.GetterHeaders = map[string]string{"X-Task": "${NOMAD_TASK_NAME}"}
+		r.Task.Artifacts = []*drover.TaskArtifact{&c.of}
+		err := h.Prestart(context.Background(), r)
+		if c.err == "" {
 			require.NoError(t, err)
-			for path, want := range test.want {
-				require.Equal(t, want, read(t, r.Dirs.Task, path))
-			}
-			left, err := filepath.Glob(filepath.Join(r.Dirs.Alloc, ".artifact-*"))
-			require.NoError(t, err)
-			require.Empty(t, left)
-		})
+			require.Equal(t, "hello", read(t, r.Dirs.Task, "local/x/web.txt"))
+			continue
+		}
+		var f *Failure
+		require.ErrorAs(t, err, &f)
+		require.ErrorContains(t, err, c.err)
+		require.Equal(t, drover.TaskDownloadFailed, f.Type)
+		require.Equal(t, c.again, f.Recoverable, "%v", err)
 	}
 }
 
@@ -365,11 +173,17 @@ func TestArtifactsOfTheNode(t *testing.T) {
 		r.Node.Drivers["raw_exec"].Healthy = enabled
 		r.Task.Artifacts = []*drover.TaskArtifact{{GetterSource: path}}
 		var f *Failure
-		require.ErrorAs(t, artifacts{Settings{ArtifactSize: 1}}.Prestart(t.Context(), r), &f, path)
+		require.ErrorAs(t, artifacts{artifact.New(artifact.Config{Size: 1, Clock: clock.Wall{}})}.Prestart(t.Context(), r), &f, path)
 		require.False(t, f.Recoverable, path)
 		require.Equal(t, drover.Invalid, drover.CodeOf(f.Err))
 	}
 	r := newRequest(t)
+	r.Task.Artifacts = []*drover.TaskArtifact{{GetterSource: file}}
+	local := artifacts{artifact.New(artifact.Config{Size: 1, Clock: clock.Wall{}})}
+	require.NoError(t, local.Prestart(t.Context(), r))
+	r.Node.Drivers["raw_exec"].Attributes = map[string]string{driver.OwnUserDenied: "1"}
+	require.ErrorContains(t, local.Prestart(t.Context(), r), "denied_host_uids", "its tasks could not read what the agent does")
+	r = newRequest(t)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(r.Dirs.Local, "t"), 0o600))
 	r.Task.Templates = []*drover.Template{{SourcePath: "local/t", DestPath: "local/out"}}
 	require.ErrorContains(t, rendersIn(t, clock.Wall{}).Prestart(t.Context(), r), "not a regular file")

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/workload"
 )
 
 // Signer gets a node's tokens from control; node/identities has one. Errors: Unavailable when no server answered in time.
@@ -18,7 +19,7 @@ type Signer interface {
 }
 
 // exposed are the identities that the task is given, with what is asked for them.
-func exposed(allocID string, t *drover.Task) (list []*drover.WorkloadIdentity, wanted []exchange.IdentityRequest) {
+func exposed(allocID string, t *drover.Task) (list []*workload.Identity, wanted []exchange.IdentityRequest) {
 	for _, w := range t.AllIdentities() {
 		if w.Exposed() {
 			list = append(list, w)
@@ -66,7 +67,7 @@ func (h identities) Prestart(ctx context.Context, r *Request) error {
 // Failure if control refuses one.
 func (r *Request) Renew(ctx context.Context, s Signer, names map[string]bool) (map[string]localstate.Life, error) {
 	list, wanted := exposed(r.Alloc.ID, r.Task)
-	var due []*drover.WorkloadIdentity
+	var due []*workload.Identity
 	var ask []exchange.IdentityRequest
 	for i, w := range list {
 		if names[w.Name] {
@@ -81,7 +82,7 @@ func (r *Request) Renew(ctx context.Context, s Signer, names map[string]bool) (m
 }
 
 // deliver writes the tokens' files.
-func (r *Request) deliver(list []*drover.WorkloadIdentity, signed []exchange.SignedIdentity) (map[string]localstate.Life, error) {
+func (r *Request) deliver(list []*workload.Identity, signed []exchange.SignedIdentity) (map[string]localstate.Life, error) {
 	if len(signed) != len(list) {
 		return nil, drover.Errorf(drover.Internal, "control answered %d tokens of %d", len(signed), len(list))
 	}

@@ -237,10 +237,16 @@ func (t *live) failure(err error) error {
 }
 
 // deniedError is that the task may not know what it asks. Somebody may give it the right.
-type deniedError struct{ asked, why string }
+type deniedError struct {
+	asked, why string
+	unanswered bool // nobody said so: control does not answer
+}
 
 // Error names the question.
 func (d *deniedError) Error() string {
+	if d.unanswered {
+		return d.asked + ": " + d.why
+	}
 	return d.asked + ": " + d.why + ": a task may read its own variables below nomad/jobs/JOB, and what policies of its job allow"
 }
 
@@ -254,7 +260,7 @@ func (l *Live) render(ctx context.Context, t *live, known map[exchange.Question]
 	}
 	request := rendering.Request{
 		Source: source, Left: t.of.LeftDelim, Right: t.of.RightDelim, Strict: t.of.ErrMissingKey, Env: r.Env.Vars(),
-		Namespace: r.Alloc.Namespace, Region: drover.DefaultRegion, Known: map[exchange.Question]string{}, Deny: l.settings.DenyFunctions,
+		Namespace: r.Alloc.Namespace, Region: drover.DefaultRegion, Known: map[exchange.Question]string{}, Deny: l.settings.Templates.Deny,
 	}
 	if r.Alloc.Job != nil && r.Alloc.Job.Region != "" {
 		request.Region = r.Alloc.Job.Region
@@ -275,7 +281,7 @@ func (l *Live) render(ctx context.Context, t *live, known map[exchange.Question]
 		more := false
 		for _, m := range out.Missing {
 			if f := known[m.Question]; f.Refused != "" {
-				return out, &deniedError{m.Shown, f.Refused}
+				return out, &deniedError{m.Shown, f.Refused, f.Version == exchange.Unanswered}
 			}
 			if _, has := request.Known[m.Question]; m.Kind == rendering.AskFile && !has {
 				text, err := readFile(r, m.Name)

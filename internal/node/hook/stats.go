@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 // Stats passes a task's samples on, and exists only while somebody wants them. It behaves as users of Nomad's docker
@@ -20,7 +20,7 @@ type Stats struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	// Update gets every sample. The next is not taken before it returned: it should not block.
-	Update func(*drover.TaskResourceUsage)
+	Update func(*usage.TaskResourceUsage)
 }
 
 // The pauses after errors, doubling.

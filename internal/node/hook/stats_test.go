@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 // meter counts its samples, and takes a while for each.
@@ -24,14 +24,14 @@ type meter struct {
 	took time.Duration
 }
 
-func (m *meter) Usage(ctx context.Context) (*drover.TaskResourceUsage, error) {
+func (m *meter) Usage(ctx context.Context) (*usage.TaskResourceUsage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.took > 0 && !clock.Sleep(ctx, clock.Wall{}, m.took) {
 		return nil, ctx.Err()
 	}
 	m.n++
-	return &drover.TaskResourceUsage{Timestamp: m.n}, m.err
+	return &usage.TaskResourceUsage{Timestamp: m.n}, m.err
 }
 
 func (m *meter) fail(err error) {
@@ -48,7 +48,7 @@ func (m *meter) asked() int64 {
 }
 
 // collecting runs the hook on a meter for a test, which may look at what came and how it ended.
-func collecting(t *testing.T, m *meter, update func(*drover.TaskResourceUsage), test func(stop func(), ended <-chan struct{})) {
+func collecting(t *testing.T, m *meter, update func(*usage.TaskResourceUsage), test func(stop func(), ended <-chan struct{})) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		h := &Stats{Meter: m, Interval: time.Second, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Update: update}
@@ -67,7 +67,7 @@ func collecting(t *testing.T, m *meter, update func(*drover.TaskResourceUsage), 
 func TestTheFirstSampleComesAtOnceThenOneAnInterval(t *testing.T) {
 	t.Parallel()
 	m, got := &meter{}, []int64(nil)
-	collecting(t, m, func(u *drover.TaskResourceUsage) { got = append(got, u.Timestamp) }, func(func(), <-chan struct{}) {
+	collecting(t, m, func(u *usage.TaskResourceUsage) { got = append(got, u.Timestamp) }, func(func(), <-chan struct{}) {
 		require.Equal(t, int64(1), m.asked())
 		time.Sleep(10*time.Second + time.Millisecond)
 		require.Equal(t, int64(11), m.asked())
@@ -79,7 +79,7 @@ func TestTheFirstSampleComesAtOnceThenOneAnInterval(t *testing.T) {
 func TestASlowReaderMissesSamples(t *testing.T) {
 	t.Parallel()
 	m, slow := &meter{}, true
-	collecting(t, m, func(*drover.TaskResourceUsage) {
+	collecting(t, m, func(*usage.TaskResourceUsage) {
 		if slow {
 			slow = false
 			time.Sleep(10 * time.Second)
@@ -96,7 +96,7 @@ func TestASlowReaderMissesSamples(t *testing.T) {
 func TestErrorsBackOff(t *testing.T) {
 	t.Parallel()
 	m, got := &meter{err: errors.New("the daemon is away")}, 0
-	collecting(t, m, func(*drover.TaskResourceUsage) { got++ }, func(func(), <-chan struct{}) {
+	collecting(t, m, func(*usage.TaskResourceUsage) { got++ }, func(func(), <-chan struct{}) {
 		wait := func(d time.Duration) {
 			before := m.asked()
 			time.Sleep(d - time.Millisecond)
@@ -123,7 +123,7 @@ func TestATaskThatIsGoneEndsIt(t *testing.T) {
 	t.Parallel()
 	for _, final := range []error{driver.ErrGone, driver.ErrNotSupported} {
 		m := &meter{}
-		collecting(t, m, func(*drover.TaskResourceUsage) {}, func(_ func(), ended <-chan struct{}) {
+		collecting(t, m, func(*usage.TaskResourceUsage) {}, func(_ func(), ended <-chan struct{}) {
 			time.Sleep(time.Second / 2)
 			m.fail(final)
 			time.Sleep(time.Second)
@@ -138,7 +138,7 @@ func TestAStopInterruptsAWait(t *testing.T) {
 	for name, m := range map[string]*meter{"backoff": {err: errors.New("busy")}, "interval": {}, "reading": {took: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			collecting(t, m, func(*drover.TaskResourceUsage) {}, func(stop func(), ended <-chan struct{}) {
+			collecting(t, m, func(*usage.TaskResourceUsage) {}, func(stop func(), ended <-chan struct{}) {
 				synctest.Wait()
 				start := time.Now()
 				stop()

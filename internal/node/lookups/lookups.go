@@ -1,7 +1,9 @@
 package lookups
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -17,15 +19,21 @@ const (
 	// maxWait is how long a call may wait at control.
 	maxWait = 5 * time.Minute
 	// gather is how long questions are gathered: tasks come in crowds, and each new call carries all of its lane.
-	gather = 20 * time.Millisecond
-	// How long a lane waits after an error; it doubles.
+	gather           = 20 * time.Millisecond
 	again, againMost = time.Second, 30 * time.Second
 )
+
+// Retry is what follows an error. The zero value of a field means its default.
+type Retry struct {
+	Attempts    int           // errors one after the other until who has no answer is told that there is none; default: without end
+	First, Most time.Duration // how long a lane waits after the first, which doubles, and at most; default 1 s and 30 s
+}
 
 // Watcher follows answers. It is for any number of goroutines.
 type Watcher struct {
 	control exchange.Lookups
 	nodeID  string
+	retry   Retry
 	clock   clock.Clock
 	log     *slog.Logger
 
@@ -64,8 +72,10 @@ type lane struct {
 }
 
 // New returns the Watcher of a node.
-func New(control exchange.Lookups, nodeID string, c clock.Clock, log *slog.Logger) *Watcher {
-	return &Watcher{control: control, nodeID: nodeID, clock: c, log: log, entries: map[shared]*entry{}}
+func New(control exchange.Lookups, nodeID string, retry Retry, c clock.Clock, log *slog.Logger) *Watcher {
+	retry.First = cmp.Or(retry.First, again)
+	retry.Most = max(cmp.Or(retry.Most, againMost), retry.First)
+	return &Watcher{control: control, nodeID: nodeID, retry: retry, clock: c, log: log, entries: map[shared]*entry{}}
 }
 
 // Follower follows what the templates of one task ask. Close it.
@@ -208,7 +218,7 @@ func (w *Watcher) hurry(l *lane) {
 // run asks what the lane has, until ctx ends.
 func (w *Watcher) run(ctx context.Context, l *lane) {
 	clock.Sleep(ctx, w.clock, gather)
-	wait := again
+	wait, failed := w.retry.First, 0
 	for ctx.Err() == nil {
 		call, cancel := context.WithCancel(ctx)
 		list, asked := w.begin(l, cancel)
@@ -219,13 +229,30 @@ func (w *Watcher) run(ctx context.Context, l *lane) {
 		switch {
 		case cut:
 		case err != nil:
+			if failed++; w.retry.Attempts > 0 && failed >= w.retry.Attempts {
+				w.giveUp(list, err)
+			}
 			w.log.Warn("what templates ask is not answered", "questions", len(asked), "error", err, "again_ms", wait.Milliseconds())
 			clock.Sleep(ctx, w.clock, wait)
-			wait = min(2*wait, againMost)
+			wait = min(2*wait, w.retry.Most)
 		default:
-			wait = again
+			wait, failed = w.retry.First, 0
 		}
 	}
+}
+
+// giveUp tells those that have no answer that there is none. They have it when control answers after all.
+func (w *Watcher) giveUp(list []asking, why error) {
+	var none []exchange.Found
+	w.mu.Lock()
+	for at, a := range list {
+		if a.entry.found == nil {
+			none = append(none, exchange.Found{At: at, Version: exchange.Unanswered, Refused: fmt.Sprintf(
+				"no server answered %d times (client.template.nomad_retry): %v", w.retry.Attempts, why)})
+		}
+	}
+	w.mu.Unlock()
+	w.tell(list, none)
 }
 
 // begin returns the lane's questions.
@@ -243,11 +270,18 @@ func (w *Watcher) begin(l *lane, cancel context.CancelFunc) (list []asking, aske
 	return list, asked
 }
 
-// end takes the answers, and tells of them.
+// end takes the answers of a call, and tells of them.
 func (w *Watcher) end(l *lane, list []asking, found []exchange.Found) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	l.cancel = nil
+	w.mu.Unlock()
+	w.tell(list, found)
+}
+
+// tell has the answers known to who asked.
+func (w *Watcher) tell(list []asking, found []exchange.Found) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	told := map[*Follower]bool{}
 	for _, f := range found {
 		if f.At < 0 || f.At >= len(list) {

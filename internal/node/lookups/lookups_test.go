@@ -2,6 +2,7 @@ package lookups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -99,7 +100,7 @@ func in(t *testing.T, test func(t *testing.T, c *control, w *Watcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newControl()
-		test(t, c, New(c, "n", clock.Wall{}, slog.New(slog.DiscardHandler)))
+		test(t, c, New(c, "n", Retry{}, clock.Wall{}, slog.New(slog.DiscardHandler)))
 	})
 }
 
@@ -201,5 +202,35 @@ func TestErrors(t *testing.T) {
 		f.Close()
 		await(time.Minute)
 		require.Empty(t, w.lanes)
+	})
+}
+
+// Where the node's configuration says so, who has no answer is told after some tries that there is none; who has one keeps it. Both have
+// the next.
+func TestWhoHasNoAnswerIsToldAfterSomeTries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newControl()
+		w := New(c, "n", Retry{Attempts: 3, First: time.Second, Most: 2 * time.Second}, clock.Wall{}, slog.New(slog.DiscardHandler))
+		f := w.Follow(t.Context(), alloc("a", "j"), "t")
+		defer f.Close()
+		old, young := about("old")[0], about("young")[0]
+		f.Want([]exchange.Question{old})
+		await(time.Second)
+		require.Equal(t, "0", f.Known()[old].Version)
+		c.set(func() { c.err = errors.New("no route") })
+		f.Want([]exchange.Question{old, young})
+		await(2 * time.Second) // tries at about 0, 1 and 3 s
+		require.NotContains(t, f.Known(), young)
+		told := f.Changed()
+		await(2 * time.Second)
+		<-told
+		require.Equal(t, exchange.Unanswered, f.Known()[young].Version)
+		require.Equal(t, "no server answered 3 times (client.template.nomad_retry): no route", f.Known()[young].Refused)
+		require.Equal(t, "0", f.Known()[old].Version, "it keeps its answer")
+		c.set(func() { c.err = nil })
+		await(3 * time.Second)
+		require.Equal(t, "0", f.Known()[young].Version)
+		require.Empty(t, f.Known()[young].Refused)
 	})
 }

@@ -223,6 +223,15 @@ func (g *Guard) SignIdentities(
 	return signs.SignIdentities(ctx, nodeID, wanted)
 }
 
+// DrainSelf implements exchange.Drains, where the controller does.
+func (g *Guard) DrainSelf(ctx context.Context, nodeID string, spec *drover.DrainSpec) error {
+	drains, ok := g.deps.Controller.(exchange.Drains)
+	if !ok {
+		return drover.Errorf(drover.NotImplemented, "control does not drain nodes that leave")
+	}
+	return drains.DrainSelf(ctx, nodeID, spec)
+}
+
 // Look implements exchange.Lookups, where the controller does.
 func (g *Guard) Look(
 	ctx context.Context, nodeID string, asked []exchange.Lookup, maxWait time.Duration,

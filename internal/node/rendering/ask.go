@@ -9,8 +9,10 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/lazyregexp"
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/service"
 )
 
 // maxQuestions bounds what one template asks.
@@ -61,9 +63,9 @@ func (a *asking) lacks(q Asked) {
 
 // What consul-template takes as the name of a variable, a prefix of names, a service, and all services.
 var (
-	variableName = regexp.MustCompile(`^/?([^@]+)(?:@([\w\-]+))?(?:\.([\w\-]+))?$`)
-	prefixName   = regexp.MustCompile(`^/?([^@]*)(?:@([\w\-]+|\*))?(?:\.([\w\-]+))?$`)
-	serviceName  = regexp.MustCompile(`^(?:([\w=:.\-]+)\.)?([\w\-]+)(?:@([\w.\-]+))?$`)
+	variableName = lazyregexp.New(`^/?([^@]+)(?:@([\w\-]+))?(?:\.([\w\-]+))?$`)
+	prefixName   = lazyregexp.New(`^/?([^@]*)(?:@([\w\-]+|\*))?(?:\.([\w\-]+))?$`)
+	serviceName  = lazyregexp.New(`^(?:([\w=:.\-]+)\.)?([\w\-]+)(?:@([\w.\-]+))?$`)
 )
 
 // variable parses PATH[@NAMESPACE[.REGION]] of the function.
@@ -114,7 +116,7 @@ func (a *asking) nomadVar(s string) (items, error) {
 	if s == "" {
 		return nil, nil
 	}
-	q, err := a.variable("nomad.var.block", exchange.AskVariable, variableName, s)
+	q, err := a.variable("nomad.var.block", exchange.AskVariable, variableName(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (a *asking) nomadVarExists(s string) (bool, error) {
 	if s == "" {
 		return false, nil
 	}
-	q, err := a.variable("nomad.var.get", exchange.AskVariable, variableName, s)
+	q, err := a.variable("nomad.var.get", exchange.AskVariable, variableName(), s)
 	if err != nil {
 		return false, err
 	}
@@ -151,7 +153,7 @@ func (a *asking) nomadVarList(none bool, s []string) ([]*meta, error) {
 	if len(s) > 1 {
 		return nil, drover.Errorf(drover.Invalid, "nomadVarList takes one prefix or none, got %d arguments", len(s))
 	}
-	q, err := a.variable("nomad.var.list", exchange.AskVariables, prefixName, strings.Join(s, ""))
+	q, err := a.variable("nomad.var.list", exchange.AskVariables, prefixName(), strings.Join(s, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,7 @@ func (a *asking) nomadVarList(none bool, s []string) ([]*meta, error) {
 }
 
 // nomadService returns where a service is found: nomadService "NAME", or nomadService COUNT "KEY" "NAME", which picks some.
-func (a *asking) nomadService(args ...any) ([]*service, error) {
+func (a *asking) nomadService(args ...any) ([]*serviceValue, error) {
 	count, key := 0, ""
 	name, ok := "", false
 	switch len(args) {
@@ -187,7 +189,7 @@ func (a *asking) nomadService(args ...any) ([]*service, error) {
 		ok = ok && isCount && isKey && n > 0
 		count, key = n, k
 	}
-	m := serviceName.FindStringSubmatch(name)
+	m := serviceName().FindStringSubmatch(name)
 	if !ok || m == nil {
 		return nil, drover.Errorf(drover.Invalid, `nomadService: give "[TAG.]NAME", or how many, a key and the name: nomadService 2 "key" "NAME"`)
 	}
@@ -200,7 +202,7 @@ func (a *asking) nomadService(args ...any) ([]*service, error) {
 	if err != nil || !known {
 		return nil, err
 	}
-	var list []*drover.ServiceRegistration
+	var list []*service.Registration
 	if err := json.Unmarshal([]byte(data), &list); err != nil {
 		return nil, drover.Errorf(drover.Internal, "nomad.service(%s): %w", name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/service"
 )
 
 // oracle is testdata/oracle/cases.json.
@@ -19,7 +20,7 @@ type oracle struct {
 	Variables []*secrets.Variable
 	Lists     map[string][]string
 	Absent    []string
-	Services  map[string][]*drover.ServiceRegistration
+	Services  map[string][]*service.Registration
 	Names     []exchange.ServiceTags
 	Env       map[string]string
 	Sources   []string

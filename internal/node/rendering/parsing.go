@@ -266,7 +266,7 @@ func integer(v any) (int64, error) {
 }
 
 // byPort groups services by their ports.
-func byPort(list []*service) map[int][]any {
+func byPort(list []*serviceValue) map[int][]any {
 	out := map[int][]any{}
 	for _, s := range list {
 		out[s.Port] = append(out[s.Port], s)
@@ -284,7 +284,7 @@ func byTag(list any) (map[string][]any, error) {
 	}
 	switch list := list.(type) {
 	case nil:
-	case []*service:
+	case []*serviceValue:
 		for _, s := range list {
 			add(s.Tags, s)
 		}

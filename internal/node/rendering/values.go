@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/service"
 )
 
 // The values that templates get have the fields of consul-template's. Their methods are called by methods.go.
@@ -81,8 +82,8 @@ type tags []string
 
 func sorted(list []string) tags { return slices.Sorted(slices.Values(list)) }
 
-// service is a registration.
-type service struct {
+// serviceValue is a registration.
+type serviceValue struct {
 	ID, Name, Node, Address string
 	Port                    int
 	Datacenter              string
@@ -97,11 +98,11 @@ type snippet struct {
 }
 
 // services are the registrations that have the tag; "" = all.
-func services(list []*drover.ServiceRegistration, tag string) []*service {
-	out := []*service{}
+func services(list []*service.Registration, tag string) []*serviceValue {
+	out := []*serviceValue{}
 	for _, s := range list {
 		if tag == "" || slices.Contains(s.Tags, tag) {
-			out = append(out, &service{s.ID, s.ServiceName, s.NodeID, s.Address, s.Port, s.Datacenter, sorted(s.Tags), s.JobID, s.AllocID})
+			out = append(out, &serviceValue{s.ID, s.ServiceName, s.NodeID, s.Address, s.Port, s.Datacenter, sorted(s.Tags), s.JobID, s.AllocID})
 		}
 	}
 	return out

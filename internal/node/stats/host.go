@@ -13,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/usage"
 )
 
 // minAge is how old a sample may be that answers a second question: cpu percentages over less mean nothing.
@@ -27,7 +28,7 @@ type Host struct {
 
 	mu   sync.Mutex // guards what follows
 	last []cpuTimes
-	kept *drover.HostStats
+	kept *usage.HostStats
 }
 
 // New returns a sampler of this machine.
@@ -46,7 +47,7 @@ func (h *Host) read(name string) []byte {
 
 // Host returns a sample; one younger than a second is given again, with its own time. allocDir is where allocations
 // are.
-func (h *Host) Host(allocDir string) (*drover.HostStats, error) {
+func (h *Host) Host(allocDir string) (*usage.HostStats, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.clock.Now()
@@ -59,8 +60,8 @@ func (h *Host) Host(allocDir string) (*drover.HostStats, error) {
 	if len(times) == 0 {
 		return nil, drover.Errorf(drover.NotImplemented, "this machine has no %s/stat to measure by", h.proc)
 	}
-	s := &drover.HostStats{
-		Timestamp: now.UnixNano(), Memory: memory(h.read("meminfo")), Uptime: uptime(h.read("uptime")), DeviceStats: []*drover.DeviceGroupStats{},
+	s := &usage.HostStats{
+		Timestamp: now.UnixNano(), Memory: memory(h.read("meminfo")), Uptime: uptime(h.read("uptime")), DeviceStats: []*usage.DeviceGroupStats{},
 		CPU: h.cpu(times),
 	}
 	for _, c := range s.CPU {
@@ -112,14 +113,14 @@ func parseCPU(data []byte) []cpuTimes {
 
 // cpu makes percentages of the time since the last sample, by core. A core that was not there then counts from boot.
 // Ticks are MHz in use, Nomad's unit. h.mu is held.
-func (h *Host) cpu(times []cpuTimes) []*drover.HostCPUStats {
-	out := make([]*drover.HostCPUStats, 0, len(times))
+func (h *Host) cpu(times []cpuTimes) []*usage.HostCPUStats {
+	out := make([]*usage.HostCPUStats, 0, len(times))
 	for i, t := range times {
 		var before cpuTimes
 		if i < len(h.last) && h.last[i].name == t.name {
 			before = h.last[i]
 		}
-		c := &drover.HostCPUStats{CPU: t.name, Idle: 100}
+		c := &usage.HostCPUStats{CPU: t.name, Idle: 100}
 		if total := t.total - before.total; total > 0 {
 			c.User = 100 * (t.user - before.user) / total
 			c.System = 100 * (t.system - before.system) / total
@@ -149,7 +150,7 @@ func coreMHz(cpuinfo []byte) float64 {
 }
 
 // memory reads /proc/meminfo, in bytes. Used is what new programs could not get: caches that can be freed are not in it.
-func memory(data []byte) *drover.HostMemoryStats {
+func memory(data []byte) *usage.HostMemoryStats {
 	kb := map[string]uint64{}
 	s := bufio.NewScanner(bytes.NewReader(data))
 	for s.Scan() {
@@ -158,7 +159,7 @@ func memory(data []byte) *drover.HostMemoryStats {
 			kb[key], _ = strconv.ParseUint(f[0], 10, 64)
 		}
 	}
-	m := &drover.HostMemoryStats{Total: kb["MemTotal"] << 10, Available: kb["MemAvailable"] << 10, Free: kb["MemFree"] << 10}
+	m := &usage.HostMemoryStats{Total: kb["MemTotal"] << 10, Available: kb["MemAvailable"] << 10, Free: kb["MemFree"] << 10}
 	m.Used = m.Total - min(m.Total, m.Available)
 	return m
 }
@@ -202,13 +203,13 @@ func unescape(s string) string {
 
 // disk returns the usage of a mounted file system in bytes, nil if it cannot be asked or has no size. As df does, the
 // percentage leaves out what is kept for root.
-func disk(m mount) *drover.HostDiskStats {
+func disk(m mount) *usage.HostDiskStats {
 	var st unix.Statfs_t
 	if unix.Statfs(m.path, &st) != nil || st.Blocks == 0 {
 		return nil
 	}
 	size := uint64(st.Bsize)
-	d := &drover.HostDiskStats{
+	d := &usage.HostDiskStats{
 		Device: m.device, Mountpoint: m.path, Size: st.Blocks * size, Available: st.Bavail * size,
 		Used: (st.Blocks - st.Bfree) * size,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/usage"
 )
 
 func TestHostOfThisMachine(t *testing.T) {
@@ -60,7 +61,7 @@ func TestHostMeasuresBetweenSamples(t *testing.T) {
 		put("mounts", "proc /proc proc rw 0 0\n/dev/none /no\\040where ext4 rw 0 0\n")
 		one, err := h.Host(dir)
 		require.NoError(t, err)
-		require.Equal(t, drover.HostMemoryStats{Total: 102400, Available: 40960, Used: 61440, Free: 20480}, *one.Memory)
+		require.Equal(t, usage.HostMemoryStats{Total: 102400, Available: 40960, Used: 61440, Free: 20480}, *one.Memory)
 		require.Equal(t, uint64(12), one.Uptime)
 		require.Equal(t, 100.0, one.CPU[1].Idle) // not NaN
 		time.Sleep(time.Second / 2)
@@ -71,7 +72,7 @@ func TestHostMeasuresBetweenSamples(t *testing.T) {
 		time.Sleep(time.Second)
 		two, err := h.Host(dir)
 		require.NoError(t, err)
-		require.Equal(t, drover.HostCPUStats{CPU: "cpu0", User: 50, System: 25, Idle: 25, TotalPercent: 75, TotalTicks: 1500}, *two.CPU[0])
+		require.Equal(t, usage.HostCPUStats{CPU: "cpu0", User: 50, System: 25, Idle: 25, TotalPercent: 75, TotalTicks: 1500}, *two.CPU[0])
 		require.Equal(t, 1500.0, two.CPUTicksConsumed)
 		require.Greater(t, two.Timestamp, one.Timestamp)
 	})

@@ -77,6 +77,8 @@ type TaskSpec struct {
 	User    string // "" = the default user, else name or uid[:gid] in the guest
 	// Rlimits by number (syscall.RLIMIT_*); soft and hard are set alike.
 	Rlimits map[int]uint64
+	TTY     bool // it has a terminal, and what it writes there is its stdout
+	Input   bool // its input stays open, without anybody who writes to it
 }
 
 // Options are a Client's dependencies.

@@ -15,6 +15,7 @@ import (
 func (c *Client) StartTask(ctx context.Context, spec TaskSpec, group Group) (pid int, err error) {
 	files, clone := groupFiles(group)
 	req := wire.Task{Argv: spec.Argv, Env: spec.Env, WorkDir: spec.WorkDir, User: spec.User, Rlimits: spec.Rlimits, Clone: clone}
+	req.TTY, req.Input = spec.TTY, spec.Input
 	p, err := c.ask(ctx, wire.OpTaskStart, req.Encode(), files...)
 	if err != nil {
 		return 0, err

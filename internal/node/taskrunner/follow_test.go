@@ -35,11 +35,16 @@ func newVars() *vars {
 	return &vars{values: map[string]string{}, index: map[string]int{}, changed: make(chan struct{})}
 }
 
-func (v *vars) put(path, value string) {
+func (v *vars) put(path, value string) { v.putAll(map[string]string{path: value}) }
+
+// putAll changes several at once: whoever is told of one is told of all.
+func (v *vars) putAll(values map[string]string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.values[path] = value
-	v.index[path]++
+	for path, value := range values {
+		v.values[path] = value
+		v.index[path]++
+	}
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
@@ -82,7 +87,8 @@ func (here) Evaluate(_ context.Context, _ string, content []byte) ([]byte, error
 func (b *bundle) withTemplates(list ...*drover.Template) *vars {
 	v := newVars()
 	require.NoError(b.t, b.cfg.Dir.Build())
-	settings := hook.Settings{Evaluator: here{}, Clock: clock.Wall{}, Lookups: lookups.New(v, "n", clock.Wall{}, b.shared.Log)}
+	followed := lookups.New(v, "n", lookups.Retry{}, clock.Wall{}, b.shared.Log)
+	settings := hook.Settings{Evaluator: here{}, Clock: clock.Wall{}, Lookups: followed}
 	b.shared.Settings, b.shared.Hooks = settings, hook.Standard(settings)
 	b.cfg.Alloc.Namespace = "default"
 	b.cfg.Task.Templates = list
@@ -161,8 +167,7 @@ func TestTemplateRestarts(t *testing.T) {
 		v.put("a", "1")
 		b.after(time.Minute)
 		require.Zero(t, b.runner.Status().State.Restarts)
-		v.put("a", "2")
-		v.put("b", "2")
+		v.putAll(map[string]string{"a": "2", "b": "2"})
 		b.after(time.Minute)
 		b.after(time.Minute) // the stop
 		b.after(time.Second) // the start
@@ -197,8 +202,7 @@ func TestTemplateSignals(t *testing.T) {
 		require.Equal(t, "2", b.token("local/c"))
 		require.Equal(t, "1", b.token("local/d"))
 		require.Zero(t, b.count("Template re-rendered"))
-		v.put("a", "2")
-		v.put("b", "2")
+		v.putAll(map[string]string{"a": "2", "b": "2"})
 		b.after(time.Minute)
 		require.Equal(t, 1, b.count("Template re-rendered"))
 		require.Equal(t, "2", b.token("local/a"))

@@ -24,7 +24,10 @@ func (r *Runner) perform(e taskmachine.Effect) {
 	switch e := e.(type) {
 	case taskmachine.Prepare:
 		ctx, w := r.startContext(), r.work
-		r.begin(func() { r.post(r.prepare(ctx, w)) })
+		r.begin(func() {
+			stack.Grow8K()
+			r.post(r.prepare(ctx, w))
+		})
 	case taskmachine.Launch:
 		ctx, alloc := r.startContext(), r.work.alloc
 		r.begin(func() {
@@ -33,7 +36,10 @@ func (r *Runner) perform(e taskmachine.Effect) {
 		})
 	case taskmachine.Await:
 		h, w := r.Handle(), r.work
-		r.begin(func() { r.await(w, h) })
+		r.begin(func() {
+			stack.Grow8K()
+			r.await(w, h)
+		})
 	case taskmachine.Cancel:
 		if r.cancel != nil {
 			r.cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/workload"
 )
 
 // How long a renewal that failed waits before it is tried again.
@@ -121,13 +122,13 @@ func (r *Runner) tell(ctx context.Context, t *drover.Task, h driver.Handle, name
 		}
 		name := w.Name
 		if w.IsDefault() {
-			name = drover.DefaultIdentity
+			name = workload.DefaultIdentity
 		}
 		switch w.ChangeMode {
-		case drover.IdentityRestart:
+		case workload.IdentityRestart:
 			r.post(taskmachine.Restart{Reason: fmt.Sprintf("Identity[%s]: its token was renewed", name)})
 			return
-		case drover.IdentitySignal:
+		case workload.IdentitySignal:
 			if !slices.Contains(signals, w.ChangeSignal) {
 				signals = append(signals, w.ChangeSignal)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/workload"
 )
 
 // signer numbers its tokens.
@@ -50,10 +51,10 @@ func (s *signer) signed() int {
 }
 
 // withIdentities has the bundle's task have tokens.
-func (b *bundle) withIdentities(s *signer, list ...*drover.WorkloadIdentity) {
+func (b *bundle) withIdentities(s *signer, list ...*workload.Identity) {
 	require.NoError(b.t, b.cfg.Dir.Build())
 	b.shared.Signer, b.shared.Hooks = s, hook.Standard(hook.Settings{Signer: s})
-	b.cfg.Task.Identity, b.cfg.Task.Identities = &drover.WorkloadIdentity{Env: true, File: true}, list
+	b.cfg.Task.Identity, b.cfg.Task.Identities = &workload.Identity{Env: true, File: true}, list
 }
 
 func (b *bundle) token(path string) string {
@@ -67,7 +68,7 @@ func TestRenewal(t *testing.T) {
 	t.Parallel()
 	in(t, func(t *testing.T, b *bundle) {
 		s := &signer{}
-		b.withIdentities(s, &drover.WorkloadIdentity{Name: "aws", File: true, TTL: time.Hour, ChangeMode: "signal", ChangeSignal: "SIGHUP"})
+		b.withIdentities(s, &workload.Identity{Name: "aws", File: true, TTL: time.Hour, ChangeMode: "signal", ChangeSignal: "SIGHUP"})
 		b.fresh()
 		require.Equal(t, taskmachine.Running, b.phase())
 		require.Equal(t, "-1", b.token("secrets/nomad_token"))
@@ -105,8 +106,8 @@ func TestRenewalRestarts(t *testing.T) {
 	t.Parallel()
 	in(t, func(t *testing.T, b *bundle) {
 		s := &signer{}
-		b.withIdentities(s, &drover.WorkloadIdentity{Name: "a", Env: true, TTL: time.Hour, ChangeMode: "restart"},
-			&drover.WorkloadIdentity{Name: "b", Env: true, TTL: time.Hour, ChangeMode: "restart"})
+		b.withIdentities(s, &workload.Identity{Name: "a", Env: true, TTL: time.Hour, ChangeMode: "restart"},
+			&workload.Identity{Name: "b", Env: true, TTL: time.Hour, ChangeMode: "restart"})
 		b.fresh()
 		b.after(40 * time.Minute)
 		require.Equal(t, taskmachine.Running, b.phase())

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/network"
 )
 
 // Shared is what all tasks of a node have in common.
@@ -55,7 +56,7 @@ type Networks interface {
 	// Join returns the task's, made with the first that joins it; nil if the task has one of its own.
 	Join(ctx context.Context, alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) (*driver.NetNS, error)
 	// Status is the allocation's address; nil if its tasks share none.
-	Status(allocID string) *drover.AllocNetworkStatus
+	Status(allocID string) *network.Status
 	// Leave gives it up once all tasks have ended. Idempotent.
 	Leave(ctx context.Context, allocID string) error
 }

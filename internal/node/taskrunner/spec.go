@@ -4,6 +4,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/network"
 )
 
 // spec is what the driver gets: everything interpolated, resources as placed.
@@ -40,13 +41,13 @@ func spec(alloc *drover.Allocation, r *hook.Request, id string) driver.Spec {
 }
 
 // resolved gives a network the name servers that its plugins named, unless the job names some.
-func resolved(networks []*drover.NetworkResource, ns *driver.NetNS) []*drover.NetworkResource {
+func resolved(networks []*network.Resource, ns *driver.NetNS) []*network.Resource {
 	if ns == nil || ns.Status == nil || ns.Status.DNS == nil || len(networks) == 0 || networks[0].DNS != nil {
 		return networks
 	}
 	first := new(*networks[0])
 	first.DNS = ns.Status.DNS
-	return append([]*drover.NetworkResource{first}, networks[1:]...)
+	return append([]*network.Resource{first}, networks[1:]...)
 }
 
 // logConfig returns where the driver writes the task's output, and how much. Defaults are Nomad's: 10 files of 10 MB for

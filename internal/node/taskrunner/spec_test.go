@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/network"
 )
 
 // started starts the bundle's task after a change, and returns what its driver got.
@@ -34,11 +35,11 @@ func TestResourcesAreThoseOfThePlacement(t *testing.T) {
 	s = started(t, func(b *bundle) {
 		b.cfg.Task.Resources = &drover.Resources{CPU: 100, MemoryMB: 64}
 		b.cfg.Alloc.AllocatedResources = &drover.AllocatedResources{
-			Shared: drover.AllocatedSharedResources{DiskMB: 7, Ports: []drover.PortMapping{{Label: "http", Value: 8080}}},
+			Shared: drover.AllocatedSharedResources{DiskMB: 7, Ports: []network.PortMapping{{Label: "http", Value: 8080}}},
 			Tasks: map[string]*drover.AllocatedTaskResources{"main": {
 				Cpu:      drover.AllocatedCpuResources{CpuShares: 200, ReservedCores: []uint16{3}},
 				Memory:   drover.AllocatedMemoryResources{MemoryMB: 128, MemoryMaxMB: 256},
-				Networks: []*drover.NetworkResource{{IP: "10.0.0.1"}},
+				Networks: []*network.Resource{{IP: "10.0.0.1"}},
 			}},
 		}
 	})
@@ -50,7 +51,7 @@ func TestResourcesAreThoseOfThePlacement(t *testing.T) {
 
 func TestTheModeOfANetworkCountsWithoutPorts(t *testing.T) {
 	t.Parallel()
-	s := started(t, func(b *bundle) { b.cfg.Group.Networks = []*drover.NetworkResource{{Mode: "bridge"}} })
+	s := started(t, func(b *bundle) { b.cfg.Group.Networks = []*network.Resource{{Mode: "bridge"}} })
 	require.Equal(t, "bridge", s.Networks[0].Mode)
 }
 

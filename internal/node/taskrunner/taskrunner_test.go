@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/usage"
 )
 
 func TestATaskRunsToItsEnd(t *testing.T) {
@@ -311,8 +313,8 @@ type networks struct{ err error }
 func (n networks) Join(context.Context, *drover.Allocation, *drover.TaskGroup, *drover.Task) (*driver.NetNS, error) {
 	return &driver.NetNS{}, n.err
 }
-func (networks) Status(string) *drover.AllocNetworkStatus { return nil }
-func (networks) Leave(context.Context, string) error      { return nil }
+func (networks) Status(string) *network.Status       { return nil }
+func (networks) Leave(context.Context, string) error { return nil }
 
 func TestATaskJoinsTheNetworkOfItsGroup(t *testing.T) {
 	t.Parallel()
@@ -374,7 +376,7 @@ func TestUsageIsPublishedWhileTheTaskRuns(t *testing.T) {
 		b.shared.Publish = func(_ *drover.Allocation, task string, m driver.Meter) *hook.Stats {
 			return &hook.Stats{
 				Meter: m, Clock: b.shared.Clock, Interval: time.Second, Log: b.shared.Log,
-				Update: func(*drover.TaskResourceUsage) { published++ },
+				Update: func(*usage.TaskResourceUsage) { published++ },
 			}
 		}
 		b.fresh()

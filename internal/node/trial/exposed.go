@@ -3,8 +3,11 @@ package trial
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +23,10 @@ func exposures() []program {
 		{
 			name: "read what only the machine's root may", run: rootsFiles,
 			held: "the machine's programs belong to nobody inside: only what all may read is read",
+		},
+		{
+			name: "hold rights over the machine", kernel: true, run: rights,
+			held: "no program gains rights by being started, and root has none that reaches beyond its files and processes",
 		},
 		{name: "open other doors to the kernel", held: "of netlink there are routes only", kernel: true, run: netlinks},
 		{
@@ -41,6 +48,52 @@ find /usr -xdev -maxdepth 4 -type f ! -perm -o=r 2>/dev/null | head -n 200 | whi
   head -c1 "$f" 2>/dev/null | grep -q '' && echo "$f"
 done | head -n 5; true`, drover.Limits{Wall: patience / 2})
 	return got(r.stdout), Contained, err
+}
+
+// overMachine are capabilities by which root gets at the kernel, at devices, at others' processes, or on a network as somebody
+// else.
+var overMachine = map[int]string{ // a constant
+	unix.CAP_NET_ADMIN: "net_admin", unix.CAP_NET_RAW: "net_raw", unix.CAP_SYS_MODULE: "sys_module", unix.CAP_SYS_RAWIO: "sys_rawio",
+	unix.CAP_SYS_PTRACE: "sys_ptrace", unix.CAP_SYS_ADMIN: "sys_admin", unix.CAP_SYS_BOOT: "sys_boot", unix.CAP_SYS_TIME: "sys_time",
+	unix.CAP_MKNOD: "mknod", unix.CAP_MAC_ADMIN: "mac_admin", unix.CAP_MAC_OVERRIDE: "mac_override", unix.CAP_SYSLOG: "syslog",
+	unix.CAP_PERFMON: "perfmon", unix.CAP_BPF: "bpf",
+}
+
+// rights reads what the guest's root may ever have.
+func rights(ctx context.Context, t *trial) (string, State, error) {
+	r, err := t.evil.run(ctx, true, "cat /proc/self/status", drover.Limits{})
+	if err != nil {
+		return "", NotTried, err
+	}
+	has, known := rightsOf(r.stdout)
+	if !known { // what was not seen is not held
+		return "", NotTried, nil
+	}
+	return strings.Join(has, ", "), Contained, nil
+}
+
+// rightsOf reads the status of one of root's processes; known is false if that does not say all of it.
+func rightsOf(status string) (has []string, known bool) {
+	gains, bound := false, false
+	for line := range strings.Lines(status) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+		switch key {
+		case "NoNewPrivs":
+			gains = true
+			if value == "0" {
+				has = append(has, "set-user-id programs have their effect")
+			}
+		case "CapBnd":
+			held, err := strconv.ParseUint(value, 16, 64)
+			bound = err == nil
+			for _, c := range slices.Sorted(maps.Keys(overMachine)) {
+				if held&(1<<c) != 0 {
+					has = append(has, overMachine[c])
+				}
+			}
+		}
+	}
+	return has, gains && bound
 }
 
 // python runs a script; tried is false where the guest has no Python.

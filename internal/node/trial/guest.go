@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/network"
 )
 
 // guest is a warm runner.
@@ -30,7 +31,7 @@ func (t *trial) start(ctx context.Context, name string) (*guest, error) {
 }
 
 // startWith starts one with a network, unless that is nil.
-func (t *trial) startWith(ctx context.Context, name string, network func(*drover.NetworkResource)) (*guest, error) {
+func (t *trial) startWith(ctx context.Context, name string, shape func(*network.Resource)) (*guest, error) {
 	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
 	defer cancel()
 	top := filepath.Join(t.cfg.Dir, name)
@@ -50,10 +51,10 @@ func (t *trial) startWith(ctx context.Context, name string, network func(*drover
 	if t.cfg.Task != nil {
 		g.spec.Config = maps.Clone(t.cfg.Task)
 	}
-	if network != nil {
-		n := &drover.NetworkResource{}
-		network(n)
-		g.spec.Networks = []*drover.NetworkResource{n}
+	if shape != nil {
+		n := &network.Resource{}
+		shape(n)
+		g.spec.Networks = []*network.Resource{n}
 		g.spec.Config["network_mode"] = n.Mode
 	}
 	h, err := t.cfg.Driver.Start(ctx, g.spec)

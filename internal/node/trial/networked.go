@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // Network is what guests with one are tried on: a bridge of the trial's own.
@@ -30,7 +30,7 @@ func (t *trial) network(ctx context.Context) {
 		},
 		{name: "fill the machine's table of connections", held: "each guest may have so many", run: fillTable},
 	}
-	g, err := t.startWith(ctx, "networked", func(s *drover.NetworkResource) { s.Mode = "bridge" })
+	g, err := t.startWith(ctx, "networked", func(s *network.Resource) { s.Mode = "bridge" })
 	if err != nil {
 		t.findings = append(t.findings, Finding{"reach the machine and its neighbours", NotTried, "no guest with a network: " + err.Error()})
 		return
@@ -81,7 +81,7 @@ for _ in range(8):
 // fillTable sends datagrams to many ports of an address where nothing is.
 func fillTable(ctx context.Context, t *trial) (string, State, error) {
 	n, ok := t.evil.h.(interface {
-		Network() *drover.AllocNetworkStatus
+		Network() *network.Status
 	})
 	if !ok || n.Network() == nil {
 		return "", NotTried, nil

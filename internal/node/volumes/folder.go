@@ -112,4 +112,4 @@ func remove(path string) error {
 	return nil
 }
 
-func byID(a, b *volume) int { return cmp.Compare(a.ID, b.ID) }
+func byID(a, b *known) int { return cmp.Compare(a.ID, b.ID) }

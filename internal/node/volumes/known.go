@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/volume"
 )
 
 // lookEvery is how often the folder of plugins is looked at. All are asked again when something in it changed, and those that failed each
@@ -117,7 +118,7 @@ func (m *Manager) list() (out []*finding) {
 		}
 		f := &finding{plugin: plugin{name: e.Name(), path: filepath.Join(m.cfg.PluginDir, e.Name()), cfg: &m.cfg}}
 		switch info, err := os.Stat(f.path); {
-		case e.Name() == drover.DefaultVolumePlugin:
+		case e.Name() == volume.DefaultVolumePlugin:
 			continue // it is the agent's own
 		case len(out) == mostPlugins:
 			m.cfg.Log.Warn("there are too many host volume plugins: the rest is not looked at", "folder", m.cfg.PluginDir, "most", mostPlugins)

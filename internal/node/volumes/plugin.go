@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/program"
+	"github.com/drover-project/drover/volume"
 )
 
 // Bounds of a plugin's program. The times are Nomad's.
@@ -60,7 +61,7 @@ func (p *plugin) fingerprint(ctx context.Context) (version string, err error) {
 }
 
 // create makes the volume, or changes what there is of it: the request may come again. It returns where it is and how large, 0 = unknown.
-func (p *plugin) create(ctx context.Context, w *drover.HostVolume) (path string, size int64, err error) {
+func (p *plugin) create(ctx context.Context, w *volume.HostVolume) (path string, size int64, err error) {
 	out, err := p.run(ctx, requestPatience, "create", append(p.about(w),
 		"DHV_CAPACITY_MIN_BYTES="+strconv.FormatInt(w.RequestedCapacityMinBytes, 10),
 		"DHV_CAPACITY_MAX_BYTES="+strconv.FormatInt(w.RequestedCapacityMaxBytes, 10))...)
@@ -91,13 +92,13 @@ func (p *plugin) create(ctx context.Context, w *drover.HostVolume) (path string,
 }
 
 // remove deletes the volume, which was at path; it may be gone.
-func (p *plugin) remove(ctx context.Context, w *drover.HostVolume, path string) error {
+func (p *plugin) remove(ctx context.Context, w *volume.HostVolume, path string) error {
 	_, err := p.run(ctx, requestPatience, "delete", append(p.about(w), "DHV_CREATED_PATH="+path)...)
 	return err
 }
 
 // about is what the program is told of a volume.
-func (p *plugin) about(w *drover.HostVolume) []string {
+func (p *plugin) about(w *volume.HostVolume) []string {
 	parameters, err := json.Marshal(w.Parameters)
 	if err != nil || w.Parameters == nil {
 		parameters = []byte("{}")
@@ -110,7 +111,7 @@ func (p *plugin) about(w *drover.HostVolume) []string {
 
 // mayBe refuses a path where no volume may be: one that is no folder, that is, holds or lies in the agent's folder, or that is another
 // volume's. It returns where the folder is, links being followed.
-func (p *plugin) mayBe(w *drover.HostVolume, path string) (real string, err error) {
+func (p *plugin) mayBe(w *volume.HostVolume, path string) (real string, err error) {
 	if !filepath.IsAbs(path) {
 		return "", drover.Errorf(drover.Invalid, `"path" must be absolute, got %q`, path[:min(len(path), complaintBytes)])
 	}

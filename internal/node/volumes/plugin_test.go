@@ -13,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/forked"
+	"github.com/drover-project/drover/volume"
 )
 
 // script writes an executable shell script.
@@ -27,7 +28,7 @@ func script(t *testing.T, path, body string) {
 // withPlugins is a node with a folder of plugins, which it has looked at.
 func withPlugins(t *testing.T, bodies map[string]string) *host {
 	h := &host{T: t, cfg: newHost(t).cfg}
-	h.cfg.PluginDir, h.cfg.NodeID, h.cfg.NodePool, h.cfg.Own = t.TempDir(), "node-1", "pool-1", filepath.Dir(h.cfg.Dir)
+	h.cfg.PluginDir, h.cfg.NodeID, h.cfg.NodePool, h.cfg.Own = t.TempDir(), "node-1", "pool-1", []string{filepath.Dir(h.cfg.Dir)}
 	require.NoError(t, os.Chmod(h.cfg.PluginDir, 0o700)) // whatever the umask
 	for name, body := range bodies {
 		script(t, filepath.Join(h.cfg.PluginDir, name), body)
@@ -55,7 +56,7 @@ func TestAPluginMakesAndDeletesAVolume(t *testing.T) {
 	t.Parallel()
 	h := withPlugins(t, map[string]string{"whole": whole, ".hidden": whole, "no name": whole, "mkdir": whole})
 	require.Equal(t, map[string]string{"plugins.host_volume.whole.version": "1.2.3"}, h.Attributes())
-	w := drover.HostVolume{
+	w := volume.HostVolume{
 		ID: first, Namespace: "team", PluginID: "whole", Wanted: 4, RequestedCapacityMinBytes: 10, RequestedCapacityMaxBytes: 20,
 		Parameters: map[string]string{"key": "v\"al"},
 	}
@@ -78,7 +79,7 @@ func TestAPluginMakesAndDeletesAVolume(t *testing.T) {
 	have = h.ask(w)
 	require.Contains(t, have.Report.Failure, "it made 15 bytes, which is less than capacity_min (16)")
 	require.DirExists(t, path, "it was there before: what is in it stays")
-	w.Wanted, w.State, w.Parameters = 6, drover.HostVolumeDeleting, nil
+	w.Wanted, w.State, w.Parameters = 6, volume.HostVolumeDeleting, nil
 	require.True(t, h.ask(w).Report.Gone)
 	require.NoDirExists(t, path)
 	env, err = os.ReadFile(filepath.Join(h.cfg.PluginDir, ".delete"))
@@ -129,7 +130,7 @@ func TestPluginsThatAreNotWell(t *testing.T) {
 		"../fails": `this node has no host volume plugin "../fails"`,
 	} {
 		wanted++
-		have := h.ask(drover.HostVolume{ID: first, PluginID: name, Wanted: wanted, RequestedCapacityMaxBytes: 50})
+		have := h.ask(volume.HostVolume{ID: first, PluginID: name, Wanted: wanted, RequestedCapacityMaxBytes: 50})
 		require.False(t, have.Offered(), name)
 		require.Contains(t, have.Report.Failure, want, name)
 	}
@@ -150,7 +151,7 @@ func TestPluginsThatAreNotUsed(t *testing.T) {
 		return m.Attributes()
 	}
 	create := func(name string) string {
-		return m.perform(t.Context(), &drover.HostVolume{ID: first, Name: "data", PluginID: name, Wanted: 1}).Failure
+		return m.perform(t.Context(), &volume.HostVolume{ID: first, Name: "data", PluginID: name, Wanted: 1}).Failure
 	}
 	require.Empty(t, look())
 	path := filepath.Join(cfg.PluginDir, "p")
@@ -212,9 +213,9 @@ func TestAPluginThatHangs(t *testing.T) {
 		return err != nil || strings.Contains(string(state), ") Z ")
 	}, 10*time.Second, time.Millisecond, "its child is ended, too")
 
-	slow := &drover.HostVolume{ID: first, Name: "slow", PluginID: "hangs", Wanted: 1}
-	quick := &drover.HostVolume{ID: second, Name: "quick", PluginID: drover.DefaultVolumePlugin, Wanted: 1}
-	h.Want([]*drover.HostVolume{slow, quick})
+	slow := &volume.HostVolume{ID: first, Name: "slow", PluginID: "hangs", Wanted: 1}
+	quick := &volume.HostVolume{ID: second, Name: "quick", PluginID: volume.DefaultVolumePlugin, Wanted: 1}
+	h.Want([]*volume.HostVolume{slow, quick})
 	<-h.changed
 	require.True(t, h.Offered()["quick"].Offered())
 	require.Nil(t, h.Offered()["slow"])

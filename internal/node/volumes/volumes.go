@@ -18,13 +18,14 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/rotation"
 	"github.com/drover-project/drover/internal/wake"
+	"github.com/drover-project/drover/volume"
 )
 
 // Config says where volumes are.
 type Config struct {
-	Dir  string // in which their folders are made; absolute
-	File string // in which they are remembered; "" = they are not
-	Own  string // the agent's folder: what it has there, keys and other tasks' secrets, is no volume
+	Dir  string   // in which their folders are made; absolute
+	File string   // in which they are remembered; "" = they are not
+	Own  []string // the agent's folders: what it has there, keys and other tasks' secrets, is no volume
 	// Allowed are folders that may be registered, with all that lies in them.
 	Allowed []string
 	// PluginDir is where programs are that make volumes, by Nomad's protocol; absolute; "" = there are none.
@@ -42,13 +43,13 @@ type Manager struct {
 	other wake.Signal // the plugins are others
 
 	mu      sync.Mutex // guards what follows
-	want    []*drover.HostVolume
-	volume  map[string]*volume  // by id
+	want    []*volume.HostVolume
+	volume  map[string]*known   // by id
 	plugins map[string]*finding // by name
 }
 
-// volume is what the node knows of a volume. It is stored as JSON.
-type volume struct {
+// known is what the node knows of a volume. It is stored as JSON.
+type known struct {
 	ID         string
 	Namespace  string
 	Name       string
@@ -66,11 +67,11 @@ type volume struct {
 // New reads which volumes the node had. If that cannot be read, there are none until control says what it wants: folders that are there
 // are taken up again then.
 func New(cfg Config) *Manager {
-	m := &Manager{cfg: cfg, news: wake.NewSignal(), other: wake.NewSignal(), volume: map[string]*volume{}}
+	m := &Manager{cfg: cfg, news: wake.NewSignal(), other: wake.NewSignal(), volume: map[string]*known{}}
 	if cfg.File == "" {
 		return m
 	}
-	var list []*volume
+	var list []*known
 	data, err := os.ReadFile(cfg.File)
 	if err == nil {
 		err = json.Unmarshal(data, &list)
@@ -107,14 +108,14 @@ func (m *Manager) Offered() map[string]*drover.HostVolumeInfo {
 
 // Want takes what control wants. What is to be deleted, or is wanted no more, is not offered from then on; all else Run does. It reports
 // whether the offer changed.
-func (m *Manager) Want(list []*drover.HostVolume) (changed bool) {
+func (m *Manager) Want(list []*volume.HostVolume) (changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.want = list
 	listed := map[string]bool{}
 	for _, w := range list {
 		listed[w.ID] = true
-		if v := m.volume[w.ID]; v != nil && w.State == drover.HostVolumeDeleting && v.Wanted != w.Wanted && !v.doomed {
+		if v := m.volume[w.ID]; v != nil && w.State == volume.HostVolumeDeleting && v.Wanted != w.Wanted && !v.doomed {
 			v.doomed, changed = true, true
 		}
 	}
@@ -145,7 +146,7 @@ func (m *Manager) Run(ctx context.Context, changed func()) {
 	defer works.Wait()
 	looked := make(chan struct{})             // closed when it is known which plugins there are
 	works.Go(func() { m.watch(ctx, looked) }) // ends with ctx
-	results, slots, busy := make(chan *volume), make(chan struct{}, mostAtOnce), map[string]bool{}
+	results, slots, busy := make(chan *known), make(chan struct{}, mostAtOnce), map[string]bool{}
 	for {
 		for _, w := range m.due() {
 			if ctx.Err() != nil {
@@ -154,7 +155,7 @@ func (m *Manager) Run(ctx context.Context, changed func()) {
 			if busy[w.ID] {
 				continue
 			}
-			if w.Registered || w.PluginID == drover.DefaultVolumePlugin {
+			if w.Registered || w.PluginID == volume.DefaultVolumePlugin {
 				if m.done(m.perform(ctx, w)) {
 					changed()
 				}
@@ -185,7 +186,7 @@ func (m *Manager) Run(ctx context.Context, changed func()) {
 }
 
 // performLong performs a request when there is a slot.
-func (m *Manager) performLong(ctx context.Context, w *drover.HostVolume, slots chan struct{}, results chan<- *volume) {
+func (m *Manager) performLong(ctx context.Context, w *volume.HostVolume, slots chan struct{}, results chan<- *known) {
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
@@ -220,7 +221,7 @@ func (m *Manager) watch(ctx context.Context, looked chan struct{}) {
 }
 
 // due lists the requests that are neither done nor failed.
-func (m *Manager) due() (out []*drover.HostVolume) {
+func (m *Manager) due() (out []*volume.HostVolume) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range m.want {
@@ -232,10 +233,10 @@ func (m *Manager) due() (out []*drover.HostVolume) {
 }
 
 // done remembers what became of a request; false if control does not want to know any more.
-func (m *Manager) done(v *volume) bool {
+func (m *Manager) done(v *known) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.ContainsFunc(m.want, func(w *drover.HostVolume) bool { return w.ID == v.ID }) {
+	if !slices.ContainsFunc(m.want, func(w *volume.HostVolume) bool { return w.ID == v.ID }) {
 		return false
 	}
 	m.volume[v.ID] = v
@@ -244,12 +245,12 @@ func (m *Manager) done(v *volume) bool {
 }
 
 // perform makes or deletes a volume and returns what became of it.
-func (m *Manager) perform(ctx context.Context, w *drover.HostVolume) *volume {
-	v := &volume{
+func (m *Manager) perform(ctx context.Context, w *volume.HostVolume) *known {
+	v := &known{
 		ID: w.ID, Namespace: w.Namespace, Name: w.Name, Path: w.HostPath, Bytes: w.CapacityBytes, Registered: w.Registered, Wanted: w.Wanted,
 	}
 	var err error
-	switch deleting := w.State == drover.HostVolumeDeleting; {
+	switch deleting := w.State == volume.HostVolumeDeleting; {
 	case !id.Valid(w.ID):
 		err = drover.Errorf(drover.Invalid, "volume id %q: is not a UUID", w.ID)
 	case w.Registered && deleting:
@@ -259,10 +260,10 @@ func (m *Manager) perform(ctx context.Context, w *drover.HostVolume) *volume {
 		if real, err = m.mayRegister(w.HostPath); err == nil {
 			v.Path = real
 		}
-	case w.PluginID != drover.DefaultVolumePlugin && deleting:
+	case w.PluginID != volume.DefaultVolumePlugin && deleting:
 		err = m.removeBy(ctx, w)
 		v.Gone = err == nil
-	case w.PluginID != drover.DefaultVolumePlugin:
+	case w.PluginID != volume.DefaultVolumePlugin:
 		v.Path, v.Bytes, err = m.makeBy(ctx, w)
 	case deleting:
 		err = remove(m.path(w.ID))
@@ -279,7 +280,7 @@ func (m *Manager) perform(ctx context.Context, w *drover.HostVolume) *volume {
 }
 
 // makeBy has a plugin make a volume, or change one. Of one that was not there before nothing is left if that fails.
-func (m *Manager) makeBy(ctx context.Context, w *drover.HostVolume) (path string, size int64, err error) {
+func (m *Manager) makeBy(ctx context.Context, w *volume.HostVolume) (path string, size int64, err error) {
 	p, err := m.plugin(w.PluginID)
 	if err != nil {
 		return w.HostPath, w.CapacityBytes, err
@@ -300,7 +301,7 @@ func (m *Manager) makeBy(ctx context.Context, w *drover.HostVolume) (path string
 }
 
 // removeBy has a plugin delete a volume.
-func (m *Manager) removeBy(ctx context.Context, w *drover.HostVolume) error {
+func (m *Manager) removeBy(ctx context.Context, w *volume.HostVolume) error {
 	p, err := m.plugin(w.PluginID)
 	if err != nil {
 		return err
@@ -328,15 +329,17 @@ func (m *Manager) mayRegister(path string) (real string, err error) {
 
 // apart refuses a path, which is really at real, by which a job would reach the agent's own folder.
 func (c *Config) apart(path, real string) error {
-	own, err := filepath.EvalSymlinks(c.Own)
-	if c.Own == "" || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("the agent's folder: %w", err)
-	}
-	if within(real, own) || within(own, real) {
-		return drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
+	for _, folder := range c.Own {
+		own, err := filepath.EvalSymlinks(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the agent's folder: %w", err)
+		}
+		if within(real, own) || within(own, real) {
+			return drover.Errorf(drover.Invalid, "HostPath: %s is, holds or lies in the agent's data folder: name another one", path)
+		}
 	}
 	return nil
 }
@@ -363,7 +366,7 @@ func (m *Manager) save() {
 	if m.cfg.File == "" {
 		return
 	}
-	list := make([]*volume, 0, len(m.volume))
+	list := make([]*known, 0, len(m.volume))
 	for _, v := range m.volume {
 		list = append(list, v)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/volume"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,10 +59,10 @@ func (h *host) restart() {
 }
 
 // ask wants a volume and returns what became of it.
-func (h *host) ask(w drover.HostVolume) *drover.HostVolumeInfo {
+func (h *host) ask(w volume.HostVolume) *drover.HostVolumeInfo {
 	h.Helper()
 	w.Name = "data"
-	h.Want([]*drover.HostVolume{&w})
+	h.Want([]*volume.HostVolume{&w})
 	<-h.changed
 	return h.Offered()["data"]
 }
@@ -69,8 +70,8 @@ func (h *host) ask(w drover.HostVolume) *drover.HostVolumeInfo {
 func TestAVolumeIsMadeRememberedAndDeleted(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	want := drover.HostVolume{
-		ID: first, Namespace: "team", PluginID: drover.DefaultVolumePlugin, State: drover.HostVolumePending, Wanted: 5,
+	want := volume.HostVolume{
+		ID: first, Namespace: "team", PluginID: volume.DefaultVolumePlugin, State: volume.HostVolumePending, Wanted: 5,
 		Parameters: map[string]string{"mode": "1750", "uid": strconv.Itoa(os.Getuid()), "gid": strconv.Itoa(os.Getgid())},
 	}
 	have := h.ask(want)
@@ -91,10 +92,10 @@ func TestAVolumeIsMadeRememberedAndDeleted(t *testing.T) {
 	require.EqualValues(t, 9, h.ask(want).Report.Wanted)
 	require.FileExists(t, file, "it is asked for once more: what is in it stays")
 
-	want.Wanted, want.State = 12, drover.HostVolumeDeleting
+	want.Wanted, want.State = 12, volume.HostVolumeDeleting
 	w := want
 	w.Name = "data"
-	require.True(t, h.Want([]*drover.HostVolume{&w}), "it is not offered from now on")
+	require.True(t, h.Want([]*volume.HostVolume{&w}), "it is not offered from now on")
 	<-h.changed
 	gone := h.Offered()["data"]
 	require.Equal(t, &drover.HostVolumeReport{Namespace: "team", Wanted: 12, Gone: true}, gone.Report)
@@ -110,7 +111,7 @@ func TestAVolumeIsMadeRememberedAndDeleted(t *testing.T) {
 func TestWhatIsNotListedStaysOnTheDisk(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	have := h.ask(drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1})
+	have := h.ask(volume.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1})
 	require.True(t, h.Want(nil))
 	require.Empty(t, h.Offered())
 	require.DirExists(t, have.Path)
@@ -122,15 +123,15 @@ func TestARegisteredFolderStays(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	path := t.TempDir()
-	w := drover.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: 1}
+	w := volume.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: 1}
 	require.Equal(t, path, h.ask(w).Path)
-	w.State, w.Wanted = drover.HostVolumeDeleting, 2
+	w.State, w.Wanted = volume.HostVolumeDeleting, 2
 	require.True(t, h.ask(w).Report.Gone)
 	require.DirExists(t, path)
 	file := filepath.Join(path, "f")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for i, bad := range []string{file, path + "/nowhere"} {
-		have := h.ask(drover.HostVolume{ID: second, Registered: true, HostPath: bad, Wanted: uint64(i + 1)})
+		have := h.ask(volume.HostVolume{ID: second, Registered: true, HostPath: bad, Wanted: uint64(i + 1)})
 		require.False(t, have.Offered())
 		require.Contains(t, have.Report.Failure, "HostPath: ")
 	}
@@ -149,7 +150,7 @@ func TestOnlyAllowedFoldersAreRegistered(t *testing.T) {
 	index := uint64(0)
 	register := func(path string) *drover.HostVolumeInfo {
 		index++
-		return h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: index})
+		return h.ask(volume.HostVolume{ID: first, Registered: true, HostPath: path, Wanted: index})
 	}
 	for _, paths := range [][]string{nil, {allowed + "/"}} {
 		h.cfg.Allowed = paths
@@ -169,33 +170,34 @@ func TestTheAgentsFolderIsNoVolume(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	parent := t.TempDir()
-	h.cfg.Own = filepath.Join(parent, "drover")
-	require.NoError(t, os.MkdirAll(h.cfg.Own+"/alloc", 0o700))
-	require.NoError(t, os.MkdirAll(h.cfg.Own+"-else", 0o700))
+	own, elsewhere := filepath.Join(parent, "drover"), t.TempDir()
+	h.cfg.Own = []string{filepath.Join(parent, "not-there"), own, elsewhere}
+	require.NoError(t, os.MkdirAll(own+"/alloc", 0o700))
+	require.NoError(t, os.MkdirAll(own+"-else", 0o700))
 	link := filepath.Join(parent, "link")
 	require.NoError(t, os.Symlink("drover/alloc", link))
 	h.restart()
-	for i, path := range []string{h.cfg.Own, h.cfg.Own + "/alloc", link, parent, "/"} {
-		have := h.ask(drover.HostVolume{ID: second, Registered: true, HostPath: path, Wanted: uint64(i + 1)})
+	for i, path := range []string{own, elsewhere, own + "/alloc", link, parent, "/"} {
+		have := h.ask(volume.HostVolume{ID: second, Registered: true, HostPath: path, Wanted: uint64(i + 1)})
 		require.False(t, have.Offered(), path)
 		require.Contains(t, have.Report.Failure, "the agent's data folder", path)
 	}
-	require.True(t, h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: h.cfg.Own + "-else", Wanted: 1}).Offered())
+	require.True(t, h.ask(volume.HostVolume{ID: first, Registered: true, HostPath: own + "-else", Wanted: 1}).Offered())
 }
 
 func TestRequestsThatCannotBeDone(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	index := uint64(0)
-	with := func(name, value string) drover.HostVolume {
-		return drover.HostVolume{ID: first, PluginID: "mkdir", Parameters: map[string]string{name: value}}
+	with := func(name, value string) volume.HostVolume {
+		return volume.HostVolume{ID: first, PluginID: "mkdir", Parameters: map[string]string{name: value}}
 	}
 	for _, c := range []struct {
-		volume drover.HostVolume
+		volume volume.HostVolume
 		says   string
 	}{
-		{drover.HostVolume{ID: "../escape", PluginID: "mkdir"}, "is not a UUID"},
-		{drover.HostVolume{ID: first, PluginID: "zfs"}, `no host volume plugin "zfs"`},
+		{volume.HostVolume{ID: "../escape", PluginID: "mkdir"}, "is not a UUID"},
+		{volume.HostVolume{ID: first, PluginID: "zfs"}, `no host volume plugin "zfs"`},
 		{with("size", "1"), "parameters.size: mkdir knows uid, gid and mode"},
 		{with("uid", "root"), "parameters.uid: must be a number"},
 		{with("gid", "4294967295"), "parameters.gid: must be a number"},
@@ -212,7 +214,7 @@ func TestRequestsThatCannotBeDone(t *testing.T) {
 	}
 	require.NoDirExists(t, filepath.Join(h.cfg.Dir, first))
 	require.NoError(t, os.WriteFile(h.cfg.Dir, nil, 0o600))
-	have := h.ask(drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 100})
+	have := h.ask(volume.HostVolume{ID: first, PluginID: "mkdir", Wanted: 100})
 	require.Contains(t, have.Report.Failure, "making the folder of host volumes")
 }
 
@@ -222,10 +224,10 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	h := newHost(t)
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "f"), nil, 0o600))
-	w := drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
+	w := volume.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
 	have := h.ask(w)
 	require.NoError(t, os.Symlink(outside, filepath.Join(have.Path, "link")))
-	w.State, w.Wanted = drover.HostVolumeDeleting, 2
+	w.State, w.Wanted = volume.HostVolumeDeleting, 2
 	require.True(t, h.ask(w).Report.Gone)
 	require.FileExists(t, filepath.Join(outside, "f"))
 }
@@ -234,7 +236,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 func TestADamagedFile(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	w := drover.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
+	w := volume.HostVolume{ID: first, PluginID: "mkdir", Wanted: 1}
 	have := h.ask(w)
 	file := filepath.Join(have.Path, "rows")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -250,7 +252,7 @@ func TestADamagedFile(t *testing.T) {
 func TestOtherUsersDoNotComeToVolumes(t *testing.T) {
 	t.Parallel()
 	made := func(h *host, name string) *drover.HostVolumeInfo {
-		return h.ask(drover.HostVolume{ID: name, PluginID: "mkdir", Wanted: 1, Parameters: map[string]string{"mode": "0777"}})
+		return h.ask(volume.HostVolume{ID: name, PluginID: "mkdir", Wanted: 1, Parameters: map[string]string{"mode": "0777"}})
 	}
 	h := newHost(t)
 	require.True(t, made(h, first).Offered())
@@ -281,5 +283,5 @@ func TestARegisteredLinkIsFollowedOnce(t *testing.T) {
 	h := newHost(t)
 	known, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(known, link))
-	require.Equal(t, known, h.ask(drover.HostVolume{ID: first, Registered: true, HostPath: link, Wanted: 1}).Path)
+	require.Equal(t, known, h.ask(volume.HostVolume{ID: first, Registered: true, HostPath: link, Wanted: 1}).Path)
 }

@@ -60,7 +60,7 @@ func TestEnvironmentsThroughTheServer(t *testing.T) {
 	require.Empty(t, list.Templates(t.Context()), "nobody registered one")
 	job := *shown
 	job.ID = environment.TemplatePrefix + "9"
-	job.Name = job.ID
+	job.Name, job.JobModifyIndex = job.ID, 0 // it is a new one
 	require.NoError(t, in.RegisterJob(t.Context(), &job))
 	got := list.Templates(t.Context())
 	require.Len(t, got, 1)

@@ -28,7 +28,9 @@ type Intake struct {
 
 // RegisterJob registers an environment's job.
 func (p Intake) RegisterJob(ctx context.Context, job *drover.Job) error {
-	_, err := p.In.RegisterJob(ctx, drover.RegisterRequest{Job: job})
+	_, err := p.In.RegisterJob(ctx, drover.RegisterRequest{
+		Job: job, EnforceIndex: job.JobModifyIndex != 0, JobModifyIndex: job.JobModifyIndex,
+	})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // An execution takes a slot only where a quota bounds them, and begins only while the day's budget lasts: what ended counts.
@@ -35,11 +36,11 @@ func TestSlotsAndTheDaysBudget(t *testing.T) {
 	require.False(t, fresh)
 	require.Zero(t, slotsOf(state.Snapshot()), "nothing is bounded")
 
-	limit := &drover.QuotaResources{Executions: new(1), ExecutionCPUSeconds: new(5)}
-	q := &drover.QuotaSpec{Name: "q", Limits: []*drover.QuotaLimit{{Region: "global", RegionLimit: limit}}}
+	limit := &tenancy.QuotaResources{Executions: new(1), ExecutionCPUSeconds: new(5)}
+	q := &tenancy.QuotaSpec{Name: "q", Limits: []*tenancy.QuotaLimit{{Region: "global", RegionLimit: limit}}}
 	_, err = control.UpsertQuota(t.Context(), q)
 	require.NoError(t, err)
-	_, err = control.UpsertNamespace(t.Context(), &drover.Namespace{Name: "default", Quota: "q"})
+	_, err = control.UpsertNamespace(t.Context(), &tenancy.Namespace{Name: "default", Quota: "q"})
 	require.NoError(t, err)
 	fresh, err = take("a", "x")
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/gate"
@@ -95,7 +96,7 @@ func TestWhatMachinesLackIsNamed(t *testing.T) {
 	job.TaskGroups[0].Tasks[0].Resources.Devices = nil
 	job.TaskGroups[0].Tasks[0].Driver = "sandbox"
 	job.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"data": {Type: "host", Source: "scratch"}}
-	job.Constraints = []*drover.Constraint{{LTarget: "${attr.platform.zone}", RTarget: "a"}}
+	job.Constraints = []*constraint.Constraint{{LTarget: "${attr.platform.zone}", RTarget: "a"}}
 	l.do(&command.RegisterJob{Job: job, Time: 1})
 	require.NotEmpty(t, l.decide().Actions)
 	l.see("n1", "t", l.policy.Template())

@@ -1,7 +1,7 @@
 package host
 
 import (
-	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/plugin"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/chroot"
 	"github.com/drover-project/drover/internal/node/driver/qemu"
@@ -32,7 +32,7 @@ func (h *Host) chroots(sandboxes *sandbox.Driver) (list []driver.Driver) {
 }
 
 // chrootConfig is what the plugin's block says.
-func chrootConfig(p config.PluginConfig) chroot.Config {
+func chrootConfig(p plugin.Config) chroot.Config {
 	return chroot.Config{
 		AllowCaps: p.AllowCaps, HostIPC: p.DefaultIPCMode == "host", AllowHostNetwork: optional.Value(p.AllowHostNetwork),
 		DeniedUIDs: ids(p.DeniedUIDs), DeniedGIDs: ids(p.DeniedGIDs),

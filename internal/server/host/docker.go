@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/plugin"
 	"github.com/drover-project/drover/internal/node/driver/docker"
 	"github.com/drover-project/drover/internal/optional"
 )
@@ -10,7 +11,7 @@ import (
 const forever = -1
 
 // dockerConfig is what the plugin's block says.
-func dockerConfig(p config.PluginConfig) docker.Config {
+func dockerConfig(p plugin.Config) docker.Config {
 	c := docker.Config{
 		Endpoint: p.Endpoint, AllowPrivileged: optional.Value(p.AllowPrivileged), AllowVolumes: optional.Value(p.AllowHost),
 		AllowCaps: p.AllowCaps, AllowRuntimes: p.AllowRuntimes, Labels: p.ExtraLabels, Pids: p.PidsLimit,

@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 func TestDockerConfig(t *testing.T) {
 	t.Parallel()
-	c := dockerConfig(config.PluginConfig{})
+	c := dockerConfig(plugin.Config{})
 	require.False(t, c.AllowVolumes)
 	require.Zero(t, c.ImageDelay, "the driver's default")
-	c = dockerConfig(config.PluginConfig{
+	c = dockerConfig(plugin.Config{
 		Endpoint: "tcp://d:2376", AllowPrivileged: new(true), PullActivityTimeout: "2m",
-		GC:      &config.PluginGC{Image: new(false), ImageDelay: "1h"},
-		Volumes: &config.PluginVolumes{Enabled: new(true), SELinuxLabel: "z"},
-		Auth:    &config.PluginAuth{Config: "/auth.json", Helper: "ecr"},
-		TLS:     &config.PluginTLS{Cert: "c", Key: "k", CA: "a"},
+		GC:      &plugin.GC{Image: new(false), ImageDelay: "1h"},
+		Volumes: &plugin.Volumes{Enabled: new(true), SELinuxLabel: "z"},
+		Auth:    &plugin.Auth{Config: "/auth.json", Helper: "ecr"},
+		TLS:     &plugin.TLS{Cert: "c", Key: "k", CA: "a"},
 	})
 	require.Equal(t, "tcp://d:2376", c.Endpoint)
 	require.True(t, c.AllowPrivileged)

@@ -53,8 +53,10 @@ func Open(cfg *config.Agent, deps Deps) (*Host, error) {
 	h := &Host{cfg: cfg, deps: deps}
 	h.groups = h.openGroups()
 	subnet, _ := netip.ParsePrefix(cfg.Client.BridgeSubnet) // it was validated; without one the bridge has its default
+	six, _ := netip.ParsePrefix(cfg.Client.BridgeSubnet6)   // likewise; without one it has none
 	h.bridge = bridge.New(bridge.Config{
-		Name: cfg.Client.BridgeName, Subnet: subnet, Egress: egressPolicy(cfg.Client.Egress), Clock: deps.Clock, Log: h.log("bridge"),
+		Name: cfg.Client.BridgeName, Subnet: subnet, Subnet6: six, DNS: cfg.DNS.ServesBridge(), Egress: egressPolicy(cfg.Client.Egress),
+		Clock: deps.Clock, Log: h.log("bridge"),
 	})
 	binary, err := supervisor.Binary(deps.DataDir)
 	if err != nil {
@@ -92,6 +94,9 @@ func (h *Host) Groups() *cgroup.Manager { return h.groups }
 
 // Drivers are those of this machine.
 func (h *Host) Drivers() []driver.Driver { return h.drivers }
+
+// Bridge is the network of groups and runners.
+func (h *Host) Bridge() *bridge.Network { return h.bridge }
 
 // Networks are those that groups of tasks share.
 func (h *Host) Networks() *groupnet.Networks { return h.networks }

@@ -10,14 +10,15 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/plugin"
 )
 
 // opened is a host whose drivers are those that the configuration says; it has no control groups.
-func opened(t *testing.T, plugins map[string]config.PluginConfig) *Host {
+func opened(t *testing.T, plugins map[string]plugin.Config) *Host {
 	t.Helper()
 	cfg := config.Default()
 	for name, p := range plugins {
-		cfg.Plugins = append(cfg.Plugins, &config.Plugin{Name: name, Config: &p})
+		cfg.Plugins = append(cfg.Plugins, &plugin.Block{Name: name, Config: &p})
 	}
 	h, err := Open(cfg, Deps{DataDir: t.TempDir(), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -35,8 +36,8 @@ func names(h *Host) (list []string) {
 // The configuration says which drivers the machine has, and tasks are checked by their own.
 func TestDriversOfTheConfiguration(t *testing.T) {
 	t.Parallel()
-	off := config.PluginConfig{Enabled: new(false)}
-	h := opened(t, map[string]config.PluginConfig{
+	off := plugin.Config{Enabled: new(false)}
+	h := opened(t, map[string]plugin.Config{
 		"raw_exec": {NoCgroups: new(true)}, "docker": off, "mock_driver": {Enabled: new(true)},
 	})
 	require.Equal(t, []string{"raw_exec", "sandbox", "exec", "java", "qemu", "mock_driver", "fake"}, names(h))
@@ -51,7 +52,7 @@ func TestDriversOfTheConfiguration(t *testing.T) {
 	require.True(t, asked)
 	require.ErrorContains(t, err, "no_such_key")
 
-	h = opened(t, map[string]config.PluginConfig{"raw_exec": {NoCgroups: new(true)}, "docker": off, "sandbox": off, "java": off, "qemu": off})
+	h = opened(t, map[string]plugin.Config{"raw_exec": {NoCgroups: new(true)}, "docker": off, "sandbox": off, "java": off, "qemu": off})
 	require.Equal(t, []string{"raw_exec", "exec"}, names(h))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -62,9 +63,9 @@ func TestDriversOfTheConfiguration(t *testing.T) {
 func TestDockerEndpointIsChecked(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()
-	cfg.Plugins = []*config.Plugin{
-		{Name: "raw_exec", Config: &config.PluginConfig{NoCgroups: new(true)}},
-		{Name: "docker", Config: &config.PluginConfig{Endpoint: "no scheme"}},
+	cfg.Plugins = []*plugin.Block{
+		{Name: "raw_exec", Config: &plugin.Config{NoCgroups: new(true)}},
+		{Name: "docker", Config: &plugin.Config{Endpoint: "no scheme"}},
 	}
 	_, err := Open(cfg, Deps{DataDir: t.TempDir(), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
 	require.Error(t, err)

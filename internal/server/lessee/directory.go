@@ -49,10 +49,30 @@ func (d Directory) Owner(ctx context.Context, place httpapi.Place, key string) (
 		return d.holder(key, self), nil
 	default:
 	}
-	if relayed || d.Lessee.Has(key) {
+	if d.Lessee.Has(key) {
 		return self, nil
 	}
+	if relayed {
+		return self, d.expected(ctx, key)
+	}
 	return d.executionOwner(ctx, key, self)
+}
+
+// expected returns nil if this server has an execution for which another server sent a request here. That one was told so, or read it in
+// the state. If the execution has gone elsewhere meanwhile, or this server's state is older, its client must not be told that there is
+// none: whoever sent the request here asks all again. Errors: Unavailable.
+func (d Directory) expected(ctx context.Context, id string) error {
+	r := d.Store.Snapshot().Execution(id)
+	if !d.Lessee.shares() || r != nil && !r.Execution.Running { // the leader has all, and the state has how it ended
+		return nil
+	}
+	limit, cancel := d.Lessee.deps.Clock.WithTimeout(ctx, askFor)
+	defer cancel()
+	has, err := d.Lessee.AnswerHas(limit, id, 0)
+	if err == nil && !has {
+		err = drover.Errorf(drover.Unavailable, "execution %s is not at this server", id)
+	}
+	return err
 }
 
 // holder is the server with the most warm runners of an environment, as far as the state and gossip know; self if there are none.

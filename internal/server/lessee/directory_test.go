@@ -74,8 +74,14 @@ func TestWhoAnswers(t *testing.T) {
 	_, err = d.Owner(ctx, httpapi.AtExecution, "x")
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "the other may have it")
 	relayed := httpapi.WithHop(ctx, httpapi.Hop{From: "other", Way: httpapi.FromServer})
-	require.Equal(t, "self", owner(relayed, httpapi.AtExecution, "x"))
+	_, err = d.Owner(relayed, httpapi.AtExecution, "x")
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it was thought to be here, and went elsewhere meanwhile")
 	require.Equal(t, "self", owner(relayed, httpapi.AtClaim, "e"))
+
+	ended := execution.Execution{ID: "x", RunnerID: runner.RunnerID("e", ids[0]), AllocID: ids[0], Receipt: &execution.Receipt{}}
+	end := command.ExecutionEvent{Type: "ExecutionEnded", Execution: ended}
+	do(&command.RecordExecutions{Records: []command.ExecutionRecord{{Event: end}}})
+	require.Equal(t, "self", owner(relayed, httpapi.AtExecution, "x"), "the state has its end")
 
 	claim := command.RunnerClaim{AllocID: ids[1], Claim: drover.Claim{RunnerID: runner.RunnerID("e", ids[1])}}
 	other := machine.Store().Snapshot().Allocation(ids[1]).Lease

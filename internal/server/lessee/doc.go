@@ -10,9 +10,10 @@
 //
 // While servers of an older program are in the cluster nothing is leased, and only the leader hands out: unshared.go.
 //
-// Directory says which server answers for what. Before runners are stopped, the server that they are leased to withholds them.
-// Runners that are kept on an existing Nomad cluster have no leases: there the leader has the service, for as long as it leads.
+// Directory says which server answers for what. Before runners are stopped, the servers that may hand them out withhold them, until their
+// own state has what became of them. Runners that are kept on an existing Nomad cluster have no leases: there the leader has the
+// service, for as long as it leads.
 //
 // Run owns the goroutines; they end with its context. The calls by which a leader tells servers to hand out again have a time
-// limit of their own.
+// limit of their own, and what waits until such runners are settled ends with their service.
 package lessee

@@ -27,9 +27,25 @@ func do(ctx context.Context, l *Lessee, f func(*Life) error) error {
 	return err
 }
 
+// about is ask about an execution. A service that began while the request waited cannot say that there is none: the one before had it, as
+// far as whoever chose this server knew, and it may have gone to another server. So the request is decided once more.
+func about[T any](ctx context.Context, l *Lessee, executionID string, f func(*Life) (T, error)) (T, error) {
+	before := l.life.Load()
+	out, err := ask(ctx, l, f)
+	if drover.CodeOf(err) == drover.NotFound && l.deps.Lead != nil && (before == nil || before != l.life.Load()) {
+		return out, drover.Errorf(drover.NotLeader, "execution %s may be at another server", executionID)
+	}
+	return out, err
+}
+
 // PutEnvironment creates or replaces an environment.
 func (l *Lessee) PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error) {
 	return ask(ctx, l, func(x *Life) (bool, error) { return x.Runners.PutEnvironment(ctx, env) })
+}
+
+// ResizePool sets the size of an environment's pool.
+func (l *Lessee) ResizePool(ctx context.Context, key string, size int, was *int) (execution.Environment, error) {
+	return ask(ctx, l, func(x *Life) (execution.Environment, error) { return x.Runners.ResizePool(ctx, key, size, was) })
 }
 
 // Environment returns one.
@@ -136,37 +152,37 @@ func (l *Lessee) OpenRequest(ctx context.Context, runnerID string, r execution.R
 
 // Info returns an execution.
 func (l *Lessee) Info(ctx context.Context, executionID string) (execution.Execution, error) {
-	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Info(ctx, executionID) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Execution, error) { return x.Executions.Info(ctx, executionID) })
 }
 
 // Statement returns what may be signed of an execution that ended.
 func (l *Lessee) Statement(ctx context.Context, executionID string) (execution.Statement, error) {
-	return ask(ctx, l, func(x *Life) (execution.Statement, error) { return x.Executions.Statement(ctx, executionID) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Statement, error) { return x.Executions.Statement(ctx, executionID) })
 }
 
 // Wait returns an execution when it ended.
 func (l *Lessee) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
-	return ask(ctx, l, func(x *Life) (execution.Execution, error) { return x.Executions.Wait(ctx, executionID) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Execution, error) { return x.Executions.Wait(ctx, executionID) })
 }
 
 // Attach attaches to an execution.
 func (l *Lessee) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
-	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Attach(ctx, executionID, from) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Session, error) { return x.Executions.Attach(ctx, executionID, from) })
 }
 
 // Observe attaches an observer to an execution.
 func (l *Lessee) Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
-	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Observe(ctx, executionID, from) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Session, error) { return x.Executions.Observe(ctx, executionID, from) })
 }
 
 // Timeline says when an execution's output came.
 func (l *Lessee) Timeline(ctx context.Context, executionID string) (execution.Timeline, error) {
-	return ask(ctx, l, func(x *Life) (execution.Timeline, error) { return x.Executions.Timeline(ctx, executionID) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Timeline, error) { return x.Executions.Timeline(ctx, executionID) })
 }
 
 // Control is what can be done to an execution beside reading.
 func (l *Lessee) Control(ctx context.Context, executionID string) (execution.Session, error) {
-	return ask(ctx, l, func(x *Life) (execution.Session, error) { return x.Executions.Control(ctx, executionID) })
+	return about(ctx, l, executionID, func(x *Life) (execution.Session, error) { return x.Executions.Control(ctx, executionID) })
 }
 
 // List returns a runner's executions.

@@ -92,6 +92,48 @@ func TestWhatWasJustTakenOverIsLookedForFirst(t *testing.T) {
 	})
 }
 
+// A server was cut off while it had an execution, which another took over. A request that another server had sent on waited there for the
+// next service, and that one, which had begun just now, said that there is no such execution.
+func TestAServiceThatBeganJustNowIsNotSure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		r.add("b")
+		synctest.Wait()
+		got, err := b.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1, IdleTimeout: -1})
+		require.NoError(t, err)
+		x, err := b.CreateRequest(t.Context(), got.ID, execution.Request{Spec: execution.Spec{
+			Argv: []string{"/bin/sh", "-c", "sleep 1h"}, Detach: -1,
+		}})
+		require.NoError(t, err)
+		time.Sleep(time.Minute) // the claim is recorded
+		b.cut.Store(true)
+		time.Sleep(leases.Ends + leases.Renew)
+		require.Len(t, r.list(), 1)
+		asked := make(chan error, 2)
+		go func() { _, err := b.Info(t.Context(), x.ID); asked <- err }() // ends with the answer
+		go func() { _, err := b.Attach(t.Context(), x.ID, execution.Offsets{}); asked <- err }()
+		synctest.Wait()
+		b.cut.Store(false)
+		for range 2 {
+			err := <-asked
+			require.Equal(t, drover.NotLeader, drover.CodeOf(err), "%v", err)
+		}
+		require.Len(t, r.list(), 2)
+		_, err = b.Info(t.Context(), x.ID)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "whoever asks now has asked all")
+		found, err := a.Info(t.Context(), x.ID)
+		require.NoError(t, err)
+		require.True(t, found.Running)
+		r.Update(got.AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientFailed })
+		time.Sleep(time.Minute)
+		b.end()
+		a.end()
+	})
+}
+
 // Who asks a server that stops is told at once that another is the one to ask.
 func TestAServerThatStopsAnswersAtOnce(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,18 @@ type Life struct {
 	Runners    *runner.Service
 	Executions *executor.Service
 
-	lease uint64
+	lease    uint64
+	ctx      context.Context
+	end      context.CancelFunc
+	holdings atomic.Int32 // how often runners are withheld, and it is not known what became of them
+}
+
+// begins gives the service a lifetime, which ends when run has run it.
+func (x *Life) begins() *Life {
+	if x != nil {
+		x.ctx, x.end = context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by run
+	}
+	return x
 }
 
 // Intake are the use cases of control that are needed here.
@@ -43,9 +54,10 @@ type Peers interface {
 	Renew(ctx context.Context, incarnation uint64) error
 	// Gone reports whether the server's process has certainly ended.
 	Gone(ctx context.Context, server string) bool
-	// Withhold and GiveBack are the Lessee's AnswerWithhold and AnswerGiveBack at a server.
+	// Withhold and GiveBack are the Lessee's AnswerWithhold and AnswerGiveBack at a server, Wants is AnswerWants at the leader.
 	Withhold(ctx context.Context, server, token string, allocIDs []string) error
 	GiveBack(ctx context.Context, server, token string) error
+	Wants(ctx context.Context, token string) (bool, error)
 }
 
 // Config says which server this is.
@@ -78,8 +90,11 @@ type Deps struct {
 	// Keeps reports whether claimed runners are leased to the incarnation.
 	Keeps func(incarnation uint64) bool
 	// Reach returns once this server's state has the index; nil: it always has. Errors: ctx's.
-	Reach  func(ctx context.Context, index uint64) error
-	Intake Intake // nil: the runners are another cluster's, which knows no leases
+	Reach func(ctx context.Context, index uint64) error
+	// Linearize returns once this server's state has all that was committed before the call, and all of former leaders that ever will
+	// be; nil: it always has. Errors: Unavailable, NotLeader, ctx's.
+	Linearize func(ctx context.Context) error
+	Intake    Intake // nil: the runners are another cluster's, which knows no leases
 	// Record returns what records the claims and releases of a lease.
 	Record func(lease uint64) runner.Intake
 	Peers  Peers
@@ -101,16 +116,17 @@ type Lessee struct {
 	mu    sync.Mutex          // guards what follows
 	heard leases.Watch        // while this server leads
 	held  map[string]*holding // by token: what other servers have withheld here
+	wants map[string]bool     // tokens of what this server has withheld at others
 }
 
 // New returns a Lessee. The Lessee of a server that is alone has its life at once. Errors: those of Open.
 func New(cfg Config, deps Deps) (*Lessee, error) {
-	l := &Lessee{cfg: cfg, deps: deps, held: map[string]*holding{}}
+	l := &Lessee{cfg: cfg, deps: deps, held: map[string]*holding{}, wants: map[string]bool{}}
 	if deps.Lead != nil {
 		return l, nil
 	}
 	life, err := deps.Open(0, 0, nil)
-	l.life.Store(life)
+	l.life.Store(life.begins())
 	return l, err
 }
 
@@ -175,6 +191,7 @@ func (l *Lessee) alone(ctx context.Context) error {
 func run(ctx context.Context, life *Life) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer life.end()
 	failed := make(chan error, 1)
 	go func() { // ends with ctx, or with the files' error
 		err := life.Executions.Run(ctx)
@@ -223,7 +240,7 @@ func (l *Lessee) live(ctx context.Context, begin beginner) error {
 	if err != nil {
 		return err
 	}
-	life.lease = lease
+	life.begins().lease = lease
 	l.terms.Add(1)
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -240,7 +257,7 @@ func (l *Lessee) live(ctx context.Context, begin beginner) error {
 	l.publish(nil)
 	cancel()
 	loops.Wait()
-	if lease != 0 && l.lives(lease) && life.Runners.Recorded() {
+	if lease != 0 && l.lives(lease) && life.Runners.Recorded() && life.holdings.Load() == 0 {
 		l.leave(ctx, lease)
 	}
 	return err
@@ -275,8 +292,8 @@ func (l *Lessee) beginElsewhere(context.Context) (lease, former uint64, err erro
 // leaving bounds how long a server that stops tries to give back what it holds.
 const leaving = 2 * time.Second
 
-// leave gives the other servers the warm runners, none of which was handed out, and the claimed ones. If there are no others,
-// all stays as it is until this server comes back.
+// leave gives the other servers the warm runners, none of which was handed out or is withheld, and the claimed ones. If there are no
+// others, all stays as it is until this server comes back.
 func (l *Lessee) leave(ctx context.Context, lease uint64) {
 	if len(l.deps.Lessees()) < 2 {
 		return

@@ -164,39 +164,184 @@ func TestRunnersAreWithheldWhereverTheyAreLeased(t *testing.T) {
 		a.put(t)
 		ids := []string{r.add("a").ID, r.add("b").ID}
 		synctest.Wait()
-		giveBack, err := a.Withhold(t.Context(), ids)
+		_, giveBack, err := a.Withhold(t.Context(), ids)
 		require.NoError(t, err)
 		for _, s := range []*server{a, b} {
 			_, err = s.Claim(t.Context(), atOnce)
 			require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 		}
-		giveBack()
+		giveBack(true)
 		synctest.Wait()
 		require.True(t, a.Warm("python"))
 		require.True(t, b.Warm("python"))
 
-		_, err = a.Withhold(t.Context(), ids) // and the leader is gone
+		_, giveBack, err = a.Withhold(t.Context(), ids)
 		require.NoError(t, err)
 		require.False(t, b.Warm("python"))
 		time.Sleep(2 * time.Minute)
+		require.False(t, b.Warm("python"), "the leader wants it still")
+		b.cut.Store(true)
+		giveBack(true) // which b does not hear
+		synctest.Wait()
+		require.True(t, a.Warm("python"))
+		b.cut.Store(false)
+		time.Sleep(time.Minute + 10*time.Second)
 		require.True(t, b.Warm("python"))
 
 		b.cut.Store(true)
-		_, err = a.Withhold(t.Context(), ids[1:])
+		_, _, err = a.Withhold(t.Context(), ids[1:])
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 		b.cut.Store(false)
 		r.Fail(drover.Errorf(drover.Unavailable, "no leader"))
 		_, err = b.Claim(t.Context(), atOnce)
 		require.NoError(t, err)
-		_, err = a.Withhold(t.Context(), ids[1:])
+		_, _, err = a.Withhold(t.Context(), ids[1:])
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it is handed out, and nobody knows it yet")
 		r.Fail(nil)
 		time.Sleep(10 * time.Second)
-		giveBack, err = a.Withhold(t.Context(), ids[1:])
+		_, giveBack, err = a.Withhold(t.Context(), ids[1:])
 		require.NoError(t, err)
 		require.NotNil(t, r.Snapshot().Allocation(ids[1]).Claim)
-		giveBack()
+		giveBack(true)
 		b.end()
+		a.end()
+	})
+}
+
+// The leader knows that a plan stopped a runner before other servers do, and nobody knows of a plan that was not answered. Who was to
+// withhold the runner handed it out again in that moment, or after a minute, however long the plan took.
+func TestWithheldRunnersWaitForWhatBecomesOfThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		ids := []string{r.add("a").ID, r.add("b").ID}
+		synctest.Wait()
+		_, giveBack, err := a.Withhold(t.Context(), ids)
+		require.NoError(t, err)
+		r.lag.Store(true)
+		giveBack(true)
+		time.Sleep(10 * time.Second)
+		require.True(t, a.Warm("python"), "it has the state")
+		require.False(t, b.Warm("python"), "it may not have the state")
+		r.lag.Store(false)
+		time.Sleep(2 * time.Second)
+		require.True(t, b.Warm("python"))
+
+		_, giveBack, err = a.Withhold(t.Context(), ids)
+		require.NoError(t, err)
+		r.lag.Store(true)
+		giveBack(false)
+		time.Sleep(10 * time.Second)
+		require.False(t, a.Warm("python"), "nobody knows whether the plan is committed")
+		require.False(t, b.Warm("python"))
+		r.lag.Store(false)
+		time.Sleep(2 * time.Second)
+		require.True(t, a.Warm("python"))
+		require.True(t, b.Warm("python"))
+		b.end()
+		a.end()
+	})
+}
+
+// A plan stops runners that are still starting. One that began to run, and was leased, before the plan was there was handed out.
+func TestARunnerThatIsNotLeasedYetIsWithheldEverywhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		id := r.add("nobody").ID
+		synctest.Wait()
+		_, giveBack, err := a.Withhold(t.Context(), []string{id})
+		require.NoError(t, err)
+		r.Update(id, func(x *drover.Allocation) { x.Lease = r.incarnation("b") })
+		synctest.Wait()
+		_, err = b.Claim(t.Context(), atOnce)
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		giveBack(true)
+		synctest.Wait()
+		require.True(t, b.Warm("python"))
+		b.end()
+		a.end()
+	})
+}
+
+// An incarnation that begins after the others were asked is none of those that withhold, and a runner that leaves one server for another is
+// withheld there, too.
+func TestWithholdSaysWhoWasAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b", "c")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		mine, theirs, starting := r.add("a").ID, r.add("b").ID, r.add("nobody").ID
+		r.Update(starting, func(x *drover.Allocation) { x.ClientStatus = drover.AllocClientPending })
+		synctest.Wait()
+		for want, ids := range map[*[]uint64][]string{
+			{0, r.incarnation("a")}:                     {mine},
+			{0, r.incarnation("b")}:                     {theirs},
+			{0, r.incarnation("a"), r.incarnation("b")}: {starting},
+		} {
+			leases, giveBack, err := a.Withhold(t.Context(), ids)
+			require.NoError(t, err)
+			require.ElementsMatch(t, *want, leases)
+			giveBack(true)
+			synctest.Wait()
+		}
+		leases, giveBack, err := a.Withhold(t.Context(), []string{mine, theirs, starting})
+		require.NoError(t, err)
+		c := r.run("c")
+		synctest.Wait()
+		require.NotContains(t, leases, r.incarnation("c"))
+		r.Update(mine, func(x *drover.Allocation) { x.Lease = r.incarnation("b") })
+		synctest.Wait()
+		_, err = b.Claim(t.Context(), atOnce)
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		r.Update(starting, func(x *drover.Allocation) { x.ClientStatus, x.Lease = drover.AllocClientRunning, r.incarnation("c") })
+		synctest.Wait()
+		_, err = c.Claim(t.Context(), atOnce)
+		require.NoError(t, err, "which is why the state machine looks at whose it is")
+		giveBack(true)
+		synctest.Wait()
+		c.end()
+		b.end()
+		a.end()
+	})
+}
+
+// A server that leads again before its service has begun may have claims in its journal that nobody knows yet.
+func TestNothingIsStoppedBeforeTheLeadersServiceHasBegun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a")
+		a := r.run("a")
+		a.put(t)
+		id := r.add("a").ID
+		synctest.Wait()
+		a.end()
+		require.Len(t, r.list(), 1, "its incarnation waits for it")
+		_, _, err := a.Withhold(t.Context(), []string{id})
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	})
+}
+
+// A server that stops while a plan is on its way gave the runners that it withheld to others, which withhold nothing.
+func TestWhatIsWithheldIsNotGivenAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		a, b := r.run("a"), r.run("b")
+		a.put(t)
+		id := r.add("b").ID
+		synctest.Wait()
+		_, giveBack, err := a.Withhold(t.Context(), []string{id})
+		require.NoError(t, err)
+		b.end()
+		synctest.Wait()
+		require.False(t, a.Warm("python"))
+		giveBack(true)
 		a.end()
 	})
 }

@@ -17,6 +17,7 @@ const (
 	procRenew    = "Runners.Renew"
 	procWithhold = "Runners.Withhold"
 	procGiveBack = "Runners.GiveBack"
+	procWants    = "Runners.Wants"
 	procHas      = "Executions.Has"
 	procList     = "Executions.List"
 )
@@ -48,9 +49,10 @@ func (l *Lessee) Answer(mux *peercall.Mux) {
 		return struct{}{}, l.AnswerWithhold(ctx, in.Token, in.AllocIDs)
 	})
 	peercall.Handle(mux, procGiveBack, func(_ context.Context, _ string, token string) (struct{}, error) {
-		l.AnswerGiveBack(token)
+		l.AnswerGiveBack(token) //nolint:contextcheck // it lives as long as the service
 		return struct{}{}, nil
 	})
+	peercall.Handle(mux, procWants, func(_ context.Context, _ string, token string) (bool, error) { return l.AnswerWants(token) })
 	peercall.Handle(mux, procHas, func(ctx context.Context, _ string, in sought) (bool, error) { return l.AnswerHas(ctx, in.ID, in.Index) })
 	peercall.Handle(mux, procList, func(ctx context.Context, _ string, in listed) (execution.ListPage, error) {
 		namespaces := map[string]bool{}
@@ -66,12 +68,26 @@ type Network struct{ Servers *servers.Servers }
 
 // Renew implements Peers.
 func (n Network) Renew(ctx context.Context, incarnation uint64) error {
+	_, err := callLeader[struct{}](ctx, n, procRenew, incarnation)
+	return err
+}
+
+// Wants implements Peers. A leader of an older program withholds for a minute at most.
+func (n Network) Wants(ctx context.Context, token string) (bool, error) {
+	wanted, err := callLeader[bool](ctx, n, procWants, token)
+	if drover.CodeOf(err) == drover.NotImplemented {
+		return false, nil
+	}
+	return wanted, err
+}
+
+// callLeader calls a procedure of the leader.
+func callLeader[Out any](ctx context.Context, n Network, procedure string, in any) (out Out, err error) {
 	leader, ok := n.Servers.Leader()
 	if !ok {
-		return drover.Errorf(drover.NotLeader, "No cluster leader")
+		return out, drover.Errorf(drover.NotLeader, "No cluster leader")
 	}
-	_, err := peercall.Call[struct{}](ctx, n.Servers.Client(), leader.Address, procRenew, incarnation)
-	return err
+	return peercall.Call[Out](ctx, n.Servers.Client(), leader.Address, procedure, in)
 }
 
 // Gone implements Peers. It reports true if nothing listens at the server's address any more: the connection is refused. A

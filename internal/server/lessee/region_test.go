@@ -32,6 +32,7 @@ type region struct {
 	t *testing.T
 
 	old atomic.Bool // the cluster writes no leases yet
+	lag atomic.Bool // followers do not have what the leader has
 
 	mu      sync.Mutex // guards what follows
 	last    uint64
@@ -57,6 +58,13 @@ func (r *region) add(name string) *drover.Allocation {
 	a := r.AddLeased("python", r.incarnationLocked(name))
 	r.allocs = append(r.allocs, a.ID)
 	return a
+}
+
+// incarnation is the server's; 0 if it has none.
+func (r *region) incarnation(name string) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.incarnationLocked(name)
 }
 
 func (r *region) incarnationLocked(name string) uint64 {
@@ -101,7 +109,8 @@ func (r *region) endLocked(incarnation, heir uint64, returned bool) {
 		}
 	}
 	for _, id := range r.allocs {
-		if r.Snapshot().Allocation(id).Lease != incarnation {
+		a := r.Snapshot().Allocation(id)
+		if a.Lease != incarnation || a.Lease == 0 && a.ClientStatus == drover.AllocClientPending {
 			continue
 		}
 		r.Update(id, func(a *drover.Allocation) {
@@ -226,6 +235,15 @@ func (p peers) GiveBack(_ context.Context, name, token string) error {
 	return err
 }
 
+// Wants implements lessee.Peers.
+func (p peers) Wants(_ context.Context, token string) (bool, error) {
+	to, err := p.of.to("")
+	if err != nil {
+		return false, err
+	}
+	return to.AnswerWants(token)
+}
+
 // leads reports whether the server leads, as far as it knows.
 func (s *server) leads() bool {
 	s.r.mu.Lock()
@@ -284,6 +302,12 @@ func (r *region) server(name string) *server {
 				Runners: runners, Keeping: runners, Clock: clock.Wall{}, IDs: id.NewSeeded(lease), Log: d.Log,
 			})
 			return &lessee.Life{Runners: runners, Executions: executions}, err
+		},
+		Linearize: func(context.Context) error {
+			if s.cut.Load() || r.lag.Load() {
+				return errCut
+			}
+			return nil
 		},
 		Record: func(uint64) runner.Intake { return r.Control }, Clock: clock.Wall{}, IDs: id.NewSeeded(99),
 		Log: slog.New(slog.DiscardHandler),

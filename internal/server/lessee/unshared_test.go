@@ -76,6 +76,31 @@ func TestBeforeRunnersAreLeased(t *testing.T) {
 	})
 }
 
+// TestWhoBeginsFirstIsAsked: once leases are written another server may begin before the leader's own service of before has ended.
+func TestWhoBeginsFirstIsAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t, "a", "b")
+		r.old.Store(true)
+		a, b := r.run("a"), r.run("b")
+		time.Sleep(2 * time.Second)
+		a.put(t)
+		starting := r.add("").ID
+		r.Update(starting, func(x *drover.Allocation) { x.ClientStatus = drover.AllocClientPending })
+		synctest.Wait()
+		leases, giveBack, err := a.Withhold(t.Context(), []string{starting})
+		require.NoError(t, err)
+		require.Equal(t, []uint64{0}, leases)
+		giveBack(true)
+		_, _, err = b.BeginIncarnation(t.Context(), "b")
+		require.NoError(t, err)
+		_, _, err = a.Withhold(t.Context(), []string{starting})
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), "b may be leased it, and has no service yet")
+		b.end()
+		a.end()
+	})
+}
+
 // TestNobodyWaitsForAVersionThatRises: a cluster that has just begun writes leases within a moment, and has no service before.
 func TestNobodyWaitsForAVersionThatRises(t *testing.T) {
 	t.Parallel()

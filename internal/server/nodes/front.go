@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"crypto/sha256"
+	"log/slog"
 	"maps"
 	"net"
 	"sync"
@@ -30,6 +31,8 @@ const (
 	hold = 5 * time.Second
 	// within is how long the leader has to answer; reports wait for the log.
 	within = 8 * time.Second
+	// slowBeat is how long heartbeats wait for those that were sent before, some of which may wait for the log.
+	slowBeat = 500 * time.Millisecond
 	// askAgain is how long who was not answered waits for news of another leader.
 	askAgain = 100 * time.Millisecond
 	// believed is for how long a server goes on to believe a node that the leader's state confirmed. Only the secret of a node that
@@ -72,6 +75,8 @@ type Deps struct {
 	Control exchange.Controller // that of this server, which decides only while it leads
 	Issuer  Issuer              // nil: this server makes no tokens
 	Looker  Looker              // nil: this server answers no templates
+	// Drain carries out what a node asks of itself; nil: this server does not.
+	Drain func(ctx context.Context, r drover.DrainRequest) error
 	// Workloads finds a node's; nil: this server hands on no data.
 	Workloads func(nodeID string) (exchange.Workloads, error)
 	Gate      Gate
@@ -80,6 +85,7 @@ type Deps struct {
 	Log       Log
 	Store     *store.Store
 	Clock     clock.Clock
+	Logger    *slog.Logger
 }
 
 // Front is control as nodes see it at this server: an exchange.Controller and a link.Authenticator.
@@ -111,7 +117,7 @@ type proof struct {
 func New(deps Deps) *Front {
 	f := &Front{deps: deps, proven: map[string]proof{}, through: map[string]*link.Piped{}}
 	f.current = &gather[struct{}, struct{}]{clock: deps.Clock, send: f.catchUp, most: 1}
-	f.beats = &gather[string, exchange.Registration]{clock: deps.Clock, send: f.sendBeats, most: 1}
+	f.beats = &gather[string, exchange.Registration]{clock: deps.Clock, send: f.sendBeats, most: 1, slow: slowBeat}
 	f.pushes = &gather[push, struct{}]{clock: deps.Clock, send: f.sendPushes, most: 8}
 	if deps.Servers.Clustered() {
 		f.answer(deps.Servers.Mux())

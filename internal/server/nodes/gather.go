@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
@@ -13,6 +14,8 @@ type gather[In, Out any] struct {
 	clock clock.Clock
 	send  func(ctx context.Context, list []In) ([]result[Out], error)
 	most  int // messages under way
+	// slow is after what time a message does not hold up others: one of its items waits for something that is its own. 0: it does.
+	slow time.Duration
 
 	mu      sync.Mutex // guards what follows
 	waiting []*asked[In, Out]
@@ -73,7 +76,7 @@ func (g *gather[In, Out]) ask(ctx context.Context, in In) (Out, error) {
 	return q.take()
 }
 
-// fly sends messages until nobody waits.
+// fly sends messages until nobody waits, or until one of them was so slow that another goroutine sends the next.
 func (g *gather[In, Out]) fly(ctx context.Context) {
 	for {
 		g.mu.Lock()
@@ -86,19 +89,40 @@ func (g *gather[In, Out]) fly(ctx context.Context) {
 			return
 		}
 		g.mu.Unlock()
-		in := make([]In, len(list))
-		for i, q := range list {
-			in[i] = q.in
-		}
-		answers, err := g.send(ctx, in)
-		if err == nil && len(answers) != len(list) {
-			err = drover.Errorf(drover.Unavailable, "the leader answers %d of %d", len(answers), len(list))
-		}
-		for i, q := range list {
-			if q.err = err; err == nil {
-				q.result = answers[i]
-			}
-			close(q.done)
+		if g.carry(ctx, list) {
+			return
 		}
 	}
+}
+
+// carry sends one message and hands out its answers. It reports whether it was slow: it is then not under way for others any more.
+func (g *gather[In, Out]) carry(ctx context.Context, list []*asked[In, Out]) (slow bool) {
+	in := make([]In, len(list))
+	for i, q := range list {
+		in[i] = q.in
+	}
+	inTime := func() bool { return true }
+	if g.slow > 0 {
+		inTime = g.clock.AfterFunc(g.slow, func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if len(g.waiting) == 0 {
+				g.flying--
+				return
+			}
+			go g.fly(ctx) // as in ask
+		}).Stop
+	}
+	answers, err := g.send(ctx, in)
+	slow = !inTime()
+	if err == nil && len(answers) != len(list) {
+		err = drover.Errorf(drover.Unavailable, "the leader answers %d of %d", len(answers), len(list))
+	}
+	for i, q := range list {
+		if q.err = err; err == nil {
+			q.result = answers[i]
+		}
+		close(q.done)
+	}
+	return slow
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 )
@@ -87,4 +88,31 @@ func (f *Front) Holder(ctx context.Context, nodeID string) string {
 		}
 	}
 	return ""
+}
+
+// Owner says which server answers for a node or an allocation: this one if it reaches the node, else another one that does. "" is the
+// leader.
+func (f *Front) Owner(ctx context.Context, place httpapi.Place, key string) string {
+	f.newest(ctx)
+	if place == httpapi.AtAllocation {
+		alloc := f.deps.Store.Snapshot().Allocation(key)
+		if alloc == nil {
+			return ""
+		}
+		key = alloc.NodeID
+	}
+	return f.Holder(ctx, key)
+}
+
+// ownerWait bounds how long a request waits for what the leader knows, before its server is chosen.
+const ownerWait = 2 * time.Second
+
+// newest waits until this server knows of an allocation what the leader knows: whoever asks about it may have seen that.
+// Without a leader, what is known here has to do.
+func (f *Front) newest(ctx context.Context) {
+	ctx, cancel := f.deps.Clock.WithTimeout(ctx, ownerWait)
+	defer cancel()
+	if err := f.Current(ctx); err != nil {
+		f.deps.Logger.Debug("answering from state that may be old", "error", err)
+	}
 }

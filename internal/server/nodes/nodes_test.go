@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/peercall"
 	"github.com/drover-project/drover/internal/server/servers"
@@ -83,19 +85,19 @@ func (o *one) hold(id string)              { o.mu.Lock(); defer o.mu.Unlock(); o
 func (o *one) Leads() bool                 { return o.town.leader.Load() == o }
 func (t *town) leads(o *one)               { t.leader.Store(o); t.changed.Send() }
 
-// gate decides on the state of the server.
-type gate struct{ *one }
+// guarding decides on the state of the server.
+type guarding struct{ *one }
 
-func (gate) Admit(exchange.Tokens, *drover.Node) error { return nil }
+func (guarding) Admit(exchange.Tokens, *drover.Node) error { return nil }
 
-func (g gate) Revoked(nodeID string) error {
+func (g guarding) Revoked(nodeID string) error {
 	if r := g.store.Snapshot().Revocation(cluster.RevokedNode(nodeID)); r != nil {
 		return r.Refusal()
 	}
 	return nil
 }
 
-func (g gate) Authenticate(nodeID, secret string) error {
+func (g guarding) Authenticate(nodeID, secret string) error {
 	n := g.store.Snapshot().Node(nodeID)
 	if n == nil {
 		return drover.Errorf(drover.NotFound, "register first")
@@ -163,7 +165,8 @@ func newTown(t *testing.T) *town {
 			return c, nil
 		}, clock.Wall{})
 		o.Front = New(Deps{
-			Servers: o, Control: deciding{o}, Gate: gate{o}, Holds: o.Holds, Log: o, Store: o.store, Clock: clock.Wall{},
+			Servers: o, Control: deciding{o}, Gate: guarding{o}, Holds: o.Holds, Log: o, Store: o.store, Clock: clock.Wall{},
+			Logger:  slog.New(slog.DiscardHandler),
 			Suspect: func(serverID string) { o.suspects <- serverID },
 		})
 		handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -313,4 +316,23 @@ func TestWhoReachesANode(t *testing.T) {
 	require.Equal(t, "b", b.Holder(t.Context(), "m"))
 	c.self.Alive = false
 	require.Empty(t, a.Holder(t.Context(), "n"))
+}
+
+// Who asks about an allocation that the leader just told of gets to the server that reaches its node.
+func TestWhoAnswersForAnAllocation(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b, c := w.list[0], w.list[1], w.list[2]
+	c.hold("n")
+	job := &drover.Job{ID: "j", Namespace: "default", TaskGroups: []*drover.TaskGroup{{Name: "g"}}}
+	placed := &command.ApplyPlans{Plans: []command.PlanCommit{
+		{Job: job, Placed: []*drover.Allocation{{ID: "x", Namespace: "default", JobID: "j", NodeID: "n", TaskGroup: "g"}}},
+	}}
+	a.apply(t, 5, placed) // it leads
+	answered := make(chan string, 1)
+	go func() { answered <- b.Owner(t.Context(), httpapi.AtAllocation, "x") }() // ends when b has what a has
+	b.apply(t, 5, placed)
+	require.Equal(t, "c", <-answered)
+	require.Equal(t, "c", b.Owner(t.Context(), httpapi.AtNode, "n"))
+	require.Empty(t, b.Owner(t.Context(), httpapi.AtAllocation, "unknown"))
 }

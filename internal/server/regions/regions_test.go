@@ -25,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/server/servers"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,7 +129,7 @@ func TestARegionAsksTheAuthoritativeOne(t *testing.T) {
 	leads, _ := serve(t, "a1", "a", "a")
 	follows, _ := serve(t, "a2", "a", "a")
 	leads.leader, follows.leader = leads, leads
-	_, _, err := leads.Propose(t.Context(), &command.UpsertNamespaces{Namespaces: []*drover.Namespace{{Name: "team"}}})
+	_, _, err := leads.Propose(t.Context(), &command.UpsertNamespaces{Namespaces: []*tenancy.Namespace{{Name: "team"}}})
 	require.NoError(t, err)
 
 	here, r := serve(t, "b1", "b", "a")

@@ -46,6 +46,8 @@ type Config struct {
 	TLS     func() *tls.Config // peer.Config's; nil is clear text
 	Accept  *tls.Config        // peer.Config's
 	Revoked peer.Revoked       // peer.Config's
+
+	Handshake time.Duration // peer.Config's
 	// Autopilot is how servers are kept healthy while nothing is stored; Seed stores it at the first leader.
 	Autopilot clusternoun.Autopilot
 	Seed      bool
@@ -119,12 +121,13 @@ func Listen(in net.Listener, cfg Config, deps Deps) (*Servers, error) {
 	}
 	s.port = peer.Split(in, peer.Config{
 		Self: s.identity, TLS: cfg.TLS, Accept: cfg.Accept, Secrets: s.proofs, Clock: deps.Clock, Log: deps.Logger,
-		Revoked:  cfg.Revoked,
+		Revoked: cfg.Revoked, Handshake: cfg.Handshake,
 		Accepted: func() { deps.Samples.Count("nomad.nomad.rpc.accept_conn", 1) },
 	})
 	s.client = peercall.NewClient(cfg.Self.ID, s.Dial, deps.Clock)
 	peercall.Handle(s.mux, procStatus, s.answerStatus)
 	peercall.Handle(s.mux, procPropose, s.answerPropose)
+	peercall.Handle(s.mux, procReadIndex, s.answerReadIndex)
 	return s, nil
 }
 

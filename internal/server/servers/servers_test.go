@@ -109,6 +109,16 @@ func TestThreeServersAreOne(t *testing.T) {
 		_, _, err = s.Append(t.Context(), &command.DeregisterJob{Namespace: "default", ID: "nobody's"})
 		require.Equal(t, drover.NotFound, drover.CodeOf(err), "the command's own error: %v", err)
 	}
+	// Who read consistently has what was acknowledged at another server before.
+	for i, s := range list {
+		job := &drover.Job{ID: fmt.Sprint("k", i), Namespace: "default", Type: "batch", TaskGroups: []*drover.TaskGroup{{Name: "g"}}}
+		_, _, err := s.Propose(t.Context(), &command.RegisterJob{Job: job, Time: 1})
+		require.NoError(t, err)
+		for _, other := range list {
+			require.NoError(t, other.Linearize(t.Context()))
+			require.NotNil(t, other.deps.Store.Snapshot().Job("default", job.ID))
+		}
+	}
 	require.NotEmpty(t, list[0].deps.Store.Snapshot().Cluster().ID)
 	for _, s := range list {
 		for _, other := range list {
@@ -146,6 +156,11 @@ func TestAlone(t *testing.T) {
 	require.False(t, s.Clustered())
 	_, led := s.Leader()
 	require.False(t, led)
+	waiting, stop := context.WithCancelCause(t.Context())
+	linear := make(chan error, 1)
+	go func() { linear <- s.Linearize(waiting) }() // ends with waiting
+	stop(drover.Errorf(drover.Canceled, "nobody leads"))
+	require.EqualError(t, <-linear, "nobody leads")
 	log, err := raftlog.Open(raftlog.Config{}, raftlog.Deps{FSM: fsm.New(deps.Store, nil), Log: deps.Logger, Clock: deps.Clock})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, log.Close()) })
@@ -163,4 +178,7 @@ func TestAlone(t *testing.T) {
 	index, _, err := s.Propose(t.Context(), &command.Barrier{})
 	require.NoError(t, err)
 	require.Positive(t, index)
+	require.NoError(t, s.Linearize(t.Context()))
+	require.NoError(t, s.Reach(t.Context(), index))
+	require.EqualError(t, s.Reach(waiting, index+1), "nobody leads")
 }

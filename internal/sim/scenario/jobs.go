@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/network"
 )
 
 // Options are a step's key=value arguments.
@@ -50,14 +52,14 @@ func JobOf(kind, id string, o Options) *drover.Job {
 		g.Tasks = append(g.Tasks, task("t"+strconv.Itoa(i)))
 	}
 	if o["ports"]+o["static"] > 0 {
-		n := &drover.NetworkResource{}
+		n := &network.Resource{}
 		if o["ports"] > 0 {
-			n.DynamicPorts = []drover.Port{{Label: "http"}}
+			n.DynamicPorts = []network.Port{{Label: "http"}}
 		}
 		if o["static"] > 0 {
-			n.ReservedPorts = []drover.Port{{Label: "fixed", Value: o["static"]}}
+			n.ReservedPorts = []network.Port{{Label: "fixed", Value: o["static"]}}
 		}
-		g.Networks = []*drover.NetworkResource{n}
+		g.Networks = []*network.Resource{n}
 	}
 	j := &drover.Job{ID: id, Type: kind, Datacenters: []string{"*"}, TaskGroups: []*drover.TaskGroup{g}, Priority: o.Or("priority", 50)}
 	switch kind {
@@ -95,10 +97,10 @@ func JobOf(kind, id string, o Options) *drover.Job {
 		g.Disconnect = &drover.DisconnectStrategy{LostAfter: away, Replace: new(o["stay"] == 0), Reconcile: strategies[o["away"]%4]}
 	}
 	if o["distinct"] > 0 {
-		g.Constraints = []*drover.Constraint{{Operand: "distinct_hosts", RTarget: "true"}}
+		g.Constraints = []*constraint.Constraint{{Operand: "distinct_hosts", RTarget: "true"}}
 	}
 	if o["spread"] > 0 {
-		g.Spreads = []*drover.Spread{{Attribute: "${attr.rack}", Weight: 50}}
+		g.Spreads = []*constraint.Spread{{Attribute: "${attr.rack}", Weight: 50}}
 	}
 	return j
 }

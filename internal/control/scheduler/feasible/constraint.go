@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/validation"
 )
 
@@ -173,6 +174,6 @@ func contains(l, r string, all bool) bool {
 }
 
 // constraintText is how a constraint stands in explanations.
-func constraintText(c *drover.Constraint) string {
+func constraintText(c *constraint.Constraint) string {
 	return strings.TrimSpace(c.LTarget + " " + c.Operand + " " + c.RTarget)
 }

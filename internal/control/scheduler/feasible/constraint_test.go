@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 )
 
 func TestConstraintOperands(t *testing.T) {
@@ -96,9 +97,9 @@ func TestLacks(t *testing.T) {
 		HostVolumes: map[string]*drover.HostVolumeInfo{"ro": {ReadOnly: true}},
 		Attributes:  map[string]string{"os.name": "debian"},
 	}
-	job := &drover.Job{Constraints: []*drover.Constraint{{LTarget: "${attr.os.name}", Operand: "=", RTarget: "debian"}}}
+	job := &drover.Job{Constraints: []*constraint.Constraint{{LTarget: "${attr.os.name}", Operand: "=", RTarget: "debian"}}}
 	g := &drover.TaskGroup{Tasks: []*drover.Task{{Driver: "sandbox", Resources: &drover.Resources{}}}}
-	none := func(*drover.Constraint) bool { return false }
+	none := func(*constraint.Constraint) bool { return false }
 	require.Empty(t, Lacks(job, g, n, none))
 	g.Tasks[0].Driver = "raw_exec"
 	require.Equal(t, "driver raw_exec", Lacks(job, g, n, none))
@@ -112,5 +113,5 @@ func TestLacks(t *testing.T) {
 	g.Tasks[0].Resources.Devices = nil
 	job.Constraints[0].RTarget = "plan9"
 	require.Equal(t, "${attr.os.name} = plan9", Lacks(job, g, n, none))
-	require.Empty(t, Lacks(job, g, n, func(*drover.Constraint) bool { return true }))
+	require.Empty(t, Lacks(job, g, n, func(*constraint.Constraint) bool { return true }))
 }

@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/device"
 )
 
 // Device reports whether a device group is what is asked for: "type", "vendor/type" or "vendor/type/name", and its
 // attributes pass the constraints.
 func (m *Matcher) Device(want *drover.RequestedDevice, d *drover.NodeDeviceResource) bool {
-	return drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name) && m.unmet(want, d) == nil
+	return device.Named(want.Name, d.Vendor, d.Type, d.Name) && m.unmet(want, d) == nil
 }
 
 // unmet returns the first constraint that a device group does not meet, nil if it meets all.
-func (m *Matcher) unmet(want *drover.RequestedDevice, d *drover.NodeDeviceResource) *drover.Constraint {
+func (m *Matcher) unmet(want *drover.RequestedDevice, d *drover.NodeDeviceResource) *constraint.Constraint {
 	for _, c := range want.Constraints {
 		if !m.meets(d, c.LTarget, c.Operand, c.RTarget) {
 			return c
@@ -63,10 +65,10 @@ func (m *Matcher) meets(d *drover.NodeDeviceResource, left, operand, right strin
 }
 
 // resolveDevice returns what ${device.…} says of a device group, or what the text itself means.
-func resolveDevice(d *drover.NodeDeviceResource, target string) (drover.DeviceAttribute, bool) {
+func resolveDevice(d *drover.NodeDeviceResource, target string) (device.Attribute, bool) {
 	name, isTarget := strings.CutPrefix(target, "${device.")
 	if !isTarget || !strings.HasSuffix(name, "}") {
-		return drover.ParseDeviceAttribute(target), true
+		return device.Parse(target), true
 	}
 	name = strings.TrimSuffix(name, "}")
 	if key, isAttribute := strings.CutPrefix(name, "attr."); isAttribute {
@@ -74,19 +76,19 @@ func resolveDevice(d *drover.NodeDeviceResource, target string) (drover.DeviceAt
 	}
 	switch name {
 	case "vendor":
-		return drover.DeviceText(d.Vendor), true
+		return device.Text(d.Vendor), true
 	case "type":
-		return drover.DeviceText(d.Type), true
+		return device.Text(d.Type), true
 	case "model":
-		return drover.DeviceText(d.Name), true
+		return device.Text(d.Name), true
 	case "ids":
 		var ids []string
 		for _, i := range d.Instances {
 			ids = append(ids, i.ID)
 		}
-		return drover.DeviceText(strings.Join(ids, ",")), true
+		return device.Text(strings.Join(ids, ",")), true
 	}
-	return drover.DeviceAttribute{}, false
+	return device.Attribute{}, false
 }
 
 // missingDevices says which request no group of the node has enough healthy devices for, used or not, and why; "" if there is none.
@@ -103,7 +105,7 @@ func (f *Filter) missingDevices(n *drover.Node) string {
 func (f *Filter) findDevice(n *drover.Node, want *drover.RequestedDevice) (why string, found bool) {
 	why = want.Name
 	for _, d := range Devices(n) {
-		if !drover.DeviceNamed(want.Name, d.Vendor, d.Type, d.Name) {
+		if !device.Named(want.Name, d.Vendor, d.Type, d.Name) {
 			continue
 		}
 		if c := f.matcher.unmet(want, d); c != nil {

@@ -7,22 +7,24 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/validation"
+	"github.com/drover-project/drover/network"
 )
 
 // Filter decides which nodes can run a group, whatever else runs there. What the computed class of a node decides is
 // decided once a class.
 type Filter struct {
 	matcher   *Matcher
-	namespace string               // the job's
-	shared    []*drover.Constraint // decided by class
-	unique    []*drover.Constraint // decided by node
+	namespace string                   // the job's
+	shared    []*constraint.Constraint // decided by class
+	unique    []*constraint.Constraint // decided by node
 	drivers   []string
 	volumes   []*drover.VolumeRequest
 	known     Volumes
 	devices   []*drover.RequestedDevice
-	ports     []drover.Port // those that ask for a host network
-	network   string        // of CNI, that the group asks for; "" = none
+	ports     []network.Port // those that ask for a host network
+	network   string         // of CNI, that the group asks for; "" = none
 	byClass   []verdict
 }
 
@@ -65,7 +67,7 @@ func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *F
 }
 
 // reach notes the ports that are to be on a named network of the machine.
-func (f *Filter) reach(networks []*drover.NetworkResource) {
+func (f *Filter) reach(networks []*network.Resource) {
 	for _, n := range networks {
 		for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
 			if p.HostNetwork != "" && p.HostNetwork != "default" {
@@ -127,7 +129,7 @@ func HostAddress(n *drover.Node, network string) string {
 }
 
 // implied is what a task needs without saying so: the network mode, where drivers tell which they have.
-func implied(g *drover.TaskGroup, t *drover.Task) []*drover.Constraint {
+func implied(g *drover.TaskGroup, t *drover.Task) []*constraint.Constraint {
 	mode, ok := t.Config["network_mode"].(string)
 	if !ok && len(g.Networks) > 0 {
 		mode = g.Networks[0].Mode
@@ -135,12 +137,12 @@ func implied(g *drover.TaskGroup, t *drover.Task) []*drover.Constraint {
 	if mode == "" || t.Driver == "" {
 		return nil
 	}
-	return []*drover.Constraint{{LTarget: "${attr.driver." + t.Driver + ".network." + mode + "}", Operand: "!=", RTarget: "false"}}
+	return []*constraint.Constraint{{LTarget: "${attr.driver." + t.Driver + ".network." + mode + "}", Operand: "!=", RTarget: "false"}}
 }
 
 // sort divides constraints by what decides them: the class, so that one node answers for all of it, or the node itself.
 // The distinct operands depend on other placements and are package rank's.
-func (f *Filter) sort(cs []*drover.Constraint) {
+func (f *Filter) sort(cs []*constraint.Constraint) {
 	for _, c := range cs {
 		switch {
 		case c.Operand == DistinctHosts || c.Operand == DistinctProperty:
@@ -193,7 +195,7 @@ func MayStay(m *Matcher, v Volumes, job *drover.Job, g *drover.TaskGroup, index 
 // Lacks returns what a node does not have that the group needs, whatever else runs there: "driver raw_exec", a volume,
 // a device, a constraint; "" if it can run it. Constraints that spare returns true for are not looked at. A driver that
 // is there but not well is not lacking.
-func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*drover.Constraint) bool) string {
+func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*constraint.Constraint) bool) string {
 	f := NewFilter(NewMatcher(), job, g, 0)
 	for _, name := range f.drivers {
 		if d := n.Drivers[name]; (d == nil || !d.Detected) && !hasDriver(n, name) {
@@ -220,7 +222,7 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 }
 
 // constraints returns why the node does not meet the first constraint that it fails, "" if it meets all.
-func (f *Filter) constraints(n *drover.Node, cs []*drover.Constraint) string {
+func (f *Filter) constraints(n *drover.Node, cs []*constraint.Constraint) string {
 	for _, c := range cs {
 		if !f.matcher.Node(n, c.LTarget, c.Operand, c.RTarget) {
 			return lacking(n, c)
@@ -272,7 +274,7 @@ func nearestDriver(n *drover.Node, name string) string {
 
 // lacking says which constraint a node does not meet; of a driver's network mode, which nobody asked for by its
 // attribute, in the driver's own words.
-func lacking(n *drover.Node, c *drover.Constraint) string {
+func lacking(n *drover.Node, c *constraint.Constraint) string {
 	attribute := strings.TrimSuffix(strings.TrimPrefix(c.LTarget, "${attr."), "}")
 	driver, mode, ok := strings.Cut(strings.TrimPrefix(attribute, "driver."), ".network.")
 	if !ok || c.RTarget != "false" {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // A port that asks for a network of the machine is not bound to another one.
@@ -14,7 +15,7 @@ func TestPortsNeedTheirHostNetwork(t *testing.T) {
 	node := func(aliases ...string) *drover.Node {
 		n := &drover.Node{
 			Meta: map[string]string{"net": "private"}, Attributes: map[string]string{"unique.network.ip-address": "192.0.2.1"},
-			NodeResources: &drover.NodeResources{Networks: []*drover.NetworkResource{{IP: "192.0.2.1"}}},
+			NodeResources: &drover.NodeResources{Networks: []*network.Resource{{IP: "192.0.2.1"}}},
 		}
 		for _, a := range aliases {
 			n.NodeResources.NodeNetworks = append(n.NodeResources.NodeNetworks, &drover.NodeNetworkResource{
@@ -34,11 +35,11 @@ func TestPortsNeedTheirHostNetwork(t *testing.T) {
 		{"missing", "public", `missing host network "public" for port "http"`, "", node("default", "private")},
 		{"missing, without any", "public", `missing host network "public" for port "http"`, "", node()},
 	} {
-		ports := []drover.Port{{Label: "http", HostNetwork: c.network}}
+		ports := []network.Port{{Label: "http", HostNetwork: c.network}}
 		for _, g := range []*drover.TaskGroup{
-			{Networks: []*drover.NetworkResource{{DynamicPorts: ports}}},
-			{Networks: []*drover.NetworkResource{{ReservedPorts: ports}}},
-			{Tasks: []*drover.Task{{Resources: &drover.Resources{Networks: []*drover.NetworkResource{{DynamicPorts: ports}}}}}},
+			{Networks: []*network.Resource{{DynamicPorts: ports}}},
+			{Networks: []*network.Resource{{ReservedPorts: ports}}},
+			{Tasks: []*drover.Task{{Resources: &drover.Resources{Networks: []*network.Resource{{DynamicPorts: ports}}}}}},
 		} {
 			require.Equal(t, c.want, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(c.node, -1), c.name)
 			require.Equal(t, c.want, Lacks(&drover.Job{}, g, c.node, nil), c.name)
@@ -78,12 +79,12 @@ func TestANetworkOfCNI(t *testing.T) {
 		"cni/broken": `missing network "cni/broken": plugin "x" is not in /opt/cni/bin`,
 		"cni/other":  `missing network "cni/other": the node has no CNI configuration of that name`,
 	} {
-		g := &drover.TaskGroup{Networks: []*drover.NetworkResource{{Mode: mode}}}
+		g := &drover.TaskGroup{Networks: []*network.Resource{{Mode: mode}}}
 		require.Equal(t, want, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(n, -1), mode)
 		require.Equal(t, want, Lacks(&drover.Job{}, g, n, nil), mode)
 		require.Equal(t, want == "", NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(n, -1) == "")
 	}
-	g := &drover.TaskGroup{Networks: []*drover.NetworkResource{{Mode: "cni/mine"}}}
+	g := &drover.TaskGroup{Networks: []*network.Resource{{Mode: "cni/mine"}}}
 	require.NotEmpty(t, NewFilter(NewMatcher(), &drover.Job{}, g, 0).Refusal(&drover.Node{}, -1), "a node of before")
 	require.Equal(t, "192.0.2.1", HostAddress(n, ""))
 }

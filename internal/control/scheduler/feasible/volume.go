@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/volume"
 )
 
 // Single returns the group as its allocation with the index asks for it: where allocations have different volumes, with that
@@ -25,9 +26,9 @@ func Single(g *drover.TaskGroup, index int) *drover.TaskGroup {
 
 // Volumes is what the state knows of host volumes. The zero value knows nothing, and refuses none.
 type Volumes struct {
-	Get    func(id string) *drover.HostVolume // nil = nothing is known of any
+	Get    func(id string) *volume.HostVolume // nil = nothing is known of any
 	Name   string                             // of the allocation that is to be placed, if claims matter
-	Claims []*drover.HostVolumeClaim          // of its group
+	Claims []*volume.HostVolumeClaim          // of its group
 }
 
 // claimed says why the allocation cannot have the volume, which the node calls as the request wants it: it has claimed another one; "" if

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/network"
 )
 
 // Ask is what one allocation of a group wants of a node.
@@ -38,7 +39,7 @@ func NewAsk(g *drover.TaskGroup, oversubscribed bool) *Ask {
 }
 
 // wantsPorts reports whether any port is asked for. A network without ports costs nothing on a node.
-func wantsPorts(networks []*drover.NetworkResource) bool {
+func wantsPorts(networks []*network.Resource) bool {
 	for _, n := range networks {
 		if len(n.ReservedPorts)+len(n.DynamicPorts) > 0 {
 			return true
@@ -55,6 +56,18 @@ func (a *Ask) On(n *drover.Node) drover.Capacity {
 	c := a.capacity
 	c.CPU += int64(a.cores) * perCore(n)
 	return c
+}
+
+// Short names what there is too little of on a node that lacks the dimension: "cores", if all would fit but for their MHz, since who asks
+// for cores does not ask for MHz.
+func (a *Ask) Short(used, total drover.Capacity, dimension string) string {
+	if a.cores == 0 {
+		return dimension
+	}
+	if fits, other := used.Add(a.capacity).Fits(total); !fits {
+		return other
+	}
+	return "cores"
 }
 
 // perCore is the MHz of one of the node's cores.

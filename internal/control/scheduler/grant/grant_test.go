@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/network"
 )
 
 // machine has four cores of 1000 MHz, two healthy devices, ports 20000 to 20003 and an address.
@@ -26,7 +27,7 @@ func machine() *drover.Node {
 	}}
 }
 
-func groupOf(r *drover.Resources, networks ...*drover.NetworkResource) *drover.TaskGroup {
+func groupOf(r *drover.Resources, networks ...*network.Resource) *drover.TaskGroup {
 	return &drover.TaskGroup{
 		Name: "g", EphemeralDisk: &drover.EphemeralDisk{SizeMB: 300}, Networks: networks,
 		Tasks: []*drover.Task{{Name: "t", Resources: r}},
@@ -101,12 +102,12 @@ func TestPorts(t *testing.T) {
 	n := machine()
 	h := empty(n)
 	static := func(port int, shared bool) *drover.TaskGroup {
-		return groupOf(&drover.Resources{}, &drover.NetworkResource{ReservedPorts: []drover.Port{
+		return groupOf(&drover.Resources{}, &network.Resource{ReservedPorts: []network.Port{
 			{Label: "s", Value: port, HostNetwork: "public", IgnoreCollision: shared},
 		}})
 	}
 	got, _ := give(static(80, false), n, h)
-	require.Equal(t, []drover.PortMapping{{Label: "s", Value: 80, HostIP: "1.2.3.4"}}, got.Shared.Ports)
+	require.Equal(t, []network.PortMapping{{Label: "s", Value: 80, HostIP: "1.2.3.4"}}, got.Shared.Ports)
 	h.Add(got)
 	_, lacking := give(static(80, false), n, h)
 	require.Equal(t, "network: reserved port collision s=80", lacking)
@@ -115,7 +116,7 @@ func TestPorts(t *testing.T) {
 	_, lacking = give(static(20000, false), n, h)
 	require.NotEmpty(t, lacking, "reserved by the node")
 
-	dynamic := groupOf(&drover.Resources{}, &drover.NetworkResource{DynamicPorts: []drover.Port{{Label: "d", To: -1}}})
+	dynamic := groupOf(&drover.Resources{}, &network.Resource{DynamicPorts: []network.Port{{Label: "d", To: -1}}})
 	seen := map[int]bool{}
 	for range 3 {
 		got, lacking := give(dynamic, n, h)
@@ -154,13 +155,13 @@ func TestHold(t *testing.T) {
 		Networks: drover.NodeReservedNetworkResources{ReservedHostPorts: " 22, 100-102,x,5-y,70000-70001"},
 	}
 	running := &drover.Allocation{NodeID: "n", AllocatedResources: &drover.AllocatedResources{
-		Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{{Value: 8080}}},
-		Tasks: map[string]*drover.AllocatedTaskResources{"t": {Networks: []*drover.NetworkResource{{
-			ReservedPorts: []drover.Port{{Value: 81}}, DynamicPorts: []drover.Port{{Value: 82}},
+		Shared: drover.AllocatedSharedResources{Ports: []network.PortMapping{{Value: 8080}}},
+		Tasks: map[string]*drover.AllocatedTaskResources{"t": {Networks: []*network.Resource{{
+			ReservedPorts: []network.Port{{Value: 81}}, DynamicPorts: []network.Port{{Value: 82}},
 		}}}},
 	}}
 	ended := &drover.Allocation{ClientStatus: drover.AllocClientComplete, AllocatedResources: &drover.AllocatedResources{
-		Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{{Value: 9090}}},
+		Shared: drover.AllocatedSharedResources{Ports: []network.PortMapping{{Value: 9090}}},
 	}}
 	h := NewHold(n, slices.Values([]*drover.Allocation{running, ended, {NodeID: "n"}}))
 	for _, port := range []int{22, 100, 101, 102, 8080, 81, 82, 20000} {
@@ -183,15 +184,15 @@ func TestNothingIsGivenTwice(t *testing.T) {
 			if rapid.Bool().Draw(t, "device") {
 				r.Devices = []*drover.RequestedDevice{{Name: "gpu", Count: 1}}
 			}
-			network := &drover.NetworkResource{}
+			asked := &network.Resource{}
 			for range rapid.IntRange(0, 2).Draw(t, "dynamic") {
-				network.DynamicPorts = append(network.DynamicPorts, drover.Port{Label: "d"})
+				asked.DynamicPorts = append(asked.DynamicPorts, network.Port{Label: "d"})
 			}
 			if rapid.Bool().Draw(t, "static") {
-				network.ReservedPorts = []drover.Port{{Label: "s", Value: rapid.IntRange(20000, 20003).Draw(t, "port")}}
+				asked.ReservedPorts = []network.Port{{Label: "s", Value: rapid.IntRange(20000, 20003).Draw(t, "port")}}
 			}
 			before := len(h.ports) + len(h.cores) + len(h.devices)
-			got, lacking := give(groupOf(r, network), n, h)
+			got, lacking := give(groupOf(r, asked), n, h)
 			if lacking != "" {
 				require.Equal(t, before, len(h.ports)+len(h.cores)+len(h.devices))
 				continue

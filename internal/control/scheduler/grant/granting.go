@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/network"
 )
 
 // granting is one attempt; what it took is not in hold yet.
@@ -67,7 +68,7 @@ func (g *granting) pick(count int) []uint16 {
 }
 
 // network answers a network request with port numbers.
-func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResource, string) {
+func (g *granting) network(want *network.Resource) (*network.Resource, string) {
 	got := new(*want)
 	got.ReservedPorts, got.DynamicPorts = slices.Clone(want.ReservedPorts), slices.Clone(want.DynamicPorts)
 	for _, p := range got.ReservedPorts {
@@ -95,7 +96,7 @@ func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResourc
 
 // dynamic takes the first free port at or behind a random one, 0 if there is none.
 func (g *granting) dynamic() int {
-	low, high := drover.MinDynamicPort, drover.MaxDynamicPort
+	low, high := network.MinDynamicPort, network.MaxDynamicPort
 	if r := g.node.NodeResources; r != nil && r.MinDynamicPort > 0 && r.MaxDynamicPort >= r.MinDynamicPort {
 		low, high = r.MinDynamicPort, r.MaxDynamicPort
 	}
@@ -114,11 +115,11 @@ func (g *granting) dynamic() int {
 
 // mappings returns the ports of an answered network with the address of the host that each is bound to, reserved ones
 // first.
-func (g *granting) mappings(n *drover.NetworkResource) []drover.PortMapping {
-	var out []drover.PortMapping
-	for _, list := range [][]drover.Port{n.ReservedPorts, n.DynamicPorts} {
+func (g *granting) mappings(n *network.Resource) []network.PortMapping {
+	var out []network.PortMapping
+	for _, list := range [][]network.Port{n.ReservedPorts, n.DynamicPorts} {
 		for _, p := range list {
-			out = append(out, drover.PortMapping{
+			out = append(out, network.PortMapping{
 				Label: p.Label, Value: p.Value, To: p.To, HostIP: feasible.HostAddress(g.node, p.HostNetwork),
 				IgnoreCollision: p.IgnoreCollision,
 			})

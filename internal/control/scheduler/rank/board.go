@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/scheduler/grant"
 )
@@ -36,7 +37,7 @@ type Board struct {
 	desired     int                  // the group's count, for anti-affinity
 	oneOfJob    bool                 // distinct_hosts of the job
 	oneOfGroup  bool                 // distinct_hosts of the group
-	affinities  []*drover.Affinity
+	affinities  []*constraint.Affinity
 	properties  []*property
 	hasSpreads  bool
 	entries     []entry
@@ -95,12 +96,12 @@ func NewBoard(t Terms, st *Stage, g *drover.TaskGroup, kept []*drover.Allocation
 // readPreferences gathers affinities, spreads and the distinct operands of job, group and tasks.
 func (b *Board) readPreferences() {
 	b.affinities = append(append(b.affinities, b.Job.Affinities...), b.Group.Affinities...)
-	constraints := append([]*drover.Constraint(nil), b.Group.Constraints...)
+	constraints := append([]*constraint.Constraint(nil), b.Group.Constraints...)
 	for _, t := range b.Group.Tasks {
 		b.affinities = append(b.affinities, t.Affinities...)
 		constraints = append(constraints, t.Constraints...)
 	}
-	spreads := append(append([]*drover.Spread(nil), b.Group.Spreads...), b.Job.Spreads...)
+	spreads := append(append([]*constraint.Spread(nil), b.Group.Spreads...), b.Job.Spreads...)
 	weights := 0.0
 	for _, s := range spreads {
 		weights += weightOf(s)
@@ -115,7 +116,7 @@ func (b *Board) readPreferences() {
 
 // readDistinct reports whether hosts must differ, and adds each property that must. Nomad reads every value of
 // distinct_hosts but "false" as true.
-func (b *Board) readDistinct(cs []*drover.Constraint) (hosts bool) {
+func (b *Board) readDistinct(cs []*constraint.Constraint) (hosts bool) {
 	for _, c := range cs {
 		switch c.Operand {
 		case feasible.DistinctHosts:
@@ -236,7 +237,7 @@ func (b *Board) admit(i int32) bool {
 		return false
 	}
 	if fits, dimension := c.used.Add(b.ask.On(c.node)).Fits(c.total); !fits {
-		b.exhaust(e, dimension)
+		b.exhaust(e, b.ask.Short(c.used, c.total, dimension))
 		return false
 	}
 	sum, parts := b.score(e).sum()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
@@ -30,10 +31,10 @@ type property struct {
 const missingValue = -1
 
 // weightOf is a spread's weight; none means the default.
-func weightOf(s *drover.Spread) float64 { return float64(cmp.Or(s.Weight, 50)) }
+func weightOf(s *constraint.Spread) float64 { return float64(cmp.Or(s.Weight, 50)) }
 
 // newSpread reads a spread; count is the group's, weight its share of all spreads' weights.
-func newSpread(s *drover.Spread, count int, weight float64) *property {
+func newSpread(s *constraint.Spread, count int, weight float64) *property {
 	p := &property{target: s.Attribute, values: map[string]int32{}, weight: weight, rest: -1}
 	if len(s.SpreadTarget) == 0 {
 		p.histogram = map[int]int{}
@@ -57,7 +58,7 @@ func newSpread(s *drover.Spread, count int, weight float64) *property {
 }
 
 // newDistinct reads a distinct_property constraint: at most RTarget (default 1) allocations a value.
-func newDistinct(c *drover.Constraint) *property {
+func newDistinct(c *constraint.Constraint) *property {
 	limit, err := strconv.Atoi(c.RTarget)
 	if err != nil || limit < 1 {
 		limit = 1

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
 )
 
 func rack(name string) *drover.Node { return &drover.Node{Meta: map[string]string{"rack": name}} }
@@ -36,7 +37,7 @@ func TestTheSumCountsItsParts(t *testing.T) {
 
 func TestASpreadWithTargets(t *testing.T) {
 	t.Parallel()
-	p := newSpread(&drover.Spread{Attribute: "${meta.rack}", SpreadTarget: []*drover.SpreadTarget{
+	p := newSpread(&constraint.Spread{Attribute: "${meta.rack}", SpreadTarget: []*constraint.SpreadTarget{
 		{Value: "a", Percent: 50}, {Value: "b", Percent: 30},
 	}}, 10, 1)
 	a, b, other := p.value(rack("a")), p.value(rack("b")), p.value(rack("c"))
@@ -53,7 +54,7 @@ func TestASpreadWithTargets(t *testing.T) {
 func TestDistinctProperty(t *testing.T) {
 	t.Parallel()
 	for limit, most := range map[string]int{"": 1, "2": 2, "x": 1, "0": 1} {
-		p := newDistinct(&drover.Constraint{LTarget: "${meta.rack}", RTarget: limit})
+		p := newDistinct(&constraint.Constraint{LTarget: "${meta.rack}", RTarget: limit})
 		a := p.value(rack("a"))
 		for range most {
 			require.False(t, p.full(a), limit)
@@ -72,7 +73,7 @@ func TestDistinctProperty(t *testing.T) {
 func TestAnEvenSpreadKnowsItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := newSpread(&drover.Spread{Attribute: "${meta.rack}"}, 10, 1)
+		p := newSpread(&constraint.Spread{Attribute: "${meta.rack}"}, 10, 1)
 		var values []int32
 		for _, name := range []string{"a", "b", "c"} {
 			values = append(values, p.value(rack(name)))

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/scheduler/grant"
+	"github.com/drover-project/drover/volume"
 )
 
 // Snapshot is what the ranking reads. Values read are never changed.
@@ -16,7 +17,7 @@ type Snapshot interface {
 	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
 	Job(namespace, id string) *drover.Job
-	VolumeClaimsOn(volumeID string) iter.Seq[*drover.HostVolumeClaim]
+	VolumeClaimsOn(volumeID string) iter.Seq[*volume.HostVolumeClaim]
 }
 
 // NodeUsage is an optional power of a Snapshot: all nodes, in an order that repeats, with what allocations hold on

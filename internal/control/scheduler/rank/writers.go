@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/volume"
 )
 
 // writers is who writes the host volumes of a node. An allocation that is being stopped does until its node says that it ended, and one
@@ -17,7 +18,7 @@ type writer struct {
 
 	allocID string
 	job     drover.NamespacedID
-	claim   *drover.HostVolumeClaim // by which it has the volume, whether it runs or not; nil: it runs, or did until a moment ago
+	claim   *volume.HostVolumeClaim // by which it has the volume, whether it runs or not; nil: it runs, or did until a moment ago
 }
 
 func (w *writers) add(allocID string, j *drover.Job, writes []drover.VolumeWrite) {
@@ -53,7 +54,7 @@ func (b *Board) writersOn(c *candidate) *writers {
 
 // wants says how the allocation of a claim writes the volume; false if its job does not want that now: it is stopped, has fewer
 // allocations or other volumes.
-func (b *Board) wants(claim *drover.HostVolumeClaim) (drover.VolumeWrite, bool) {
+func (b *Board) wants(claim *volume.HostVolumeClaim) (drover.VolumeWrite, bool) {
 	j := b.Snapshot.Job(claim.Namespace, claim.JobID)
 	if j == nil || j.Stopped() {
 		return drover.VolumeWrite{}, false
@@ -71,7 +72,7 @@ func (b *Board) wants(claim *drover.HostVolumeClaim) (drover.VolumeWrite, bool) 
 }
 
 // own reports whether the claim is of the allocation that is to be placed.
-func (b *Board) own(c *drover.HostVolumeClaim) bool {
+func (b *Board) own(c *volume.HostVolumeClaim) bool {
 	return c != nil && c.AllocName == b.Volumes.Name && c.TaskGroupName == b.Group.Name && c.JobID == b.Job.ID &&
 		c.Namespace == b.Job.Namespace
 }

@@ -94,20 +94,22 @@ func (r *Reconciler) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation)
 	c.base = r.serving(g, s)
 	r.replace(c, s, keep, u)
 	waiting := r.placeCanaries(c, canaries, destructive, u)
-	c.Destructive = destructive[:r.updateLimit(g, keep, len(c.Place), len(destructive))]
+	c.Destructive = idleFirst(destructive)[:r.updateLimit(g, keep, len(c.Place)+r.awaited(g, s, keep, destructive), len(destructive))]
 	r.scheduleLater(append(s.later, canaries.later...), append(slices.Clone(keep), waiting...), c.Destructive, u)
 	u.DestructiveUpdate += uint64(len(c.Destructive))
 	u.Ignore += uint64(len(keep)+len(s.done)+len(waiting)-len(c.Destructive)) - u.InPlaceUpdate
 	c.Kept = slices.Concat(keep, waiting)
-	if len(c.Place)+len(destructive)+len(s.later)+len(canaries.later)+len(s.migrate) > 0 || u.InPlaceUpdate > 0 {
+	// Nobody looks at a deployment again because of a group that is no part of it, so that does not hold it up.
+	changes := len(c.Place)+len(destructive)+len(s.later)+len(canaries.later)+len(s.migrate) > 0 || u.InPlaceUpdate > 0
+	if changes && r.deployments.state(g.Name) != nil {
 		r.deployments.busy = true
 	}
 	return c
 }
 
-// stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those of
-// older versions, those not running yet, and the highest indexes. Of two with one name, which a promoted canary
-// leaves, one always goes.
+// stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those that nobody
+// found healthy, those of older versions, and the highest indexes: what serves is not stopped for what may not. Of two with
+// one name, which a promoted canary leaves, one always goes.
 func (r *Reconciler) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drover.Allocation {
 	keep := s.keep()
 	newest := map[string]*drover.Allocation{}
@@ -136,8 +138,8 @@ func (r *Reconciler) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) [
 		return cmp.Or(
 			first(failed[x], failed[y]),
 			first(x.DeploymentStatus.IsUnhealthy(), y.DeploymentStatus.IsUnhealthy()),
+			cmp.Compare(serviceOf(x), serviceOf(y)),
 			first(r.older(x), r.older(y)),
-			first(x.ClientStatus != drover.AllocClientRunning, y.ClientStatus != drover.AllocClientRunning),
 			cmp.Compare(y.Index(), x.Index()),
 			cmp.Compare(x.ID, y.ID),
 		)
@@ -149,17 +151,14 @@ func (r *Reconciler) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) [
 	return keep[extra:]
 }
 
-// outlasts reports which of two with one name stays: what runs before what failed, then the newer.
+// outlasts reports which of two with one name stays: what runs before what failed, then the newer version, of one version what
+// serves, then the newer.
 func outlasts(x, y *drover.Allocation) bool {
 	if x.ClientTerminal() != y.ClientTerminal() {
 		return y.ClientTerminal()
 	}
-	return newer(x, y)
-}
-
-// newer orders by version, then by creation.
-func newer(x, y *drover.Allocation) bool {
-	return cmp.Or(cmp.Compare(x.Version(), y.Version()), cmp.Compare(x.CreateIndex, y.CreateIndex), cmp.Compare(x.ID, y.ID)) > 0
+	return cmp.Or(cmp.Compare(x.Version(), y.Version()), cmp.Compare(serviceOf(x), serviceOf(y)), cmp.Compare(x.CreateIndex, y.CreateIndex),
+		cmp.Compare(x.ID, y.ID)) > 0
 }
 
 // first orders true before false.
@@ -239,9 +238,10 @@ func (r *Reconciler) replace(c *Changes, s *sorted, keep []*drover.Allocation, u
 	}
 	missing := max(want-len(keep)-len(s.done), 0)
 	free := newNames(keep, s.done)
+	alone := c.base == nil && r.deployments.unproven(c.Group.Name)
 	add := func(previous *drover.Allocation, failed bool) bool {
-		if missing == 0 {
-			return false
+		if missing == 0 || alone && previous != nil && r.older(previous) {
+			return false // of an earlier job with this id: an unproven version replaces only its own
 		}
 		missing--
 		p := Placement{Previous: previous, Rescheduled: failed, Job: r.servingVersion(c.base, previous)}
@@ -330,8 +330,29 @@ func resting(keep, destructive []*drover.Allocation) int {
 	return n
 }
 
-// updateLimit returns how many destructive updates may begin now.
-func (r *Reconciler) updateLimit(g *drover.TaskGroup, keep []*drover.Allocation, placed, wanted int) int {
+// awaited counts what does not serve and is left to do so: what failed and is to be replaced at its time, other than by an
+// update, and what the version takes over in place though nobody found it healthy.
+func (r *Reconciler) awaited(g *drover.TaskGroup, s *sorted, keep, destructive []*drover.Allocation) int {
+	if len(destructive) == 0 {
+		return 0
+	}
+	later := map[*drover.Allocation]bool{}
+	for _, l := range s.later {
+		later[l.alloc] = true
+	}
+	n := 0
+	for _, a := range keep {
+		switch kind := r.updateOf(a, g); {
+		case kind == updateDestructive:
+		case later[a], kind == updateInPlace && !a.ClientTerminal() && serviceOf(a) != servesWell:
+			n++
+		}
+	}
+	return n
+}
+
+// updateLimit returns how many destructive updates may begin now, while some are missing.
+func (r *Reconciler) updateLimit(g *drover.TaskGroup, keep []*drover.Allocation, missing, wanted int) int {
 	if !r.rolls(g) {
 		return wanted
 	}
@@ -339,7 +360,7 @@ func (r *Reconciler) updateLimit(g *drover.TaskGroup, keep []*drover.Allocation,
 	if r.deployments.halted() || state.Unpromoted() {
 		return 0
 	}
-	limit := optional.Value(g.Update.MaxParallel) - placed
+	limit := optional.Value(g.Update.MaxParallel) - missing
 	for _, a := range keep {
 		if state == nil || a.DeploymentID != r.deployments.id() {
 			continue

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/draft"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/volume"
 )
 
 // State is what the reconciler reads beside the job's allocations. Values read are never changed.
@@ -13,7 +14,7 @@ type State interface {
 	QuickEnds(namespace, id string) drover.QuickEnds
 	JobVersions(namespace, id string) []*drover.Job // newest first
 	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
-	HostVolume(id string) *drover.HostVolume
+	HostVolume(id string) *volume.HostVolume
 }
 
 // Reconciler compares one job with its allocations, for one evaluation, and writes into that evaluation's draft.

@@ -252,9 +252,10 @@ func (s *systemRun) rests(n *onNode, j *drover.Job) bool {
 }
 
 // worked reports whether a sysbatch job has done on a node what it does now, however that ended, and whoever stopped it.
-// What was lost with its node, or evicted for others, has not.
+// What was lost with its node, or evicted for others, has not. Nor has a job of the same name that was purged: it is forgotten.
 func (s *systemRun) worked(a *drover.Allocation) bool {
-	if a.ClientStatus == drover.AllocClientLost || a.DesiredStatus == drover.AllocDesiredEvict {
+	purged := a.Job != nil && a.Job.CreateIndex != s.Job.CreateIndex
+	if purged || a.ClientStatus == drover.AllocClientLost || a.DesiredStatus == drover.AllocDesiredEvict {
 		return false
 	}
 	return s.updateOf(a, s.group) != updateDestructive

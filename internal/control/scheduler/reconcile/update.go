@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
@@ -79,4 +81,39 @@ func work(g *drover.TaskGroup) *drover.TaskGroup {
 		w.Tasks = append(w.Tasks, c)
 	}
 	return w
+}
+
+// idleFirst orders what is to be replaced by the new version: first what serves nobody anyway, then what was not found healthy
+// yet, the newest of it first, and what serves last. So no more than max_parallel of what should serve does not because of a
+// roll-out, even when some of it did not before.
+func idleFirst(destructive []*drover.Allocation) []*drover.Allocation {
+	out := slices.Clone(destructive)
+	slices.SortStableFunc(out, func(x, y *drover.Allocation) int {
+		serves := serviceOf(x)
+		if c := cmp.Compare(serves, serviceOf(y)); c != 0 || serves == servesWell {
+			return c
+		}
+		return cmp.Compare(y.CreateIndex, x.CreateIndex)
+	})
+	return out
+}
+
+// service says how well an allocation serves.
+type service uint8
+
+const (
+	servesNot service = iota
+	servesMaybe
+	servesWell
+)
+
+// serviceOf says how well an allocation serves as far as is known. What belongs to no deployment serves when it runs.
+func serviceOf(a *drover.Allocation) service {
+	switch {
+	case a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus.IsUnhealthy():
+		return servesNot
+	case a.DeploymentID != "" && !a.DeploymentStatus.IsHealthy():
+		return servesMaybe
+	}
+	return servesWell
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/constraint"
+	"github.com/drover-project/drover/network"
 )
 
 func TestSameWork(t *testing.T) {
@@ -18,9 +20,9 @@ func TestSameWork(t *testing.T) {
 		"nothing":         {func(*drover.Job, *drover.TaskGroup, *drover.Task) {}, true},
 		"count":           {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Count = new(9) }, true},
 		"pool size":       {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Pool = &drover.WarmPool{Size: 3} }, true},
-		"constraint":      {func(j *drover.Job, _ *drover.TaskGroup, _ *drover.Task) { j.Constraints = []*drover.Constraint{{}} }, true},
-		"task constraint": {func(_ *drover.Job, _ *drover.TaskGroup, t *drover.Task) { t.Constraints = []*drover.Constraint{{}} }, true},
-		"spread":          {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Spreads = []*drover.Spread{{}} }, true},
+		"constraint":      {func(j *drover.Job, _ *drover.TaskGroup, _ *drover.Task) { j.Constraints = []*constraint.Constraint{{}} }, true},
+		"task constraint": {func(_ *drover.Job, _ *drover.TaskGroup, t *drover.Task) { t.Constraints = []*constraint.Constraint{{}} }, true},
+		"spread":          {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Spreads = []*constraint.Spread{{}} }, true},
 		"restart policy":  {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.RestartPolicy = &drover.RestartPolicy{} }, true},
 		"reschedule policy": {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) {
 			g.ReschedulePolicy = &drover.ReschedulePolicy{}
@@ -38,7 +40,7 @@ func TestSameWork(t *testing.T) {
 		"driver":        {func(_ *drover.Job, _ *drover.TaskGroup, t *drover.Task) { t.Driver = "x" }, false},
 		"memory":        {func(_ *drover.Job, _ *drover.TaskGroup, t *drover.Task) { t.Resources.MemoryMB = 9 }, false},
 		"disk":          {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.EphemeralDisk.SizeMB = 9 }, false},
-		"port":          {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Networks = []*drover.NetworkResource{{}} }, false},
+		"port":          {func(_ *drover.Job, g *drover.TaskGroup, _ *drover.Task) { g.Networks = []*network.Resource{{}} }, false},
 		"another task":  {func(_ *drover.Job, g *drover.TaskGroup, t *drover.Task) { g.Tasks = append(g.Tasks, new(*t)) }, false},
 	} {
 		build := func() *drover.Job {

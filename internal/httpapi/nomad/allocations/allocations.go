@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
 )
 
 // Stubs lists allocations in short; states says whether with the states of their tasks.
@@ -145,7 +146,7 @@ func (f *face) allocationServices(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return services.List(func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
+	return services.List(func(_ answer.Query, s answer.Snapshot) iter.Seq[*service.Registration] {
 		return s.RegistrationsOf(a.ID)
 	}).Serve(f.Cluster, w, r)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
@@ -181,7 +183,23 @@ func (f *face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 		}
 		req.Since = since.UnixMilli()
 	}
+	if req.Search, err = searchParam(r); err != nil {
+		return err
+	}
 	return f.follow(w, r, node, req, false)
+}
+
+// searchParam reads the text that a log's lines are to have; "" for all of them. Errors: Invalid.
+func searchParam(r *http.Request) (string, error) {
+	v := r.URL.Query().Get("search")
+	switch {
+	case len(v) > exchange.LongestSearch:
+		return "", drover.Errorf(drover.Invalid, "parameter \"search\" has %d bytes, but at most %d are searched for", len(v),
+			exchange.LongestSearch)
+	case !utf8.ValidString(v) || strings.ContainsAny(v, "\n\x00"):
+		return "", drover.Errorf(drover.Invalid, "parameter \"search\" is %q, but a text within one line is expected", v)
+	}
+	return v, nil
 }
 
 // sinceParam reads a time, or how long it is ago; the zero time if there is none. Errors: Invalid.
@@ -199,6 +217,20 @@ func sinceParam(r *http.Request, now time.Time) (time.Time, error) {
 			"parameter \"since\" is %q, but a time such as 2026-03-01T12:30:00Z, or how long ago as 10m, is expected", v)
 	}
 	return at, nil
+}
+
+// searches reads the chunk by which a node says that it searches. Errors: NotImplemented for a node that would send all of the log, and
+// those of the log.
+func searches(ctx context.Context, logs exchange.LogReader, req exchange.LogRequest) error {
+	if req.Search == "" {
+		return nil
+	}
+	c, err := logs.Next(ctx)
+	if errors.Is(err, io.EOF) || err == nil && !c.Found {
+		return drover.Errorf(drover.NotImplemented, "the agent of the allocation's node is of an older version, which does not search logs: "+
+			"upgrade it, or read the log without \"search\"")
+	}
+	return err
 }
 
 // follow streams a log or file in frames, or with plain=true as it is.
@@ -230,6 +262,10 @@ func (f *face) follow(w http.ResponseWriter, r *http.Request, node exchange.Work
 		return err
 	}
 	// Four chunks are read ahead, so that node and client need not wait for each other.
+	if err := searches(ctx, logs, req); err != nil {
+		_ = logs.Close() // only read
+		return err
+	}
 	source := answer.Pump(ctx, 4, logs.Next)
 	defer func() {
 		cancel()
@@ -238,7 +274,10 @@ func (f *face) follow(w http.ResponseWriter, r *http.Request, node exchange.Work
 	}()
 	f.SetIndex(w, f.State.Snapshot().Index())
 	err = answer.RelayFrames(ctx, f.Cluster, w, plain, source, func(c exchange.LogChunk) answer.Frame {
-		return answer.Frame{Offset: c.Offset, Data: c.Data, File: c.File, FileEvent: c.Event}
+		if plain && c.Found {
+			c.Data = append(c.Data, '\n')
+		}
+		return answer.Frame{Offset: c.Offset, Data: c.Data, File: c.File, FileEvent: c.Event, Time: c.At}
 	})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil

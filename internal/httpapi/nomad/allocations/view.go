@@ -2,6 +2,7 @@ package allocations
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/network"
 )
 
 // View is an allocation with the names that its resources had before AllocatedResources, which Nomad's own command line
@@ -12,7 +13,7 @@ type View struct {
 	TaskResources      map[string]*drover.Resources // by task
 	SharedResources    *drover.Resources            // what belongs to no task: disk and group networks
 	AllocatedResources *allocatedView
-	NetworkStatus      *drover.AllocNetworkStatus
+	NetworkStatus      *network.Status
 	SigningKeyID       string // of the workload identities' key; there is none
 }
 
@@ -26,7 +27,7 @@ type allocatedView struct {
 func NewView(a *drover.Allocation) *View {
 	v := &View{Allocation: a, NetworkStatus: a.NetworkStatus}
 	if v.NetworkStatus == nil && begun(a) { // on the host's own network
-		v.NetworkStatus = &drover.AllocNetworkStatus{}
+		v.NetworkStatus = &network.Status{}
 	}
 	held := a.AllocatedResources
 	if held == nil {

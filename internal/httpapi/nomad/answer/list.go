@@ -57,22 +57,25 @@ func (l Lister[T, V]) Serve(c *Cluster, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	items, next, total, err := l.page(q, snap, httpapi.CallerOf(r.Context()), match)
+	page, err := l.page(q, snap, httpapi.CallerOf(r.Context()), match)
 	if err != nil {
 		return err
 	}
 	c.SetIndex(w, index)
 	if q.PerPage > 0 {
-		w.Header().Set(totalHeader, strconv.Itoa(total))
+		w.Header().Set(totalHeader, strconv.Itoa(page.total))
+	}
+	if page.counts != nil {
+		w.Header().Set(countsHeader, page.said())
 	}
 	if table := l.On[0].Table; index == 0 && (table == tables.Evals || table == tables.Allocs) {
 		w.Header().Set(indexHeader, "0") // clients look for that, to tell that nothing ever was
 	}
-	if next != "" {
-		w.Header().Set("X-Nomad-NextToken", next)
+	if page.next != "" {
+		w.Header().Set("X-Nomad-NextToken", page.next)
 	}
 	return writeList(w, r, func(yield func(V) bool) {
-		for _, it := range items {
+		for _, it := range page.items {
 			if !yield(l.View(it, snap)) {
 				return
 			}

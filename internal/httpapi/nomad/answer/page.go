@@ -17,6 +17,9 @@ import (
 // totalHeader says of how many elements a page is one: of those that the filter and the search keep.
 const totalHeader = "Drover-Total"
 
+// countsHeader says how many of them have each status, were they not asked for by status: "dead=3, running=12".
+const countsHeader = "Drover-Counts"
+
 // Search is how a list is searched and ordered beyond what Nomad's lists are; all of it is optional.
 type Search[T any] struct {
 	Words  func(T) [4]string // the texts in which search= looks for each of its words
@@ -89,17 +92,35 @@ type placed[T any] struct {
 	item T
 }
 
+// cut is a page of a list.
+type cut[T any] struct {
+	items  []T
+	next   string         // where the next page begins; "" if it is the last
+	total  int            // of the elements on all pages
+	counts map[string]int // by status, as if none was asked for; nil if nobody wants them
+}
+
+// said is counts as its header has them.
+func (p *cut[T]) said() string {
+	var said []string
+	for _, status := range slices.Sorted(maps.Keys(p.counts)) {
+		said = append(said, status+"="+strconv.Itoa(p.counts[status]))
+	}
+	return strings.Join(said, ", ")
+}
+
 // page selects, orders and cuts. A page is selected in one pass: however long the list is, no more than the page is kept and ordered.
-func (l Lister[T, V]) page(
-	q Query, s Snapshot, caller *rights.Caller, match func(T) (bool, error),
-) (items []T, next string, total int, err error) {
+func (l Lister[T, V]) page(q Query, s Snapshot, caller *rights.Caller, match func(T) (bool, error)) (p cut[T], err error) {
 	o, place, err := l.order(&q)
 	if err != nil {
-		return nil, "", 0, err
+		return p, err
 	}
-	keep, err := l.keeps(q)
+	keep, err := l.keeps(&q)
 	if err != nil {
-		return nil, "", 0, err
+		return p, err
+	}
+	if q.Counts != "" {
+		p.counts = map[string]int{}
 	}
 	compare := func(a, b placed[T]) int { return a.at.compare(b.at) }
 	if q.Reverse {
@@ -109,7 +130,7 @@ func (l Lister[T, V]) page(
 	if q.Next != "" {
 		at, err := parsePosition(q.Next, o)
 		if err != nil {
-			return nil, "", 0, err
+			return p, err
 		}
 		from = &placed[T]{at: at}
 	}
@@ -120,26 +141,38 @@ func (l Lister[T, V]) page(
 		}
 		ok, err := match(it)
 		if err != nil {
-			return nil, "", 0, err
+			return p, err
 		}
-		if !ok {
+		if !ok || !l.counted(&q, it, p.counts) {
 			continue
 		}
-		total++
-		if p := (placed[T]{place(it), it}); from == nil || compare(p, *from) >= 0 {
-			kept.add(p)
+		p.total++
+		if one := (placed[T]{place(it), it}); from == nil || compare(one, *from) >= 0 {
+			kept.add(one)
 		}
 	}
 	list := kept.all()
 	if q.PerPage > 0 && len(list) > q.PerPage {
-		next = list[q.PerPage].at.token(o)
+		p.next = list[q.PerPage].at.token(o)
 		list = list[:q.PerPage]
 	}
-	items = make([]T, len(list))
+	p.items = make([]T, len(list))
 	for i := range list {
-		items[i] = list[i].item
+		p.items[i] = list[i].item
 	}
-	return items, next, total, nil
+	return p, nil
+}
+
+// counted counts an element by its status, where that is wanted, and reports whether its status is one of those that are asked for.
+func (l Lister[T, V]) counted(q *Query, it T, counts map[string]int) bool {
+	if counts == nil && len(q.Statuses) == 0 {
+		return true
+	}
+	status := l.Status(it)
+	if counts != nil {
+		counts[status]++
+	}
+	return len(q.Statuses) == 0 || slices.Contains(q.Statuses, status)
 }
 
 // order says how the list is ordered, and where an element stands in it. Errors: Invalid, which names what it can be sorted by.
@@ -163,24 +196,23 @@ func (l Lister[T, V]) order(q *Query) (order, func(T) position, error) {
 	return byID, func(it T) position { return position{id: l.ID(it)} }, nil
 }
 
-// keeps is what the search and the statuses that are asked for keep. Errors: Invalid for a list that has none, and for too many of them.
-func (l Lister[T, V]) keeps(q Query) (func(T) bool, error) {
+// keeps is what the search keeps. Errors: Invalid for a list that has none, and for too many words or statuses.
+func (l Lister[T, V]) keeps(q *Query) (func(T) bool, error) {
 	words := strings.Fields(strings.ToLower(q.Search))
 	if l.Status == nil { // other lists have a status= of their own
-		q.Statuses = nil
+		q.Statuses, q.Counts = nil, ""
 	}
 	switch {
 	case len(words) > 0 && l.Words == nil:
 		return nil, drover.Errorf(drover.Invalid, "parameter \"search\": this list is not searched; use filter")
 	case len(q.Search) > maxSearch:
 		return nil, drover.Errorf(drover.Invalid, "parameter \"search\" is longer than %d bytes", maxSearch)
+	case q.Counts != "" && q.Counts != "status":
+		return nil, drover.Errorf(drover.Invalid, "parameter \"counts\" is %q, but must be status", q.Counts)
 	case len(q.Statuses) > maxStatuses:
 		return nil, drover.Errorf(drover.Invalid, "parameter \"status\" is given more than %d times", maxStatuses)
 	}
 	return func(it T) bool {
-		if len(q.Statuses) > 0 && !slices.Contains(q.Statuses, l.Status(it)) {
-			return false
-		}
 		if len(words) == 0 {
 			return true
 		}

@@ -48,10 +48,14 @@ func TestSortedPagesAreTheSortedList(t *testing.T) {
 		statuses := rapid.SampledFrom([][]string{nil, {"x"}, {"x", "y"}}).Draw(rt, "statuses")
 		reverse := rapid.Bool().Draw(rt, "reverse")
 		var want []*drover.Evaluation
+		counts := map[string]int{}
 		for _, e := range s.evals {
 			all := true
 			for _, word := range strings.Fields(strings.ToLower(search)) {
 				all = all && (strings.Contains(strings.ToLower(e.ID), word) || strings.Contains(strings.ToLower(e.JobID), word))
+			}
+			if all {
+				counts[e.Status]++
 			}
 			if all && (statuses == nil || slices.Contains(statuses, e.Status)) {
 				want = append(want, e)
@@ -75,13 +79,20 @@ func TestSortedPagesAreTheSortedList(t *testing.T) {
 		}
 		query := url.Values{
 			"per_page": {strconv.Itoa(rapid.IntRange(1, 4).Draw(rt, "per page"))}, "sort": {sort}, "search": {search}, "status": statuses,
-			"reverse": {strconv.FormatBool(reverse)},
+			"reverse": {strconv.FormatBool(reverse)}, "counts": {"status"},
+		}
+		counted := []string{}
+		for _, status := range []string{"x", "y", "z"} {
+			if counts[status] > 0 {
+				counted = append(counted, fmt.Sprintf("%s=%d", status, counts[status]))
+			}
 		}
 		got := []string{}
 		for range len(s.evals) + 2 {
 			w := httptest.NewRecorder()
 			require.NoError(rt, searched().Serve(cluster(s), w, request(t, query.Encode())))
 			require.Equal(rt, strconv.Itoa(len(want)), w.Header().Get(totalHeader))
+			require.Equal(rt, strings.Join(counted, ", "), w.Header().Get(countsHeader), "whatever status is asked for")
 			var page []string
 			require.NoError(rt, json.Unmarshal(w.Body.Bytes(), &page))
 			got = append(got, page...)
@@ -93,12 +104,14 @@ func TestSortedPagesAreTheSortedList(t *testing.T) {
 		require.Equal(rt, wanted, got)
 		query.Del("next_token")
 		query.Del("per_page")
+		query.Del("counts")
 		w := httptest.NewRecorder()
 		require.NoError(rt, searched().Serve(cluster(s), w, request(t, query.Encode())))
 		var whole []string
 		require.NoError(rt, json.Unmarshal(w.Body.Bytes(), &whole))
 		require.Equal(rt, wanted, whole)
 		require.Empty(rt, w.Header().Get(totalHeader))
+		require.Empty(rt, w.Header().Values(countsHeader))
 	})
 }
 
@@ -107,6 +120,7 @@ func TestSearchesRefuseWhatTheyCannotDo(t *testing.T) {
 	s := newState(&drover.Evaluation{ID: "a", CreateIndex: 1})
 	for query, says := range map[string]string{
 		"sort=rack":                       `parameter "sort" is "rack", but must be one of job, priority`,
+		"counts=job":                      `parameter "counts" is "job", but must be status`,
 		"sort=--job":                      "must be one of",
 		"sort=job&next_token=1.a":         "next_token",
 		"sort=job&next_token=1.!.a":       "next_token",

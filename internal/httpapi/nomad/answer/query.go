@@ -22,6 +22,7 @@ type Query struct {
 	Reverse   bool
 	Search    string        // words, each of which an element has somewhere
 	Statuses  []string      // the one or the other
+	Counts    string        // "status": how many elements have each is wanted, too
 	Sort      string        // what to order by, with - before it for the reverse; "" is the list's own order
 	MinIndex  uint64        // what the client knows already: the answer waits for more; 0 = answer at once
 	Wait      time.Duration // how long it waits; in (0, maxWait]
@@ -34,7 +35,7 @@ func (c *Cluster) ParseQuery(r *http.Request) (q Query, err error) {
 		return q, err
 	}
 	q = Query{Namespace: Namespace(r), Prefix: v.Get("prefix"), Filter: v.Get("filter"), Next: v.Get("next_token")}
-	q.Search, q.Sort, q.Statuses = v.Get("search"), v.Get("sort"), v["status"]
+	q.Search, q.Sort, q.Statuses, q.Counts = v.Get("search"), v.Get("sort"), v["status"], v.Get("counts")
 	if q.Reverse, err = httpapi.BoolParam(r, "reverse", false); err != nil {
 		return q, err
 	}

@@ -19,11 +19,11 @@ func TestASearchIsShort(t *testing.T) {
 	for field, q := range map[string]Query{
 		"search": {Search: strings.Repeat("a ", maxSearch)}, "status": {Statuses: slices.Repeat([]string{"running"}, maxStatuses+1)},
 	} {
-		_, err := l.keeps(q)
+		_, err := l.keeps(&q)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err), field)
 		require.ErrorContains(t, err, field)
 	}
-	keep, err := l.keeps(Query{Search: strings.Repeat("a", maxSearch), Statuses: slices.Repeat([]string{"running"}, maxStatuses)})
+	keep, err := l.keeps(&Query{Search: strings.Repeat("a", maxSearch), Statuses: slices.Repeat([]string{"running"}, maxStatuses)})
 	require.NoError(t, err)
 	require.False(t, keep("a"))
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/drover-project/drover"
 	clusternoun "github.com/drover-project/drover/cluster"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 // State is what is known of the cluster.
@@ -26,7 +29,7 @@ type Snapshot interface {
 	ServiceReader
 	VolumeReader
 	ClusterReader
-	Revocations() iter.Seq[*clusternoun.Revocation]
+	BoundReader
 }
 
 // JobReader reads jobs, and what is kept of each.
@@ -67,27 +70,32 @@ type EvaluationReader interface {
 // ServiceReader reads where services are found.
 type ServiceReader interface {
 	// Registrations yields those of a service, or of all with name "", ordered by name and id; namespace "*" means all.
-	Registrations(namespace, name string) iter.Seq[*drover.ServiceRegistration]
-	RegistrationsOf(allocID string) iter.Seq[*drover.ServiceRegistration]
+	Registrations(namespace, name string) iter.Seq[*service.Registration]
+	RegistrationsOf(allocID string) iter.Seq[*service.Registration]
 }
 
 // VolumeReader reads host volumes and their claims.
 type VolumeReader interface {
-	HostVolume(id string) *drover.HostVolume
-	HostVolumes(namespace, prefix string) iter.Seq[*drover.HostVolume]
-	VolumeClaims(namespace, prefix string) iter.Seq[*drover.HostVolumeClaim]
+	HostVolume(id string) *volume.HostVolume
+	HostVolumes(namespace, prefix string) iter.Seq[*volume.HostVolume]
+	VolumeClaims(namespace, prefix string) iter.Seq[*volume.HostVolumeClaim]
 }
 
 // ClusterReader reads what belongs to the cluster.
 type ClusterReader interface {
-	Namespace(name string) *drover.Namespace
-	Namespaces() iter.Seq[*drover.Namespace]
+	Namespace(name string) *tenancy.Namespace
+	Namespaces() iter.Seq[*tenancy.Namespace]
 	NodePool(name string) *drover.NodePool
 	NodePools() iter.Seq[*drover.NodePool]
 	SchedulerConfig() *drover.SchedulerConfiguration
-	Quota(name string) *drover.QuotaSpec
-	Quotas(prefix string) iter.Seq[*drover.QuotaSpec]
+	Revocations() iter.Seq[*clusternoun.Revocation]
+}
+
+// BoundReader reads what bounds namespaces and jobs: quotas and how much of them is used, and admission rules.
+type BoundReader interface {
+	Quota(name string) *tenancy.QuotaSpec
+	Quotas(prefix string) iter.Seq[*tenancy.QuotaSpec]
+	QuotaUsage(name string, day int64) *tenancy.QuotaUsage
 	AdmissionRule(name string) *drover.AdmissionRule
 	AdmissionRules() iter.Seq[*drover.AdmissionRule]
-	QuotaUsage(name string, day int64) *drover.QuotaUsage
 }

@@ -23,6 +23,7 @@ type Frame struct {
 	Data      []byte `json:",omitempty"`
 	File      string `json:",omitempty"`
 	FileEvent string `json:",omitempty"`
+	Time      int64  `json:",omitempty"` // of a line that a log was searched for: when it was written, in Unix milliseconds
 }
 
 // Stream writes an answer without an end.

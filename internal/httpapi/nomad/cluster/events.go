@@ -44,6 +44,9 @@ func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	if short {
 		return f.streamBrief(w, r, topics, q)
 	}
+	if f.NoEvents {
+		return drover.Errorf(drover.NotImplemented, "the event stream is switched off here: server.enable_event_broker is false")
+	}
 	if !subscribes(httpapi.CallerOf(r.Context()), topics, q.Namespace) {
 		return httpapi.ErrDenied
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/volume"
 )
 
 // fuzzyMatch names what matched; Scope holds the ids of what it is in.
@@ -115,7 +116,7 @@ func (z *fuzzy) names(snap answer.Snapshot, namespace, context string, all bool)
 }
 
 // volume looks at a volume's name, and at the beginning of its id, by which Nomad finds it.
-func (z *fuzzy) volume(v *drover.HostVolume) {
+func (z *fuzzy) volume(v *volume.HostVolume) {
 	at := strings.Index(strings.ToLower(v.Name), z.text)
 	if strings.HasPrefix(v.ID, z.text) {
 		at = 0

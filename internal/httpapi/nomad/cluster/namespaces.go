@@ -9,17 +9,18 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // listNamespaces answers GET /v1/namespaces.
 func (f *face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*drover.Namespace, *drover.Namespace]{
+	return answer.Lister[*tenancy.Namespace, *tenancy.Namespace]{
 		On:    []answer.Source{{Table: tables.Namespaces}},
-		Items: func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.Namespace] { return s.Namespaces() },
-		ID:    func(n *drover.Namespace) string { return n.Name },
-		Keep:  answer.HasPrefix(r, func(n *drover.Namespace) string { return n.Name }),
-		View:  func(n *drover.Namespace, _ answer.Snapshot) *drover.Namespace { return n },
-		Sees:  func(c *rights.Caller, n *drover.Namespace) bool { return c.SeesNamespace(n.Name) },
+		Items: func(_ answer.Query, s answer.Snapshot) iter.Seq[*tenancy.Namespace] { return s.Namespaces() },
+		ID:    func(n *tenancy.Namespace) string { return n.Name },
+		Keep:  answer.HasPrefix(r, func(n *tenancy.Namespace) string { return n.Name }),
+		View:  func(n *tenancy.Namespace, _ answer.Snapshot) *tenancy.Namespace { return n },
+		Sees:  func(c *rights.Caller, n *tenancy.Namespace) bool { return c.SeesNamespace(n.Name) },
 	}.Serve(f.Cluster, w, r)
 }
 
@@ -29,7 +30,7 @@ func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	if !httpapi.CallerOf(r.Context()).SeesNamespace(name) {
 		return httpapi.ErrDenied
 	}
-	find := func(_ answer.Query, s answer.Snapshot) (*drover.Namespace, uint64) {
+	find := func(_ answer.Query, s answer.Snapshot) (*tenancy.Namespace, uint64) {
 		if n := s.Namespace(name); n != nil {
 			return n, n.ModifyIndex
 		}
@@ -40,9 +41,8 @@ func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 
 // namespaceBody is a namespace with what Nomad's has beside, which nobody here would heed.
 type namespaceBody struct {
-	drover.Namespace
-	VaultConfiguration, ConsulConfiguration  choice
-	RequiredExtraClaims, OptionalExtraClaims map[string]string
+	tenancy.Namespace
+	VaultConfiguration, ConsulConfiguration choice
 }
 
 // choice is which clusters of Vault or Consul jobs of a namespace may use.
@@ -64,8 +64,6 @@ func (b *namespaceBody) unheeded() error {
 	}{
 		{"VaultConfiguration", !b.VaultConfiguration.free()},
 		{"ConsulConfiguration", !b.ConsulConfiguration.free()},
-		{"RequiredExtraClaims", len(b.RequiredExtraClaims) > 0},
-		{"OptionalExtraClaims", len(b.OptionalExtraClaims) > 0},
 	} {
 		if part.given {
 			return drover.Errorf(drover.NotImplemented, "namespace %q: %s is not supported: nothing would be restricted by it", b.Name, part.name)

@@ -26,8 +26,8 @@ func TestNamespacesThatRestrictAreRefused(t *testing.T) {
 		`{"Name": "n", "NodePoolConfiguration": {"Denied": ["gpu"]}}`:         "",
 		`{"Name": "n", "VaultConfiguration": {"Allowed": ["a"]}}`:             "VaultConfiguration",
 		`{"Name": "n", "ConsulConfiguration": {"Denied": ["a"]}}`:             "ConsulConfiguration",
-		`{"Name": "n", "RequiredExtraClaims": {"a": "b"}}`:                    "RequiredExtraClaims",
-		`{"Name": "n", "OptionalExtraClaims": {"a": "b"}}`:                    "OptionalExtraClaims",
+		`{"Name": "n", "RequiredExtraClaims": {"a": "b"}}`:                    "",
+		`{"Name": "n", "OptionalExtraClaims": {"a": "b"}}`:                    "",
 	} {
 		var b namespaceBody
 		require.NoError(t, json.Unmarshal([]byte(body), &b))

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // quotaRoutes lists the routes of quotas. Nomad's client asks for /v1/quota/usage/NAME, its documentation names /v1/quota-usage/NAME.
@@ -29,30 +30,30 @@ func (f *face) quotaRoutes() []httpapi.Route {
 }
 
 // quotasAsked are the quotas that a list may show.
-func quotasAsked(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.QuotaSpec] { return s.Quotas("") }
+func quotasAsked(_ answer.Query, s answer.Snapshot) iter.Seq[*tenancy.QuotaSpec] { return s.Quotas("") }
 
-func quotaName(q *drover.QuotaSpec) string { return q.Name }
+func quotaName(q *tenancy.QuotaSpec) string { return q.Name }
 
 // listQuotas answers GET /v1/quotas.
 func (f *face) listQuotas(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*drover.QuotaSpec, *drover.QuotaSpec]{
+	return answer.Lister[*tenancy.QuotaSpec, *tenancy.QuotaSpec]{
 		On: []answer.Source{{Table: tables.Quotas}}, Items: quotasAsked, ID: quotaName, Keep: answer.HasPrefix(r, quotaName), Sees: allQuotas,
-		View: func(q *drover.QuotaSpec, _ answer.Snapshot) *drover.QuotaSpec { return q },
+		View: func(q *tenancy.QuotaSpec, _ answer.Snapshot) *tenancy.QuotaSpec { return q },
 	}.Serve(f.Cluster, w, r)
 }
 
 // allQuotas lets whoever may list quotas see each.
-func allQuotas(*rights.Caller, *drover.QuotaSpec) bool { return true }
+func allQuotas(*rights.Caller, *tenancy.QuotaSpec) bool { return true }
 
 // today is the day of which executions' use is shown.
 func (f *face) today() int64 { return execution.Day(f.Clock.Now()) }
 
 // listQuotaUsages answers GET /v1/quota-usages.
 func (f *face) listQuotaUsages(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*drover.QuotaSpec, *drover.QuotaUsage]{
+	return answer.Lister[*tenancy.QuotaSpec, *tenancy.QuotaUsage]{
 		On: []answer.Source{{Table: tables.QuotaUsages}}, Items: quotasAsked, ID: quotaName,
 		Keep: answer.HasPrefix(r, quotaName), Sees: allQuotas,
-		View: func(q *drover.QuotaSpec, s answer.Snapshot) *drover.QuotaUsage {
+		View: func(q *tenancy.QuotaSpec, s answer.Snapshot) *tenancy.QuotaUsage {
 			return s.QuotaUsage(q.Name, f.today())
 		},
 	}.Serve(f.Cluster, w, r)
@@ -60,7 +61,7 @@ func (f *face) listQuotaUsages(w http.ResponseWriter, r *http.Request) error {
 
 // readQuota answers GET /v1/quota/NAME.
 func (f *face) readQuota(w http.ResponseWriter, r *http.Request) error {
-	find := func(_ answer.Query, s answer.Snapshot) (*drover.QuotaSpec, uint64) {
+	find := func(_ answer.Query, s answer.Snapshot) (*tenancy.QuotaSpec, uint64) {
 		if q := s.Quota(r.PathValue("name")); q != nil {
 			return q, q.ModifyIndex
 		}
@@ -71,7 +72,7 @@ func (f *face) readQuota(w http.ResponseWriter, r *http.Request) error {
 
 // readQuotaUsage answers GET /v1/quota-usage/NAME.
 func (f *face) readQuotaUsage(w http.ResponseWriter, r *http.Request) error {
-	find := func(_ answer.Query, s answer.Snapshot) (*drover.QuotaUsage, uint64) {
+	find := func(_ answer.Query, s answer.Snapshot) (*tenancy.QuotaUsage, uint64) {
 		if u := s.QuotaUsage(r.PathValue("name"), f.today()); u != nil {
 			return u, u.ModifyIndex
 		}
@@ -82,7 +83,7 @@ func (f *face) readQuotaUsage(w http.ResponseWriter, r *http.Request) error {
 
 // upsertQuota answers PUT /v1/quota and PUT /v1/quota/NAME.
 func (f *face) upsertQuota(w http.ResponseWriter, r *http.Request) error {
-	var q drover.QuotaSpec // strictly: a limit with a typo would limit nothing
+	var q tenancy.QuotaSpec // strictly: a limit with a typo would limit nothing
 	if err := httpapi.DecodeStrictJSON(r, &q); err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // Intake changes what belongs to the cluster.
 type Intake interface {
-	UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error)
+	UpsertNamespace(ctx context.Context, n *tenancy.Namespace) (drover.Outcome, error)
 	DeleteNamespace(ctx context.Context, name string) (drover.Outcome, error)
-	UpsertQuota(ctx context.Context, q *drover.QuotaSpec) (drover.Outcome, error)
+	UpsertQuota(ctx context.Context, q *tenancy.QuotaSpec) (drover.Outcome, error)
 	DeleteQuota(ctx context.Context, name string) (drover.Outcome, error)
 	UpsertAdmissionRule(ctx context.Context, r *drover.AdmissionRule) (drover.Outcome, error)
 	DeleteAdmissionRule(ctx context.Context, name string) (drover.Outcome, error)
@@ -41,6 +42,7 @@ type Config struct {
 		Revoking
 	}
 	Events   Events
+	NoEvents bool // refuse the event stream, but for brief ones
 	Archives Archives
 	// Variables lists those that the caller may list; nil: there are none.
 	Variables Variables

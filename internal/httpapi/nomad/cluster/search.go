@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 // searchLimit is how many matches a context gives.
@@ -37,7 +39,7 @@ func (f *face) searchables() []searchable {
 			return names(kept(s.Evaluations(ns, p), c.evaluation), func(e *drover.Evaluation) string { return e.ID })
 		}},
 		{"host_volumes", tables.HostVolumes, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
-			return names(kept(s.HostVolumes(ns, p), c.volume), func(v *drover.HostVolume) string { return v.ID })
+			return names(kept(s.HostVolumes(ns, p), c.volume), func(v *volume.HostVolume) string { return v.ID })
 		}},
 		{"jobs", tables.Jobs, func(s answer.Snapshot, c sees, ns, p string) iter.Seq[string] {
 			return names(kept(s.Jobs(ns, p), c.job), func(j *drover.Job) string { return j.ID })
@@ -49,7 +51,7 @@ func (f *face) searchables() []searchable {
 			return prefixed(p, names(kept(s.NodePools(), c.pool), func(n *drover.NodePool) string { return n.Name }))
 		}},
 		{"namespaces", tables.Namespaces, func(s answer.Snapshot, c sees, _, p string) iter.Seq[string] {
-			return prefixed(p, names(kept(s.Namespaces(), c.namespace), func(n *drover.Namespace) string { return n.Name }))
+			return prefixed(p, names(kept(s.Namespaces(), c.namespace), func(n *tenancy.Namespace) string { return n.Name }))
 		}},
 		{"quotas", tables.Quotas, func(s answer.Snapshot, _ sees, _, p string) iter.Seq[string] {
 			return names(s.Quotas(p), quotaName)

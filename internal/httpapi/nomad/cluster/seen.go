@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/rights"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 // topics are those of the event stream whose events others than management may see.
@@ -83,12 +85,12 @@ func (c sees) job(j *drover.Job) bool               { return c.Namespace(j.Names
 func (c sees) allocation(a *drover.Allocation) bool { return c.Namespace(a.Namespace, policy.ReadJob) }
 func (c sees) evaluation(e *drover.Evaluation) bool { return c.Namespace(e.Namespace, policy.ReadJob) }
 func (c sees) deployment(d *drover.Deployment) bool { return c.Namespace(d.Namespace, policy.ReadJob) }
-func (c sees) volume(v *drover.HostVolume) bool {
+func (c sees) volume(v *volume.HostVolume) bool {
 	return c.Namespace(v.Namespace, policy.HostVolumeRead)
 }
-func (c sees) node(*drover.Node) bool             { return c.Part(policy.Node, policy.Read) }
-func (c sees) pool(p *drover.NodePool) bool       { return c.NodePool(p.Name, policy.ReadPool) }
-func (c sees) namespace(n *drover.Namespace) bool { return c.SeesNamespace(n.Name) }
+func (c sees) node(*drover.Node) bool              { return c.Part(policy.Node, policy.Read) }
+func (c sees) pool(p *drover.NodePool) bool        { return c.NodePool(p.Name, policy.ReadPool) }
+func (c sees) namespace(n *tenancy.Namespace) bool { return c.SeesNamespace(n.Name) }
 func (c sees) scaling(p *drover.ScalingPolicy) bool {
 	return c.Namespace(p.Namespace, policy.ListScalingPolicies)
 }

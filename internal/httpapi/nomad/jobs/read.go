@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
 	"github.com/drover-project/drover/internal/httpapi/nomad/services"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
 )
 
 // readJob answers GET /v1/job/ID with the job as it is stored.
@@ -214,8 +215,8 @@ func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) er
 	if f.State.Snapshot().Job(answer.Namespace(r), id) == nil {
 		return drover.Errorf(drover.NotFound, "job not found")
 	}
-	return services.List(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
-		return func(yield func(*drover.ServiceRegistration) bool) {
+	return services.List(func(q answer.Query, s answer.Snapshot) iter.Seq[*service.Registration] {
+		return func(yield func(*service.Registration) bool) {
 			for a := range s.AllocationsByJob(q.Namespace, id) {
 				for r := range s.RegistrationsOf(a.ID) {
 					if !yield(r) {

@@ -163,6 +163,9 @@ func (f *face) planJob(w http.ResponseWriter, r *http.Request, id string) error 
 	if err != nil {
 		return err
 	}
+	if c := httpapi.CallerOf(r.Context()); !c.Namespace(b.Job.Namespace, policy.ReadJob) && !c.Part(policy.Node, policy.Read) {
+		p.Placements = nil // names of nodes are for who reads allocations there, or nodes
+	}
 	return f.Reply(w, r, struct {
 		drover.Preview
 		Index uint64

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/registration"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/service"
 )
 
 // face answers the group's requests.
@@ -89,7 +90,7 @@ func byNamespace(s answer.Snapshot, q answer.Query) (out []*inNamespace) {
 // the same key as long as they are there.
 func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	l := List(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
+	l := List(func(q answer.Query, s answer.Snapshot) iter.Seq[*service.Registration] {
 		return s.Registrations(q.Namespace, name)
 	})
 	l.On[0].Key = tables.JobKey(answer.Namespace(r), name)
@@ -103,7 +104,7 @@ func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 			return drover.Errorf(drover.Invalid, "choose: must be a number and a key, such as 2|web, got %q", choose)
 		}
 		all := l.Items
-		l.Items = func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.ServiceRegistration] {
+		l.Items = func(q answer.Query, s answer.Snapshot) iter.Seq[*service.Registration] {
 			return slices.Values(registration.Choose(slices.Collect(all(q, s)), n, key))
 		}
 	}
@@ -112,14 +113,14 @@ func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 
 // List answers a list of registrations.
 func List(
-	items func(answer.Query, answer.Snapshot) iter.Seq[*drover.ServiceRegistration],
-) answer.Lister[*drover.ServiceRegistration, *drover.ServiceRegistration] {
-	return answer.Lister[*drover.ServiceRegistration, *drover.ServiceRegistration]{
+	items func(answer.Query, answer.Snapshot) iter.Seq[*service.Registration],
+) answer.Lister[*service.Registration, *service.Registration] {
+	return answer.Lister[*service.Registration, *service.Registration]{
 		On:    []answer.Source{{Table: tables.Services}},
 		Items: items,
-		ID:    func(r *drover.ServiceRegistration) string { return r.ID },
-		Sees:  answer.In(policy.ReadServices, func(r *drover.ServiceRegistration) string { return r.Namespace }),
-		View:  func(r *drover.ServiceRegistration, _ answer.Snapshot) *drover.ServiceRegistration { return r },
+		ID:    func(r *service.Registration) string { return r.ID },
+		Sees:  answer.In(policy.ReadServices, func(r *service.Registration) string { return r.Namespace }),
+		View:  func(r *service.Registration, _ answer.Snapshot) *service.Registration { return r },
 	}
 }
 

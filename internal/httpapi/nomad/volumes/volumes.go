@@ -14,12 +14,13 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/policy"
 	"github.com/drover-project/drover/internal/tables"
+	"github.com/drover-project/drover/volume"
 )
 
 // Intake changes volumes; control/intake implements it.
 type Intake interface {
-	CreateHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
-	RegisterHostVolume(ctx context.Context, v *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error)
+	CreateHostVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error)
+	RegisterHostVolume(ctx context.Context, v *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error)
 	DeleteHostVolume(ctx context.Context, namespace, id string, force bool) (drover.Outcome, error)
 	DeleteVolumeClaim(ctx context.Context, namespace, id string) (drover.Outcome, error)
 }
@@ -65,29 +66,29 @@ func (f *face) list(w http.ResponseWriter, r *http.Request) error {
 	if kind != "" && kind != "host" && kind != "csi" {
 		return drover.Errorf(drover.Invalid, "type: must be host or csi, got %q", kind)
 	}
-	return answer.Lister[*drover.HostVolume, *drover.HostVolumeStub]{
+	return answer.Lister[*volume.HostVolume, *volume.HostVolumeStub]{
 		On: []answer.Source{{Table: tables.HostVolumes}},
-		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.HostVolume] {
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*volume.HostVolume] {
 			if kind == "csi" {
-				return slices.Values[[]*drover.HostVolume](nil)
+				return slices.Values[[]*volume.HostVolume](nil)
 			}
 			return s.HostVolumes(q.Namespace, "")
 		},
-		ID: func(v *drover.HostVolume) string { return v.ID },
-		Keep: func(v *drover.HostVolume) bool {
+		ID: func(v *volume.HostVolume) string { return v.ID },
+		Keep: func(v *volume.HostVolume) bool {
 			prefix := query.Get("prefix")
 			return strings.HasPrefix(v.NodeID, node) && (pool == "" || pool == v.NodePool) &&
 				(strings.HasPrefix(v.ID, prefix) || strings.HasPrefix(v.Name, prefix))
 		},
-		View: func(v *drover.HostVolume, _ answer.Snapshot) *drover.HostVolumeStub { return v.Stub() },
-		Sees: answer.In(policy.HostVolumeRead, func(v *drover.HostVolume) string { return v.Namespace }),
+		View: func(v *volume.HostVolume, _ answer.Snapshot) *volume.HostVolumeStub { return v.Stub() },
+		Sees: answer.In(policy.HostVolumeRead, func(v *volume.HostVolume) string { return v.Namespace }),
 	}.Serve(f.Cluster, w, r)
 }
 
 // read answers GET /v1/volume/host/ID with the volume and the allocations that mount it.
 func (f *face) read(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	find := func(q answer.Query, s answer.Snapshot) (*drover.HostVolume, uint64) {
+	find := func(q answer.Query, s answer.Snapshot) (*volume.HostVolume, uint64) {
 		v := s.HostVolume(id)
 		if v == nil || v.Namespace != q.Namespace {
 			return nil, 0
@@ -117,9 +118,9 @@ func (f *face) register(w http.ResponseWriter, r *http.Request) error {
 // want hands on the volume of the request's body, if the caller has the right in its namespace.
 func (f *face) want(
 	w http.ResponseWriter, r *http.Request, right policy.Capability,
-	do func(Intake, context.Context, *drover.HostVolume) (*drover.HostVolume, drover.Outcome, error),
+	do func(Intake, context.Context, *volume.HostVolume) (*volume.HostVolume, drover.Outcome, error),
 ) error {
-	var b struct{ Volume *drover.HostVolume }
+	var b struct{ Volume *volume.HostVolume }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (f *face) want(
 		return err
 	}
 	return f.Written(w, r, o, struct {
-		Volume   *drover.HostVolume
+		Volume   *volume.HostVolume
 		Warnings string
 	}{v, ""})
 }
@@ -159,18 +160,18 @@ func (f *face) remove(w http.ResponseWriter, r *http.Request) error {
 // claims answers GET /v1/volumes/claims with those of a namespace, or of all ("*"); job_id, task_group and volume_name narrow it.
 func (f *face) claims(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	job, group, volume := query.Get("job_id"), query.Get("task_group"), query.Get("volume_name")
-	return answer.Lister[*drover.HostVolumeClaim, *drover.HostVolumeClaim]{
+	job, group, name := query.Get("job_id"), query.Get("task_group"), query.Get("volume_name")
+	return answer.Lister[*volume.HostVolumeClaim, *volume.HostVolumeClaim]{
 		On: []answer.Source{{Table: tables.VolumeClaims}},
-		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.HostVolumeClaim] {
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*volume.HostVolumeClaim] {
 			return s.VolumeClaims(q.Namespace, query.Get("prefix"))
 		},
-		ID: func(c *drover.HostVolumeClaim) string { return c.ID },
-		Keep: func(c *drover.HostVolumeClaim) bool {
-			return (job == "" || job == c.JobID) && (group == "" || group == c.TaskGroupName) && (volume == "" || volume == c.VolumeName)
+		ID: func(c *volume.HostVolumeClaim) string { return c.ID },
+		Keep: func(c *volume.HostVolumeClaim) bool {
+			return (job == "" || job == c.JobID) && (group == "" || group == c.TaskGroupName) && (name == "" || name == c.VolumeName)
 		},
-		View: func(c *drover.HostVolumeClaim, _ answer.Snapshot) *drover.HostVolumeClaim { return c },
-		Sees: answer.In(policy.HostVolumeRead, func(c *drover.HostVolumeClaim) string { return c.Namespace }),
+		View: func(c *volume.HostVolumeClaim, _ answer.Snapshot) *volume.HostVolumeClaim { return c },
+		Sees: answer.In(policy.HostVolumeRead, func(c *volume.HostVolumeClaim) string { return c.Namespace }),
 	}.Serve(f.Cluster, w, r)
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/service"
+	"github.com/drover-project/drover/tenancy"
+	"github.com/drover-project/drover/volume"
 )
 
 // services lists the services that tasks serve, by name.
@@ -43,7 +46,7 @@ func (h *Pages) services(w http.ResponseWriter, r *http.Request) error {
 // service shows where one is found.
 func (h *Pages) service(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("service")
-	var all []drover.ServiceRegistration
+	var all []service.Registration
 	query := url.Values{"namespace": {cmp.Or(r.URL.Query().Get("namespace"), drover.DefaultNamespace)}}
 	next, err := h.List(r, api("service", name), query, &all)
 	rows := make([]html.Part, 0, len(all))
@@ -70,7 +73,7 @@ func (h *Pages) service(w http.ResponseWriter, r *http.Request) error {
 func (h *Pages) volumes(w http.ResponseWriter, r *http.Request) error {
 	query := everywhere(r)
 	query.Set("type", "host")
-	var all []drover.HostVolumeStub
+	var all []volume.HostVolumeStub
 	next, err := h.List(r, api("volumes"), query, &all)
 	rows := make([]html.Part, 0, len(all))
 	for i := range all {
@@ -95,7 +98,7 @@ func capacity(bytes int64) string {
 // volume shows one, and what mounts it.
 func (h *Pages) volume(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("volume")
-	var v drover.HostVolume
+	var v volume.HostVolume
 	err := h.Ask(r, inNamespace(api("volume", "host", id), r.URL.Query().Get("namespace")), &v)
 	rows := make([]html.Part, 0, len(v.Allocations))
 	for _, a := range v.Allocations {
@@ -118,7 +121,7 @@ func (h *Pages) volume(w http.ResponseWriter, r *http.Request) error {
 
 // namespaces lists those that the viewer may see, with their quotas.
 func (h *Pages) namespaces(w http.ResponseWriter, r *http.Request) error {
-	var all []drover.Namespace
+	var all []tenancy.Namespace
 	next, err := h.List(r, api("namespaces"), url.Values{}, &all)
 	rows := make([]html.Part, 0, len(all))
 	for i := range all {
@@ -134,7 +137,7 @@ func (h *Pages) namespaces(w http.ResponseWriter, r *http.Request) error {
 // namespace shows what is allowed in one, and what of its quota is used.
 func (h *Pages) namespace(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("namespace")
-	var n drover.Namespace
+	var n tenancy.Namespace
 	if err := h.Ask(r, api("namespace", name), &n); err != nil {
 		return h.Show(w, r, name, html.Part{}, err)
 	}
@@ -188,8 +191,8 @@ func (h *Pages) within(r *http.Request, name string) (items []html.Part) {
 
 // quota shows what of a quota's limits is used here, by all of its namespaces together.
 func (h *Pages) quota(r *http.Request, name string) html.Part {
-	var spec drover.QuotaSpec
-	var used drover.QuotaUsage
+	var spec tenancy.QuotaSpec
+	var used tenancy.QuotaUsage
 	err := h.Ask(r, api("quota", name), &spec)
 	if err == nil {
 		err = h.Ask(r, api("quota-usage", name), &used)
@@ -202,7 +205,7 @@ func (h *Pages) quota(r *http.Request, name string) html.Part {
 		if limit == nil || limit.RegionLimit == nil {
 			continue
 		}
-		now := drover.QuotaResources{}
+		now := tenancy.QuotaResources{}
 		if u := used.Used[hashOf(limit)]; u != nil && u.RegionLimit != nil {
 			now = *u.RegionLimit
 		}

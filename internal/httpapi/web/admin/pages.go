@@ -8,30 +8,38 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
+// Actions are what forms ask for.
+type Actions interface {
+	// Do asks the API for an action, with a body of JSON unless in is nil. Errors: those of Site.Ask.
+	Do(r *http.Request, method, path string, in, out any) error
+	// Tell leads to a page, which tells once what an action did: Told is the action's name there.
+	Tell(w http.ResponseWriter, r *http.Request, at html.URL, name string)
+	Told(r *http.Request) string
+}
+
 // Site is the page of which these are part.
 type Site interface {
+	Actions
 	// Ask reads what the API has at a path, as the viewer. Errors: *httpapi.StatusError.
 	Ask(r *http.Request, path string, out any) error
 	// List reads a page of a list, of the rows that the viewer's address asks for, and where the next page begins. Errors: those of Ask.
 	List(r *http.Request, path string, query url.Values, out any) (next string, err error)
-	// Do asks the API for an action, with a body of JSON unless in is nil. Errors: those of Ask.
-	Do(r *http.Request, method, path string, in, out any) error
 	// Show answers with a page, or with what the API said instead.
 	Show(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error
 	// Page answers with a page and a status. The body has the title.
 	Page(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part) error
-	// Tell leads to a page, which tells once what an action did: Told is the action's name there.
-	Tell(w http.ResponseWriter, r *http.Request, at html.URL, name string)
-	Told(r *http.Request) string
 	// Pager leads to the next page of a list, and to the first.
 	Pager(r *http.Request, at html.URL, next string) html.Part
 	// Failed says what went wrong, and what to do.
 	Failed(r *http.Request, err error) html.Part
+	// Levels are what the viewer may do; nil if that is not known.
+	Levels(r *http.Request) *acl.Levels
 }
 
 // Pages serves them.

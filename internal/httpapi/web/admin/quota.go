@@ -4,13 +4,13 @@ import (
 	"encoding/base64"
 	"strconv"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/tenancy"
 )
 
 // hashOf is the key of what is used of a limit.
-func hashOf(l *drover.QuotaLimit) string { return base64.StdEncoding.EncodeToString(l.Hash) }
+func hashOf(l *tenancy.QuotaLimit) string { return base64.StdEncoding.EncodeToString(l.Hash) }
 
 // amount is how much of one thing a quota allows, and how much is used.
 type amount struct {
@@ -28,7 +28,7 @@ func (a amount) bar() html.Part {
 }
 
 // amounts are what a limit bounds: nil and 0 bound nothing, and below 0 nothing may be used.
-func amounts(limit, used *drover.QuotaResources) (out []amount) {
+func amounts(limit, used *tenancy.QuotaResources) (out []amount) {
 	for _, one := range []struct {
 		name        string
 		limit, used *int
@@ -74,7 +74,7 @@ func amounts(limit, used *drover.QuotaResources) (out []amount) {
 }
 
 // devices are amounts of devices.
-func devices(limit, used []*drover.QuotaDevice) (out []amount) {
+func devices(limit, used []*tenancy.QuotaDevice) (out []amount) {
 	for _, d := range limit {
 		if d == nil || d.Count == nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ type members struct {
 func (h *Pages) servers(w http.ResponseWriter, r *http.Request) error {
 	judged, err := h.health(r)
 	content := []html.Part{html.El("h2", html.Text(Text.Consensus))}
+	if l := h.Levels(r); l == nil || l.Management || l.Agent != "" {
+		content = slices.Insert(content, 0, html.El("p", html.El("a", html.Href(html.Path("ui", "doctor")), html.Text(Text.AskDoctor))))
+	}
 	if err != nil {
 		content = append(content, h.Failed(r, err))
 	} else {

@@ -5,7 +5,7 @@ import "github.com/drover-project/drover/acl"
 // Text is the texts of these pages, in one place for translators.
 var Text = struct {
 	Servers, Consensus, Gossip, Autopilot, Healthy, Unhealthy, UnhealthyMore, Judgement, Tolerance, Leader, Voters, Voter, NoVoter,
-	NoServers, CleanUp, Silent, Behind, Stable, Quorum, Doctor, Again string
+	NoServers, CleanUp, Silent, Behind, Stable, Quorum, Doctor, AskDoctor, Again string
 
 	Find, BeginsWith, Sure, Cancel, BadForm, FirstOf, Yes, No, Never string
 
@@ -44,11 +44,12 @@ var Text = struct {
 	UnhealthyMore: "A server is unhealthy, or there are too few. The table says which; the doctor says why.",
 	CleanUp:       "Removes servers that failed", Silent: "Unhealthy if silent for", Behind: "Unhealthy if behind by (entries)",
 	Stable: "Votes after being healthy for", Quorum: "Never below so many voters", Doctor: "Doctor", Again: "Examine again",
+	AskDoctor: "Have the doctor examine them",
 
 	Find: "Find", BeginsWith: "Begins with", Sure: "Are you sure?", Cancel: "Cancel", BadForm: "The form could not be read",
 	FirstOf: "The first %d of %d.", Yes: "yes", No: "no", Never: "never",
 
-	Status: "Status", Job: "Job", Namespace: "Namespace", Type: "Type", Priority: "Priority", Made: "Made (UTC)", Changed: "Changed (UTC)",
+	Status: "Status", Job: "Job", Namespace: "Namespace", Type: "Type", Priority: "Priority", Made: "Made", Changed: "Changed",
 	Node: "Node", Description: "Description", ID: "Id", Cause: "Cause", Waits: "Waits until", Before: "Came of", After: "Next",
 	Blocked: "What waits for room", Version: "Version of the job", Name: "Name", Pool: "Node pool", Index: "Index",
 
@@ -97,7 +98,7 @@ var Text = struct {
 	BadTTL: "lifetime: %q is not a time such as 8h or 30m", Global: "Known in all regions", Create: "Create", TokenMade: "The token is made",
 	Secret: "Secret", SecretOnce: "This is the only time that the secret is shown",
 	SecretOnceMore: "Keep it where it is safe now: nobody can look it up later. Who has it has the token's rights.",
-	Accessor:       "Accessor", Rights: "Policies and roles", Ends: "Ends (UTC)",
+	Accessor:       "Accessor", Rights: "Policies and roles", Ends: "Ends",
 	DeleteToken: "Delete the token %s? Whoever uses it is refused from now on.", Workload: "Bound to", PolicyText: "Rules",
 	Anyone: "everybody",
 
@@ -122,12 +123,12 @@ var Text = struct {
 	},
 
 	ConsensusColumns: []string{
-		"Server", "Health", "Role", "Since (UTC)", "Heard of the leader before", "Term", "Index", "Version", "Address",
+		"Server", "Health", "Role", "Since", "Heard of the leader before", "Term", "Index", "Version", "Address",
 	},
 	GossipColumns:     []string{"Member", "Status", "Address", "Region", "Datacenter", "Build"},
 	DoctorColumns:     []string{"State", "Check", "Server", "What was found"},
-	EvaluationColumns: []string{"Id", "Status", "Job", "Namespace", "Cause", "Made (UTC)", "Why"},
-	DeploymentColumns: []string{"Id", "Status", "Job", "Namespace", "Version", "Healthy", "Made (UTC)", "Why"},
+	EvaluationColumns: []string{"Id", "Status", "Job", "Namespace", "Cause", "Made", "Why"},
+	DeploymentColumns: []string{"Id", "Status", "Job", "Namespace", "Version", "Healthy", "Made", "Why"},
 	QueuedColumns:     []string{"Group", "Allocations"},
 	PlacedColumns:     []string{"Allocation", "Name", "Status", "Node"},
 	RelatedColumns:    []string{"Id", "Status", "Cause", "Why"},
@@ -136,10 +137,10 @@ var Text = struct {
 	VolumeColumns:     []string{"Volume", "Id", "Namespace", "Status", "Node", "Node pool", "Capacity", "Plugin"},
 	NamespaceColumns:  []string{"Namespace", "Quota", "Description"},
 	QuotaColumns:      []string{"Region", "Of", "Used", "Limit", "Share"},
-	VariableColumns:   []string{"Path", "Namespace", "Changed (UTC)", "Lock"},
+	VariableColumns:   []string{"Path", "Namespace", "Changed", "Lock"},
 	ItemColumns:       []string{"Name", "Value"},
 	ConflictColumns:   []string{"Item", "There now", "You typed"},
-	TokenColumns:      []string{"Accessor", "Name", "Type", "Policies and roles", "All regions", "Ends (UTC)", "Made (UTC)"},
+	TokenColumns:      []string{"Accessor", "Name", "Type", "Policies and roles", "All regions", "Ends", "Made"},
 	PolicyColumns:     []string{"Policy", "Bound to", "Description"},
 	RoleColumns:       []string{"Role", "Id", "Description", "Policies"},
 	MethodColumns:     []string{"Auth method", "Type", "Default"},

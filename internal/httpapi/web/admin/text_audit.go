@@ -16,5 +16,5 @@ var AuditText = struct {
 	NothingYet: "Nothing that matches was recorded since %s. What is older was not looked at yet: go on.",
 	Silent:     "Of these servers nothing is shown", Refused: "refused",
 	CommandLine: "On the command line: ",
-	Columns:     []string{"Time (UTC)", "Server", "Who", "Operation", "Path", "Object", "Namespace", "Status", "From", "Needs, or why not"},
+	Columns:     []string{"Time", "Server", "Who", "Operation", "Path", "Object", "Namespace", "Status", "From", "Needs, or why not"},
 }

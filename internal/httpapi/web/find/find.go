@@ -9,13 +9,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 	"github.com/drover-project/drover/secrets"
+	"github.com/drover-project/drover/volume"
 )
 
 // Site is the page of which this is part.
@@ -318,7 +318,7 @@ func (h *Pages) services(r *http.Request, words string) ([]kind, error) {
 }
 
 func (h *Pages) volumes(r *http.Request, words string) ([]kind, error) {
-	var all []drover.HostVolumeStub
+	var all []volume.HostVolumeStub
 	err := h.Do(r, http.MethodGet, "/v1/volumes?type=host&namespace=%2A", nil, &all)
 	k := kind{name: Text.Volumes}
 	for i := range all {

@@ -147,29 +147,6 @@ func Plans(list []fleet.Plan) html.Part {
 	return html.Group(parts.Table(Text.Plan, Text.PlanColumns, rows[:min(len(rows), most)], Text.NoPlan), html.Group(notes...))
 }
 
-// Costs shows what each day cost, the newest first, or each job or namespace, the dearest first; and how that compares.
-func Costs(r *fleet.CostReport) html.Part {
-	lines := slices.Clone(r.Lines)
-	if r.By == "day" {
-		slices.SortStableFunc(lines, func(a, b fleet.CostLine) int { return cmp.Compare(b.Key, a.Key) })
-	}
-	lines = lines[:min(len(lines), most)]
-	top := 0.0
-	for _, l := range lines {
-		top = max(top, l.Cost)
-	}
-	rows := make([]html.Part, 0, len(lines))
-	for _, l := range lines {
-		bar := html.El("meter", html.Attr("min", "0"), html.Attr("max", number(top)), html.Attr("value", number(l.Cost)), html.Attr("aria-label",
-			l.Key),
-			html.Text(fleet.Money(l.Cost)))
-		rows = append(rows, parts.Row(html.Name(l.Key), html.Name(cmp.Or(l.Pool, parts.None)), html.Text(fleet.Money(l.Cost)),
-			html.Text(strconv.FormatFloat(l.Hours, 'f', 1, 64)), bar))
-	}
-	total := html.If(len(rows) > 0, html.El("p", html.Text(Text.Total+": "+fleet.Money(r.Total))))
-	return html.Group(parts.Table(Text.CostsBy[r.By], Text.CostColumns, rows, Text.NoCosts), total)
-}
-
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Explanation says why a machine is there, what it costs, what runs on it, and what became of it.

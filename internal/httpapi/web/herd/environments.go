@@ -13,8 +13,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
 )
 
-// environments lists those that the viewer may see: how each pool stands, how it stood in the last hour, how long claims and starts took
-// then, and what is wrong with it.
+// environments lists those that the viewer may see: how each pool stands, how it stood in the last hour, how long claims and first outputs
+// took then, and what is wrong with it.
 func (h *Pages) environments(w http.ResponseWriter, r *http.Request) error {
 	query := url.Values{"namespace": {"*"}}
 	var all []execution.Environment
@@ -41,7 +41,7 @@ func (h *Pages) environments(w http.ResponseWriter, r *http.Request) error {
 		[]string{drover.TopicEnvironment, drover.TopicRunner}, 5, cut(len(all)), missed,
 		parts.Table(execText.Environments, execText.EnvironmentColumns, rows, execText.NoEnvironments), left),
 		html.El("p", html.El("a", html.Href(html.Path("ui", "runners")), html.Text(execText.Runners))))
-	return h.Write(w, r, execText.Environments, body, "charts.js")
+	return h.Write(w, r, http.StatusOK, execText.Environments, body, "charts.js")
 }
 
 // environmentRow is one environment's. Of a pool that cannot be asked only that is said.
@@ -57,13 +57,13 @@ func (h *Pages) environmentRow(r *http.Request, e *execution.Environment, kept *
 	if wrong != "" {
 		says = html.El("span", html.Class("status "+tone), html.Name(wrong))
 	}
-	claims, starts, fill := parts.None, parts.None, html.Text(parts.None)
+	claims, first, fill := parts.None, parts.None, html.Text(parts.None)
 	if past != nil {
-		claims, starts, fill = percentiles(&past.Claims.All), percentiles(&past.Starts.All), spark(kept, past)
+		claims, first, fill = percentiles(&past.Claims.All), percentiles(&past.FirstBytes.All), spark(kept, past)
 	}
 	return parts.Row(parts.Link(html.Path("ui", "environments", e.Key()), e.Key()), html.Name(e.Image),
 		html.Text(fmt.Sprintf("%d / %d", s.Warm, s.Size)), html.Int(s.Starting), html.Int(s.Queued), html.Int(s.Claimed), html.Int(s.Waiting),
-		fill, html.Text(claims), html.Text(starts), says)
+		fill, html.Text(claims), html.Text(first), says)
 }
 
 // percentiles are the median, the 95th and the 99th, and of how many.

@@ -60,7 +60,7 @@ func (h *Pages) events(w http.ResponseWriter, r *http.Request) error {
 		html.El("div", html.Class("wide"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-label", eventText.Events),
 			html.El("table", html.El("thead", html.El("tr", head...)), html.El("tbody", html.ID("events"),
 				html.Attr("data-source", html.Path("ui", "events", "stream").String())))))
-	return h.Write(w, r, eventText.Events, body, "events.js")
+	return h.Write(w, r, http.StatusOK, eventText.Events, body, "events.js")
 }
 
 // eventLine is an event without its payload, and where its page is.

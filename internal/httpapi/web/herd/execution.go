@@ -5,17 +5,24 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // execution shows one: its command, what became of it, and what it wrote. A script shows the output live, by an observer, for whom the
 // program does not wait; and replays that of one that ended.
 func (h *Pages) execution(w http.ResponseWriter, r *http.Request) error {
+	return h.executionPage(w, r, http.StatusOK, nil)
+}
+
+// executionPage shows an execution; with what an action on it failed for, the page has that, too.
+func (h *Pages) executionPage(w http.ResponseWriter, r *http.Request, code int, failure error) error {
 	id := r.PathValue("execution")
 	var x execution.Execution
 	if err := h.Ask(r, api("execution", id), &x); err != nil {
@@ -26,22 +33,33 @@ func (h *Pages) execution(w http.ResponseWriter, r *http.Request) error {
 		every = 0
 	}
 	about := []html.Part{
+		h.executionForms(r, &x),
 		parts.Facts(parts.Fact(execText.Status, h.executionState(&x)), parts.Fact(execText.Runner, parts.Link(html.Path("ui", "runners",
 			x.RunnerID), x.RunnerID)),
-			parts.Fact(execText.Command, html.Name(strings.Join(x.Spec.Argv, " "))), parts.Fact(execText.LimitWall,
-				html.Text(parts.Short(x.Spec.Limits.Wall))),
+			parts.Fact(execText.LimitWall, html.Text(parts.Short(x.Spec.Limits.Wall))),
 			parts.Fact(execText.LimitMemory, html.Text(limitSize(x.Spec.Limits.MemoryMB)))),
+		html.El("h2", html.ID("command-name"), html.Text(execText.Command)),
+		html.El("pre", html.Class("command"), html.Attr("tabindex", "0"), html.Attr("role", "region"),
+			html.Attr("aria-labelledby", "command-name"), html.Name(strings.Join(x.Spec.Argv, " "))),
 	}
 	if x.Receipt != nil {
-		about = append(about, html.El("h2", html.Text(execText.Result)), h.Receipt(x.Receipt))
+		about = append(about, html.El("h2", html.Text(execText.Result)), html.El("p", html.Text(sentence(x.Receipt))), h.Receipt(x.Receipt))
 	}
-	var output []html.Part
-	for _, stream := range []string{"stdout", "stderr"} {
-		output = append(output, h.outputPanel(r, &x, stream))
+	body := html.Group(html.El("h1", html.Name(id)), told(r), h.problem(r, failure),
+		parts.Live("execution", []string{drover.TopicExecution}, every, about...))
+	if !h.May(r, execution.NamespaceOf(x.RunnerID), policy.Execute) {
+		body = html.Group(body, html.El("p", html.Class("muted"), html.Text(execText.NoOutput)))
+		return h.Write(w, r, code, id, body, "")
 	}
-	body := html.Group(html.El("h1", html.Name(id)), parts.Live("execution", []string{drover.TopicExecution}, every, about...), player(&x),
-		html.El("div", html.Class("split"), html.Group(output...)))
-	return h.Write(w, r, id, body, "execution.js")
+	body = html.Group(body, player(&x), html.El("div", html.Class("split"), h.outputPanel(r, &x, "stdout"), h.outputPanel(r, &x, "stderr")))
+	return h.Write(w, r, code, id, body, "execution.js")
+}
+
+// sentence says what became of an execution; nothing of causes that are not known here.
+func sentence(r *execution.Receipt) string {
+	return strings.NewReplacer("{code}", strconv.Itoa(r.ExitCode), "{signal}", strconv.Itoa(r.Signal), "{took}", parts.Short(r.Wall),
+		"{memory}", parts.Size(r.PeakMemory), "{output}", parts.Size(r.StdoutBytes+r.StderrBytes),
+		"{cpu}", parts.Short(r.UserCPU+r.SystemCPU)).Replace(execText.Sentences[r.Cause])
 }
 
 // player steers the replay of what an execution wrote, for the script.
@@ -67,8 +85,8 @@ func player(x *execution.Execution) html.Part {
 			html.El("label", html.Class("away"), html.Attr("for", "seek"), html.Text(execText.Seek)),
 			html.El("input", html.ID("seek"), html.Class("grow seek"), html.Attr("type", "range"), html.Attr("min", "0"), html.Attr("max", "0"),
 				html.Attr("value", "0"), html.Attr("step", "10")),
-			html.El("span", html.ID("at"), html.Class("code"))),
-		html.El("a", html.Href(to("cast")), html.Text(execText.Cast)),
+			html.El("span", html.ID("at"), html.Class("code")),
+			html.El("a", html.Href(to("cast")), html.Text(execText.Cast))),
 		html.El("output", html.ID("said"), html.Class("muted")))
 }
 

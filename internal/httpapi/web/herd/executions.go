@@ -18,6 +18,11 @@ import (
 
 // environment shows how one's pool stands, its runners, and what they are made from.
 func (h *Pages) environment(w http.ResponseWriter, r *http.Request) error {
+	return h.environmentPage(w, r, http.StatusOK, nil)
+}
+
+// environmentPage shows an environment; with what an action on it failed for, the page has that, too.
+func (h *Pages) environmentPage(w http.ResponseWriter, r *http.Request, code int, failure error) error {
 	key := r.PathValue("environment")
 	var e execution.Environment
 	var pool execution.PoolStatus
@@ -47,14 +52,15 @@ func (h *Pages) environment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.Show(w, r, key, body, err)
 	}
-	return h.Write(w, r, key, html.Group(html.El("h1", html.Name(key)), body, h.history(r, key)), "charts.js")
+	return h.Write(w, r, code, key, html.Group(html.El("h1", html.Name(key)), told(r), h.problem(r, failure), h.poolForm(r, key, e.PoolSize),
+		body, h.history(r, key)), "charts.js")
 }
 
 // runners lists the runners of all environments that the viewer may see, or of the one that the address names.
 func (h *Pages) runners(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.allRunners(r)
 	body := parts.Live("runners", []string{drover.TopicRunner}, 5, cut(len(all)), runnerTable(all[:min(len(all), most)]))
-	return h.Show(w, r, execText.Runners, body, err)
+	return h.Show(w, r, execText.Runners, html.Group(told(r), body), err)
 }
 
 // allRunners are those that the viewer may see, the last claimed ones first and the warm ones last.
@@ -96,6 +102,11 @@ func labels(all map[string]string) string {
 
 // runner shows one with its executions.
 func (h *Pages) runner(w http.ResponseWriter, r *http.Request) error {
+	return h.runnerPage(w, r, http.StatusOK, nil)
+}
+
+// runnerPage shows a runner; with what an action on it failed for, the page has that, too.
+func (h *Pages) runnerPage(w http.ResponseWriter, r *http.Request, code int, failure error) error {
 	id := r.PathValue("runner")
 	var one execution.Runner
 	var list []execution.Execution
@@ -115,7 +126,7 @@ func (h *Pages) runner(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.Show(w, r, id, body, err)
 	}
-	return h.Write(w, r, id, html.Group(h.runnerHead(r, id), body), "")
+	return h.Write(w, r, code, id, html.Group(h.runnerHead(r, id), told(r), h.problem(r, failure), h.runnerForms(r, &one), body), "")
 }
 
 // most is how many rows a list shows.

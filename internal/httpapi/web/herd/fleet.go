@@ -2,6 +2,7 @@ package herd
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
@@ -29,14 +30,14 @@ func (h *Pages) fleet(w http.ResponseWriter, r *http.Request) error {
 		h.fleetSection(r, "plan", fleetview.Text.Plan, api("fleet", "plan"), &plans, func() html.Part { return fleetview.Plans(plans) }),
 		h.fleetSection(r, "machines", fleetview.Text.Machines, api("fleet", "instances"), &machines,
 			func() html.Part { return fleetview.Machines(machines) }),
-		h.costs(r, "day"), h.costs(r, "namespace"), h.costs(r, "job"))
+		h.costs(r, "day,job"), h.costs(r, "namespace"), h.costs(r, "job"))
 	return h.Show(w, r, fleetview.Text.Fleet, body, nil)
 }
 
-// costs is a section with what machines cost, by day, namespace or job.
+// costs is a section with what machines cost: by day, and each by job; by namespace; or by job.
 func (h *Pages) costs(r *http.Request, by string) html.Part {
 	var report fleet.CostReport
-	return h.fleetSection(r, "costs-"+by, fleetview.Text.CostsBy[by], api("fleet", "cost")+"?by="+by, &report,
+	return h.fleetSection(r, "costs-"+strings.ReplaceAll(by, ",", "-"), fleetview.Text.CostsBy[by], api("fleet", "cost")+"?by="+by, &report,
 		func() html.Part { return fleetview.Costs(&report) })
 }
 

@@ -53,6 +53,7 @@ func (h *Pages) history(r *http.Request, key string) html.Part {
 	}
 	return parts.Live("history", nil, 10, append(head, poolChart(&kept, p), html.El("div", html.Class("split"),
 		html.El("div", latencies("claims", historyText.Claims, &p.Claims)),
+		html.El("div", latencies("first-bytes", historyText.FirstBytes, &p.FirstBytes)),
 		html.El("div", latencies("starts", historyText.Starts, &p.Starts))))...)
 }
 

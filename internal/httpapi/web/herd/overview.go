@@ -23,7 +23,7 @@ var overviewTopics = []string{
 func (h *Pages) overview(w http.ResponseWriter, r *http.Request) error {
 	var a cluster.Attention
 	err := h.Ask(r, api("attention"), &a)
-	body := html.Group(parts.Live("areas", overviewTopics, 5, areaList(&a)), parts.Live("concerns", overviewTopics, 5, concernList(&a)))
+	body := html.Group(parts.Live("concerns", overviewTopics, 5, concernList(&a)), parts.Live("areas", overviewTopics, 5, areaList(&a)))
 	if err == nil && len(a.Areas) == 0 {
 		body = html.Group(warning("idle", overviewText.NoAreas, overviewText.NoAreasMore), h.SignIn(r))
 	}
@@ -53,20 +53,22 @@ func concernList(a *cluster.Attention) html.Part {
 	if len(a.Concerns) == 0 {
 		return html.Group(head, html.El("p", html.Class("muted"), html.Text(overviewText.AllWell)))
 	}
-	rows := make([]html.Part, 0, len(a.Concerns))
+	items := make([]html.Part, 0, len(a.Concerns))
 	for _, c := range a.Concerns {
 		says := html.Name(c.Says)
 		if to := concernPath(&c); to != nil {
 			says = html.El("a", html.Href(*to), says)
 		}
-		next := html.Part{}
-		if c.Next != "" {
-			next = html.El("code", html.Text(c.Next))
+		more := []html.Part{html.Class("muted")}
+		if !c.Since.IsZero() {
+			more = append(more, html.Text(overviewText.Since+" "), parts.Instant(c.Since), html.Text(" "))
 		}
-		rows = append(rows, parts.Row(stateOf(c.State), parts.Instant(c.Since), html.Group(says, html.El("div", html.Class("muted"), next))))
+		if c.Next != "" {
+			more = append(more, html.El("code", html.Text(c.Next)))
+		}
+		items = append(items, html.El("li", stateOf(c.State), html.El("div", html.El("p", says), html.El("p", more...))))
 	}
-	return html.Group(head, parts.Table(fmt.Sprintf(overviewText.Attention, len(a.Concerns)), overviewText.ConcernColumns, rows,
-		overviewText.AllWell))
+	return html.Group(head, html.El("ul", append([]html.Part{html.Class("concerns")}, items...)...))
 }
 
 // stateOf is the state of an area or a concern.

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/fleetview"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Site is the page of which these are part.
@@ -19,7 +20,7 @@ type Site interface {
 	// Show answers with a page, or with what the API said instead.
 	Show(w http.ResponseWriter, r *http.Request, title string, body html.Part, err error) error
 	// Write answers with a page that has a script, unless that is "".
-	Write(w http.ResponseWriter, r *http.Request, title string, body html.Part, module string) error
+	Write(w http.ResponseWriter, r *http.Request, status int, title string, body html.Part, module string) error
 	// Stream answers with what run sends as it comes; a viewer that takes nothing for patience is cut. There is a bound for each viewer.
 	Stream(w http.ResponseWriter, r *http.Request, contentType string, patience time.Duration, run func(send func([]byte) error) error) error
 	// Socket answers with a websocket of the API. There is a bound for each viewer.
@@ -41,6 +42,10 @@ type Words interface {
 	// Terminal is the form that opens one, which wire says how to reach, and its screen.
 	Terminal(from html.URL, wire string, pick html.Part, line string) html.Part
 	Tabs(r *http.Request, label string, names []string, to []html.URL) html.Part
+	// May reports whether the viewer has all of the capabilities in the namespace, as far as that is known.
+	May(r *http.Request, namespace string, all ...policy.Capability) bool
+	// Confirm asks whether to do what was asked for; question has the name of what it is about in %s.
+	Confirm(at, back html.URL, what, question, button string, fields ...html.Part) html.Part
 }
 
 // Pages serves them.
@@ -52,6 +57,7 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/{$}", Handle: h.overview},
 		{Pattern: "GET /ui/environments", Handle: h.environments},
 		{Pattern: "GET /ui/environments/{environment}", Handle: h.environment},
+		{Pattern: "POST /ui/environments/{environment}/{action}", Handle: h.environmentAction, MaxBody: 64 << 10},
 		{Pattern: "GET /ui/runners", Handle: h.runners},
 		{Pattern: "GET /ui/runners/{runner}", Handle: h.runner},
 		{Pattern: "GET /ui/runners/{runner}/files", Handle: h.runnerFiles},
@@ -59,7 +65,9 @@ func (h *Pages) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/runners/{runner}/files/raw", Handle: h.runnerFile, Stream: true},
 		{Pattern: "GET /ui/runners/{runner}/terminal", Handle: h.runnerTerminal},
 		{Pattern: "GET /ui/runners/{runner}/terminal/live", Handle: h.runnerTerminalLive, Stream: true},
+		{Pattern: "POST /ui/runners/{runner}/{action}", Handle: h.runnerAction, MaxBody: 64 << 10},
 		{Pattern: "GET /ui/executions/{execution}", Handle: h.execution},
+		{Pattern: "POST /ui/executions/{execution}/{action}", Handle: h.executionAction, MaxBody: 64 << 10},
 		{Pattern: "GET /ui/executions/{execution}/live", Handle: h.executionLive, Stream: true},
 		{Pattern: "GET /ui/executions/{execution}/timeline", Handle: h.executionTimeline},
 		{Pattern: "GET /ui/executions/{execution}/cast", Handle: h.executionCast, Stream: true},

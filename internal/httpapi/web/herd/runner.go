@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/policy"
 )
 
 // Bounds of what a page shows of a runner's files.
@@ -27,11 +28,23 @@ const (
 	shownFile  = 64 << 10 // bytes
 )
 
-// runnerHead is the title of the pages of a runner, and leads to each of them.
+// runnerHead is the title of the pages of a runner, and leads to each of them that the viewer may see.
 func (h *Pages) runnerHead(r *http.Request, id string) html.Part {
 	at := func(more ...string) html.URL { return html.Path(append([]string{"ui", "runners", id}, more...)...) }
-	return html.Group(html.El("h1", html.Name(id)), h.Tabs(r, execText.Parts, []string{execText.Runner, execText.Files, execText.Terminal},
-		[]html.URL{at(), at("files"), at("terminal")}))
+	names, to := []string{execText.Runner}, []html.URL{at()}
+	for _, part := range []struct {
+		name  string
+		at    html.URL
+		needs policy.Capability
+	}{
+		{execText.Files, at("files"), policy.ReadFiles},
+		{execText.Terminal, at("terminal"), policy.Execute},
+	} {
+		if h.May(r, execution.NamespaceOf(id), part.needs) {
+			names, to = append(names, part.name), append(to, part.at)
+		}
+	}
+	return html.Group(html.El("h1", html.Name(id)), h.Tabs(r, execText.Parts, names, to))
 }
 
 // runnerPart shows a part of a runner below its tabs, or what the API said instead.
@@ -40,7 +53,7 @@ func (h *Pages) runnerPart(w http.ResponseWriter, r *http.Request, title string,
 	if err != nil {
 		body, module = h.Failed(r, err), ""
 	}
-	return h.Write(w, r, id+" · "+title, html.Group(h.runnerHead(r, id), body), module)
+	return h.Write(w, r, http.StatusOK, id+" · "+title, html.Group(h.runnerHead(r, id), body), module)
 }
 
 // fileAsked is the file or folder that an address names, relative to the runner's working directory; "" is that. Names are bytes.
@@ -119,7 +132,8 @@ func (h *Pages) runnerFiles(w http.ResponseWriter, r *http.Request) error {
 			html.Attr("multiple", ""),
 			html.Attr("required", "")),
 		html.El("button", html.Text(execText.Upload)))
-	body := html.Group(fileTrail(r, at), parts.Table(cmp.Or(at, execText.Root), execText.FileColumns, rows, execText.NoFiles), cut, upload)
+	body := html.Group(fileTrail(r, at), parts.Table(cmp.Or(at, execText.Root), execText.FileColumns, rows, execText.NoFiles), cut,
+		html.If(h.May(r, execution.NamespaceOf(r.PathValue("runner")), policy.WriteFiles), upload))
 	return h.runnerPart(w, r, execText.Files, body, nil, "")
 }
 

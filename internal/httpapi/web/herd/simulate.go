@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/fleetview"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 )
@@ -18,6 +20,7 @@ import (
 // question is what the form of the simulator holds.
 type question struct {
 	policy, workload, perHour, run, length, seed string
+	of, was                                      string // the pool that was seen, and its index then; "": none was
 	compare                                      bool
 }
 
@@ -30,7 +33,7 @@ var workloads = []string{"daily", "poisson", "bursty", "heavy", "burst"}
 
 // simulatePage asks what to try; of a pool that the address names its policy is there to be changed.
 func (h *Pages) simulatePage(w http.ResponseWriter, r *http.Request) error {
-	text := ""
+	text, of, was := "", "", ""
 	if name := r.URL.Query().Get("pool"); name != "" {
 		var pool fleet.PoolStatus
 		if err := h.Ask(r, api("fleet", "pool", name), &pool); err != nil {
@@ -40,9 +43,11 @@ func (h *Pages) simulatePage(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		text = string(pretty)
+		text, of, was = string(pretty), pool.Name, strconv.FormatUint(pool.ModifyIndex, 10)
 	}
-	return h.simulator(w, r, firstQuestion(text), html.Part{})
+	q := firstQuestion(text)
+	q.of, q.was = of, was
+	return h.simulator(w, r, q, html.Part{})
 }
 
 // simulate tries a policy, or makes it the pool's. What was typed stays, whatever comes of it.
@@ -53,15 +58,19 @@ func (h *Pages) simulate(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	q := question{
 		policy: f.Get("policy"), workload: f.Get("workload"), perHour: f.Get("per-hour"), run: f.Get("run"), length: f.Get("length"),
-		seed: f.Get("seed"), compare: f.Has("compare"),
+		seed: f.Get("seed"), of: f.Get("of"), was: f.Get("was"), compare: f.Has("compare"),
 	}
 	ask, err := q.simulation()
 	if err != nil {
 		return h.simulator(w, r, q, h.Failed(r, err))
 	}
 	if f.Has("save") {
-		if err := h.Send(r, http.MethodPut, api("fleet", "pool", ask.Policy.Name), ask.Policy, nil); err != nil {
-			return h.simulator(w, r, q, h.Failed(r, err))
+		at := api("fleet", "pool", ask.Policy.Name)
+		if q.was != "" && q.of == ask.Policy.Name {
+			at += "?" + url.Values{"was": {q.was}}.Encode()
+		}
+		if err := h.Send(r, http.MethodPut, at, ask.Policy, nil); err != nil {
+			return h.simulator(w, r, q, html.Group(h.Failed(r, err), h.policyNow(r, &q, ask.Policy.Name, err)))
 		}
 		http.Redirect(w, r, "/ui/fleet", http.StatusSeeOther)
 		return nil
@@ -71,6 +80,22 @@ func (h *Pages) simulate(w http.ResponseWriter, r *http.Request) error {
 		return h.simulator(w, r, q, h.Failed(r, err))
 	}
 	return h.simulator(w, r, q, fleetview.Simulated(list))
+}
+
+// policyNow shows the policy that somebody else made the pool's meanwhile, beside what was typed. Who saves again has seen it.
+func (h *Pages) policyNow(r *http.Request, q *question, name string, failure error) html.Part {
+	var pool fleet.PoolStatus
+	if httpapi.Status(failure) != http.StatusConflict || h.Ask(r, api("fleet", "pool", name), &pool) != nil {
+		return html.Part{}
+	}
+	pretty, err := json.MarshalIndent(pool.Policy, "", "  ")
+	if err != nil {
+		return html.Part{}
+	}
+	q.of, q.was = name, strconv.FormatUint(pool.ModifyIndex, 10)
+	return html.Group(html.El("h2", html.ID("now"), html.Text(fleetview.Text.PolicyNow)),
+		html.El("pre", html.Class("whole"), html.Attr("tabindex", "0"), html.Attr("role", "region"), html.Attr("aria-labelledby", "now"),
+			html.Text(string(pretty))))
 }
 
 // simulation reads the form. Errors: Invalid.
@@ -134,8 +159,10 @@ func (h *Pages) simulator(w http.ResponseWriter, r *http.Request, q question, re
 			field("seed", words.Seed, q.seed),
 			html.El("label", html.El("input", html.Class("check"), html.Attr("type", "checkbox"), html.Attr("name", "compare"),
 				html.Flag("checked", q.compare)), html.Text(words.Compare)),
+			html.El("input", html.Attr("type", "hidden"), html.Attr("name", "of"), html.Attr("value", q.of)),
+			html.El("input", html.Attr("type", "hidden"), html.Attr("name", "was"), html.Attr("value", q.was)),
 			html.El("button", html.Class("primary"), html.Text(words.Try)), save))
 	head := html.Group(html.El("h1", html.Text(words.Simulate)), html.El("p", html.Class("muted"), html.Text(words.SimulateMore)))
 	body := html.Group(head, result, form)
-	return h.Write(w, r, words.Simulate, body, "charts.js")
+	return h.Write(w, r, http.StatusOK, words.Simulate, body, "charts.js")
 }

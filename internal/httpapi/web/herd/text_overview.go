@@ -2,11 +2,10 @@ package herd
 
 // overviewText is the texts of the overview.
 var overviewText = struct {
-	Overview, Attention, AllWell, NoAreas, NoAreasMore string
-	Areas, States                                      map[string]string
-	ConcernColumns                                     []string
+	Overview, Attention, AllWell, Since, NoAreas, NoAreasMore string
+	Areas, States                                             map[string]string
 }{
-	Overview: "Overview", Attention: "Attention (%d)", AllWell: "Nothing wants attention.",
+	Overview: "Overview", Attention: "Attention (%d)", AllWell: "Nothing wants attention.", Since: "since",
 	NoAreas: "Your token may see nothing of the cluster here", NoAreasMore: "It needs a right to read jobs, runners, nodes, " +
 		"the fleet or the operator's part. The pages above show what it may see.",
 
@@ -14,6 +13,5 @@ var overviewText = struct {
 		"servers": "Servers", "nodes": "Nodes", "evaluations": "Evaluations", "deployments": "Deployments", "environments": "Environments",
 		"fleet": "Fleet", "volumes": "Volumes",
 	},
-	States:         map[string]string{"ok": "well", "weak": "weak", "broken": "broken"},
-	ConcernColumns: []string{"State", "Since (UTC)", "What, and what to do"},
+	States: map[string]string{"ok": "well", "weak": "weak", "broken": "broken"},
 }

@@ -44,7 +44,7 @@ func (h *Pages) timeline(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		content = fleetview.Timeline(&t)
 	}
-	return h.Write(w, r, fleetview.Text.Timeline, html.Group(html.El("h1", html.Text(fleetview.Text.Timeline)),
+	return h.Write(w, r, http.StatusOK, fleetview.Text.Timeline, html.Group(html.El("h1", html.Text(fleetview.Text.Timeline)),
 		html.El("p", html.Class("muted"), html.Text(fleetview.Text.TimelineMore)), form, parts.Live("timeline", fleetTopics, 10, content)),
 		"charts.js")
 }

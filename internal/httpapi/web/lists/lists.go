@@ -77,6 +77,8 @@ type page[T any] struct {
 	rows  []T
 	next  string // "" for the last one
 	total string // "" where the API does not say
+	// counts are how many have each status, as "dead=3, running=12"; "" where the API does not say.
+	counts string
 	// silent are the servers that did not answer, so that what they have is not here.
 	silent string
 }
@@ -121,7 +123,7 @@ func (a asked) address(l *list) html.URL {
 
 // read asks the API for a page. Errors: those of Site.Read.
 func read[T any](p *Pages, r *http.Request, l *list, a asked) (page[T], error) {
-	query := url.Values{"per_page": {strconv.Itoa(perPage)}, "stale": {"true"}, "sort": {a.sort}}
+	query := url.Values{"per_page": {strconv.Itoa(perPage)}, "stale": {"true"}, "sort": {a.sort}, "counts": {"status"}}
 	if l.full {
 		query.Set("namespace", "*")
 	}
@@ -138,6 +140,7 @@ func read[T any](p *Pages, r *http.Request, l *list, a asked) (page[T], error) {
 	var got page[T]
 	header, err := p.Read(r, l.path+"?"+query.Encode(), &got.rows)
 	got.next, got.total, got.silent = header.Get("X-Nomad-Nexttoken"), header.Get("Drover-Total"), header.Get("Drover-Silent-Servers")
+	got.counts = header.Get("Drover-Counts")
 	return got, err
 }
 
@@ -149,7 +152,7 @@ func show[T any](p *Pages, w http.ResponseWriter, r *http.Request, l *list, a as
 	}
 	count := html.Part{}
 	if n, unsaid := strconv.Atoi(got.total); unsaid == nil {
-		count = html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(text.Count, n)))
+		count = html.El("p", html.Class("muted row"), html.El("span", html.Text(fmt.Sprintf(text.Count, n))), a.facets(l, got.counts))
 	}
 	following := a
 	following.after = got.next
@@ -163,6 +166,27 @@ func show[T any](p *Pages, w http.ResponseWriter, r *http.Request, l *list, a as
 	body := html.Group(p.Done(r), l.more, a.form(l), parts.Live("list", l.topics, l.every, silent, count,
 		parts.TableOf(l.title, head, rows, l.empty), Pager(first.address(l), following.address(l), a.after != "", got.next != "")))
 	return p.Show(w, r, l.title, body, err)
+}
+
+// facets has how many have each status, in the order of the list's statuses; each leads to those alone, and the one that is shown to all.
+func (a asked) facets(l *list, said string) html.Part {
+	counts := map[string]string{}
+	for one := range strings.SplitSeq(said, ", ") {
+		status, n, _ := strings.Cut(one, "=")
+		counts[status] = n
+	}
+	var links []html.Part
+	for _, status := range l.statuses {
+		if counts[status] == "" && status != a.status {
+			continue
+		}
+		to, link := a, []html.Part{html.Class("facet"), parts.Status(status), html.Text(" " + cmp.Or(counts[status], "0"))}
+		if to.after, to.status = "", status; status == a.status {
+			to.status, link = "", append(link, html.Attr("aria-current", "true"))
+		}
+		links = append(links, html.El("a", append(link, html.Href(to.address(l)))...))
+	}
+	return html.If(len(links) > 1 || a.status != "", html.Group(links...))
 }
 
 // Pager leads to the first page of a list, and to the following one, where there are such.
@@ -227,8 +251,8 @@ func (p *Pages) jobs(w http.ResponseWriter, r *http.Request) error {
 	got, err := read[drover.JobListStub](p, r, l, a)
 	rows := make([]html.Part, 0, len(got.rows))
 	for _, j := range got.rows {
-		rows = append(rows, parts.Row(parts.Link(parts.JobPath(j.ID, j.Namespace), j.ID), html.Name(j.Namespace), html.Text(j.Type),
-			parts.Status(j.Status), html.Int(j.Priority), parts.Moment(j.SubmitTime), html.Text(Counts(j.JobSummary))))
+		rows = append(rows, parts.Row(parts.Link(parts.JobPath(j.ID, j.Namespace), j.ID), parts.Status(j.Status),
+			html.Text(Counts(j.JobSummary)), html.Name(j.Namespace), html.Text(j.Type), html.Int(j.Priority), parts.Moment(j.SubmitTime)))
 	}
 	return show(p, w, r, l, a, got, rows, err)
 }
@@ -272,7 +296,7 @@ func (p *Pages) allocations(w http.ResponseWriter, r *http.Request) error {
 	rows := make([]html.Part, 0, len(got.rows))
 	for _, one := range got.rows {
 		rows = append(rows, parts.Row(parts.Link(parts.AllocPath(one.ID), parts.ShortID(one.ID)), html.Name(one.Name),
-			parts.Link(parts.JobPath(one.JobID, one.Namespace), one.JobID), parts.Status(one.ClientStatus), html.Text(one.DesiredStatus),
+			parts.Status(one.ClientStatus), html.Text(one.DesiredStatus), parts.Link(parts.JobPath(one.JobID, one.Namespace), one.JobID),
 			parts.Link(html.Path("ui", "clients", one.NodeID), one.NodeName), parts.Moment(one.CreateTime)))
 	}
 	return show(p, w, r, l, a, got, rows, err)
@@ -292,9 +316,9 @@ func (p *Pages) nodes(w http.ResponseWriter, r *http.Request) error {
 	got, err := read[drover.NodeListStub](p, r, l, a)
 	rows := make([]html.Part, 0, len(got.rows))
 	for _, n := range got.rows {
-		rows = append(rows, parts.Row(parts.Link(html.Path("ui", "clients", n.ID), n.Name), html.Text(parts.ShortID(n.ID)), html.Name(n.NodePool),
-			html.Name(n.Datacenter), html.Name(cmp.Or(n.NodeClass, parts.None)),
-			parts.Status(drover.NodeCondition(n.Status, n.SchedulingEligibility, n.Drain)), html.Text(n.Version)))
+		rows = append(rows, parts.Row(parts.Link(html.Path("ui", "clients", n.ID), n.Name),
+			parts.Status(drover.NodeCondition(n.Status, n.SchedulingEligibility, n.Drain)), html.Name(n.NodePool), html.Name(n.Datacenter),
+			html.Name(cmp.Or(n.NodeClass, parts.None)), html.Text(parts.ShortID(n.ID)), html.Text(n.Version)))
 	}
 	return show(p, w, r, l, a, got, rows, err)
 }

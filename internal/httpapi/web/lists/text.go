@@ -28,35 +28,35 @@ type column struct{ words, by string }
 var (
 	jobColumns = []column{
 		{"Job", "name"},
+		{"Status", "status"},
+		{"Allocations", ""},
 		{"Namespace", "namespace"},
 		{"Type", "type"},
-		{"Status", "status"},
 		{"Priority", "priority"},
-		{"Submitted (UTC)", "submitted"},
-		{"Allocations", ""},
+		{"Submitted", "submitted"},
 	}
 	allocationColumns = []column{
 		{"Id", ""},
 		{"Name", "name"},
-		{"Job", "job"},
 		{"Status", "status"},
 		{"Wanted", "wanted"},
+		{"Job", "job"},
 		{"Node", "node"},
-		{"Made (UTC)", "created"},
+		{"Made", "created"},
 	}
 	nodeColumns = []column{
 		{"Node", "name"},
-		{"Id", ""},
+		{"Status", "status"},
 		{"Pool", "pool"},
 		{"Datacenter", "datacenter"},
 		{"Class", "class"},
-		{"Status", "status"},
+		{"Id", ""},
 		{"Version", "version"},
 	}
 	executionColumns = []column{
 		{"Execution", ""},
 		{"Status", "status"},
-		{"Started (UTC)", "started"},
+		{"Started", "started"},
 		{"Took", "wall"},
 		{"CPU", "cpu"},
 		{"Memory", "memory"},

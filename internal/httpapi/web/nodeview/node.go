@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/usage"
 )
 
 const (
@@ -30,7 +31,7 @@ func (p *Pages) nodePage(w http.ResponseWriter, r *http.Request, code int, failu
 	id := r.PathValue("node")
 	var n drover.Node
 	var allocations []drover.AllocationListStub
-	query := url.Values{"per_page": {strconv.Itoa(newest)}, "reverse": {"true"}, "task_states": {"false"}}
+	query := url.Values{"per_page": {strconv.Itoa(newest)}, "reverse": {"true"}}
 	err := p.Ask(r, api("node", id), &n)
 	if err == nil {
 		err = p.Ask(r, api("node", id, "allocations")+"?"+query.Encode(), &allocations)
@@ -47,13 +48,22 @@ func (p *Pages) nodePage(w http.ResponseWriter, r *http.Request, code int, failu
 	body := html.Group(html.El("h1", html.Name(cmp.Or(n.Name, id))), problem, done(r),
 		parts.Live("state", about, 0, nodeFacts(&n), draining(&n)),
 		parts.Live("steer", about, 0, p.steering(r, &n)),
+		parts.Live("allocations", []string{drover.TopicNode, drover.TopicAllocation}, 5, html.El("h2", html.Text(Text.Allocations)),
+			p.allocations(r, allocations), more),
 		parts.Live("usage", nil, 2, html.El("h2", html.Text(Text.Resources)), p.usage(r, &n)),
-		parts.Live("allocations", []string{drover.TopicNode, drover.TopicAllocation}, 0, html.El("h2", html.Text(Text.Allocations)),
-			p.Allocations(allocations), more),
 		parts.Live("meta", about, 0, html.El("h2", html.Text(Text.Metadata)), p.metadata(r, &n)),
 		parts.Live("drivers", about, 0, html.El("h2", html.Text(Text.Drivers)), drivers(&n), html.El("h2", html.Text(Text.Events)), events(&n),
 			attributes(&n)))
-	return p.Write(w, r, code, cmp.Or(n.Name, id), body, "")
+	return p.Write(w, r, code, cmp.Or(n.Name, id), body, "charts.js")
+}
+
+// allocations is a table of those of a node, with what they use now.
+func (p *Pages) allocations(r *http.Request, all []drover.AllocationListStub) html.Part {
+	var now usage.Samples
+	if path := parts.UsagePath(all); path != "" {
+		_ = p.Ask(r, path, &now) // it is not known then
+	}
+	return parts.Allocations(parts.OfNode, all, now)
 }
 
 // done says what the action did that led to the page; nothing if none did.
@@ -69,7 +79,8 @@ func nodeFacts(n *drover.Node) html.Part {
 	return parts.Facts(parts.Fact(Text.Status, parts.Status(n.Condition())),
 		parts.Fact(Text.Eligibility, html.Text(n.SchedulingEligibility)), parts.Fact(Text.Pool, html.Name(n.NodePool)),
 		parts.Fact(Text.Datacenter, html.Name(n.Datacenter)), parts.Fact(Text.Class, html.Name(cmp.Or(n.NodeClass, parts.None))),
-		parts.Fact(Text.Address, html.Name(cmp.Or(n.HTTPAddr, parts.None))), parts.Fact(Text.Version, html.Name(n.Attributes["nomad.version"])),
+		parts.Fact(Text.Address, html.Name(cmp.Or(n.HTTPAddr, parts.None))),
+		parts.Fact(Text.Version, html.Name(cmp.Or(n.Attributes["drover.version"], n.Attributes["nomad.version"]))),
 		parts.Fact(Text.ID, html.Text(n.ID)))
 }
 
@@ -104,8 +115,8 @@ func (p *Pages) steering(r *http.Request, n *drover.Node) html.Part {
 				html.Attr("autocomplete", "off"))),
 		check("system", Text.IgnoreSystem, r.PostForm.Has("system")))
 	return html.Group(html.El("div", html.Class("row actions"), act(n.ID, turn)),
-		html.El("div", html.Class("panel"), html.El("h2", html.Text(Text.Drain)), html.El("p", html.Class("muted"), html.Text(Text.DrainMore)),
-			act(n.ID, "drain", fields)))
+		html.El("details", html.ID("drain"), html.Class("panel"), html.Flag("open", r.PostForm.Has("deadline")),
+			html.El("summary", html.Text(Text.Drain)), html.El("p", html.Class("muted"), html.Text(Text.DrainMore)), act(n.ID, "drain", fields)))
 }
 
 // check is a box to tick, or ticked.
@@ -120,13 +131,21 @@ func check(name, words string, ticked bool) html.Part {
 // act is a form that asks for an action on a node.
 func act(id, name string, fields ...html.Part) html.Part {
 	return html.El("form", html.Attr("method", "post"), html.Action(Path(id, name)), html.Group(fields...),
-		html.El("button", html.Text(Text.Actions[name].Button)))
+		html.El("button", html.Class(look(name)), html.Text(Text.Actions[name].Button)))
+}
+
+// look is the class of an action's button: what ends something looks so.
+func look(name string) string {
+	if Text.Actions[name].Sure != "" {
+		return "ends"
+	}
+	return ""
 }
 
 // usage is what the node has, what allocations hold of it, and what it uses now, where it says so.
 func (p *Pages) usage(r *http.Request, n *drover.Node) html.Part {
 	total, rows := n.Total(), []html.Part{}
-	var now drover.HostStats
+	var now usage.HostStats
 	unknown := html.Part{}
 	if n.Status != drover.NodeStatusReady {
 		unknown = html.El("p", html.Class("muted"), html.Text(Text.NoStats+"."))
@@ -152,13 +171,18 @@ func (p *Pages) usage(r *http.Request, n *drover.Node) html.Part {
 	}
 	facts := []html.Part{
 		parts.Fact(Text.CPU, html.Text(fmt.Sprintf("%d MHz", total.CPU))),
-		parts.Fact(Text.Memory, html.Text(fmt.Sprintf("%d MiB", total.MemoryMB))),
-		parts.Fact(Text.Disk, html.Text(fmt.Sprintf("%d MiB", total.DiskMB))),
+		parts.Fact(Text.Memory, html.Text(parts.Size(int64(total.MemoryMB)<<20))),
+		parts.Fact(Text.Disk, html.Text(parts.Size(int64(total.DiskMB)<<20))),
 	}
 	if now.Uptime > 0 {
 		facts = append(facts, parts.Fact(Text.Uptime, html.Text(parts.Short(time.Duration(now.Uptime)*time.Second))))
 	}
-	return html.Group(parts.Facts(facts...), unknown, html.If(len(rows) > 0, parts.Table(Text.Resources, Text.StatColumns, rows, "")))
+	var past usage.Past
+	if len(rows) > 0 {
+		_ = p.Ask(r, parts.PastPath("node_id", n.ID), &past) // it is not known then
+	}
+	return html.Group(parts.Facts(facts...), unknown, parts.Past(&past),
+		html.If(len(rows) > 0, parts.Table(Text.Resources, Text.StatColumns, rows, "")))
 }
 
 func meter(name string, percent float64) html.Part {
@@ -261,6 +285,9 @@ func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, id, name string,
 		if r.PostForm.Has(field) {
 			fields = append(fields, hidden(field, r.PostForm.Get(field)))
 		}
+	}
+	if name == "drain" {
+		fields = append(fields, p.drainPlan(r, n.ID))
 	}
 	return p.Write(w, r, http.StatusOK, words.Button, p.Confirm(Path(id, name), Path(id), what, words.Sure, words.Button, fields...), "")
 }

@@ -3,7 +3,6 @@ package nodeview
 import (
 	"net/http"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
@@ -31,7 +30,6 @@ type Shared interface {
 	Failed(r *http.Request, err error) html.Part // what went wrong, and what to do
 	// Confirm asks whether to do what was asked for; question has the name of what it is about in %s.
 	Confirm(at, back html.URL, what, question, button string, fields ...html.Part) html.Part
-	Allocations(all []drover.AllocationListStub) html.Part
 }
 
 // Pages serves them.

@@ -1,5 +1,7 @@
 package nodeview
 
+import "github.com/drover-project/drover"
+
 // Words are what an action's button says, what is said after it, and what is asked before with the node's name in %s; "" asks nothing.
 type Words struct{ Button, Done, Sure string }
 
@@ -12,12 +14,17 @@ var Text = struct {
 	Groups, Colours, States map[string]string
 
 	Status, Pool, Datacenter, Class, ID, Version, Address, Allocations, Newest, CPU, Memory, Disk, Now, NoStats, Held, Free, Resources,
-	Drivers, Attributes, Events, Metadata, MetaMore, Own, Key, Value, Set, Remove, Drain, DrainMore, Deadline, DeadlineMore, NoDeadline,
+	Drivers, Attributes, Events, Metadata, MetaMore, Own, Key, Value, Set, Remove, Drain, DrainMore, Deadline, DeadlineMore, NoDeadline string
+
+	DrainPlan, DrainPlanNone, DrainPlanOthers, DrainPlanUnknown string
+
+	Fates, FateCounts map[string]string
+
 	IgnoreSystem, MarkEligible, Draining, Until, NoEnd, Waits, Eligibility, NoAction, BadForm, NoKey, Healthy, Unhealthy, Uptime, Load string
 
 	Actions map[string]Words
 
-	GroupColumns, NodeColumns, DriverColumns, MetaColumns, EventColumns, StatColumns []string
+	GroupColumns, NodeColumns, DrainColumns, DriverColumns, MetaColumns, EventColumns, StatColumns []string
 }{
 	Topology: "Topology", TopologyMore: "All nodes, each a cell.", Map: "Map of all nodes", Group: "Group by", Colour: "Colour by",
 	Find: "Find", FindMore: "words of a name, id, pool, class or state", Show: "Show", Table: "As a table", Drawn: "As a map",
@@ -69,10 +76,24 @@ var Text = struct {
 		},
 	},
 
-	GroupColumns:  []string{"Group", "Nodes", "Ready", "Not ready", "Allocations", "CPU held (most)", "Memory held (most)"},
-	NodeColumns:   []string{"Node", "Group", "Status", "Allocations", "CPU held", "Memory held"},
+	GroupColumns: []string{"Group", "Nodes", "Ready", "Not ready", "Allocations", "CPU held (most)", "Memory held (most)"},
+	NodeColumns:  []string{"Node", "Group", "Status", "Allocations", "CPU held", "Memory held"},
+	DrainColumns: []string{"Allocation", "Job", "What becomes of it", "Where, or why not"},
+
+	DrainPlan: "What would become of its allocations, as things are now", DrainPlanNone: "Nothing runs here.",
+	DrainPlanOthers:  "%d are of jobs that your token may not read",
+	DrainPlanUnknown: "What would become of its allocations is not known",
+	Fates: map[string]string{
+		drover.DrainMoves: "moves", drover.DrainWaits: "finds no room, and waits", drover.DrainEnds: "ends here, by the deadline",
+		drover.DrainStays: "stays",
+	},
+	FateCounts: map[string]string{
+		drover.DrainMoves: "%d would move", drover.DrainWaits: "%d would find no room", drover.DrainEnds: "%d would end here",
+		drover.DrainStays: "%d would stay",
+	},
+
 	DriverColumns: []string{"Driver", "Health", "What it says"},
 	MetaColumns:   []string{"Key", "Value", ""},
-	EventColumns:  []string{"Time (UTC)", "Part", "What"},
+	EventColumns:  []string{"Time", "Part", "What"},
 	StatColumns:   []string{"What", "Used now", ""},
 }

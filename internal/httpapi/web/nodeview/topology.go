@@ -197,7 +197,7 @@ func (p *Pages) picked(r *http.Request, id string) html.Part {
 	if err != nil {
 		return p.Failed(r, err)
 	}
-	return html.Group(head(&n), p.Allocations(allocations),
+	return html.Group(head(&n), p.allocations(r, allocations),
 		html.If(len(allocations) == shown, html.El("p", html.Class("muted"), html.Text(fmt.Sprintf(Text.Newest, shown)))),
 		html.El("p", html.El("a", html.Href(Path(id)), html.Text(Text.NodePage))))
 }

@@ -58,7 +58,7 @@ var tones = map[string]string{
 	"alive": "ok", "unhealthy": "bad", "left": "idle",
 	"warm": "ok", "claimed": "prog", "busy": "prog", "requested": "prog", "warming": "prog", "destroyed": "idle",
 	"planned": "prog", "creating": "prog", "booting": "prog", "registered": "prog", "active": "ok", "destroying": "prog", "orphaned": "lost",
-	"gone": "idle",
+	"gone": "idle", "blocked": "warn", "paused": "warn", "canceled": "idle", "cancelled": "idle", "unblocking": "prog",
 }
 
 // Status is a word with its tone and shape: colour is never the only sign.
@@ -77,13 +77,13 @@ func Fact(name string, value html.Part) html.Part {
 	return html.El("div", html.El("dt", html.Text(name)), html.El("dd", value))
 }
 
-// Moment is a time in Unix nanoseconds; 0 is none.
+// Moment is a time in Unix nanoseconds, which a script shows in the zone of its reader; 0 is none.
 func Moment(ns int64) html.Part {
 	if ns == 0 {
 		return html.Text(None)
 	}
 	t := time.Unix(0, ns).UTC()
-	return html.El("time", html.Attr("datetime", t.Format(time.RFC3339Nano)), html.Text(t.Format("2006-01-02 15:04:05")))
+	return html.El("time", html.Attr("datetime", t.Format(time.RFC3339Nano)), html.Text(t.Format("2006-01-02 15:04:05 UTC")))
 }
 
 // Instant is Moment for a time; the zero time is none.
@@ -94,7 +94,7 @@ func Instant(t time.Time) html.Part {
 	return Moment(t.UnixNano())
 }
 
-// Short is a duration to three digits or so; 0 is none, since nothing takes no time.
+// Short is a duration to three digits or so, without parts that are nothing at its end; 0 is none, since nothing takes no time.
 func Short(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -104,7 +104,14 @@ func Short(d time.Duration) string {
 	case d < 10*time.Second:
 		return d.Round(time.Millisecond).String()
 	}
-	return d.Round(100 * time.Millisecond).String()
+	said := d.Round(100 * time.Millisecond).String()
+	if strings.HasSuffix(said, "m0s") {
+		said = strings.TrimSuffix(said, "0s")
+	}
+	if strings.HasSuffix(said, "h0m") {
+		said = strings.TrimSuffix(said, "0m")
+	}
+	return said
 }
 
 // Size is a number of bytes in units of 1,024.
@@ -114,8 +121,12 @@ func Size(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	case n < 1<<20:
 		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n < 1<<40:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	return fmt.Sprintf("%.1f TiB", float64(n)/(1<<40))
 }
 
 // Live is a part of a page that the browser fetches anew when something of the topics changed, and if every is not 0 after so many

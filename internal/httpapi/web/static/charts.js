@@ -1,4 +1,6 @@
 // Charts of lines over time, which parts of the page hold as data. They are drawn again when the page was brought up to date.
+import { local } from './times.js';
+
 const margins = { left: 44, right: 8, top: 8, bottom: 20 };
 const dashes = { ok: [], prog: [6, 3], warn: [2, 2], bad: [8, 2, 2, 2], lost: [1, 3], idle: [3, 5] };
 
@@ -12,7 +14,7 @@ const nice = (v) => {
   const power = 10 ** Math.floor(Math.log10(v));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= v * 0.999);
 };
-const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+const clock = (ms) => local(new Date(ms)).slice(11, 16);
 
 const draw = (chart) => {
   const { from, step, unit, lines } = JSON.parse(chart.dataset.chart), spark = chart.classList.contains('spark');

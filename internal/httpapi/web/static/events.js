@@ -79,6 +79,7 @@ if (rows) {
     say(again ? 'lost' : 'missed');
     setTimeout(follow, again);
   };
+  document.addEventListener('drover-lost', () => stream && stream.abort()); // a dead connection says nothing
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) follow();
     else if (stream) stream.abort();

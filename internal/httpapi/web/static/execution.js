@@ -4,7 +4,7 @@ import { plain } from './plain.js';
 
 const id = (name) => document.getElementById(name);
 const player = id('player'), words = player.dataset, said = id('said'), seek = id('seek');
-const KEPT = 2 << 20, SHOWN = 64 << 10; // bytes of a stream
+const KEPT = 2 << 20, SHOWN = 64 << 10, SMALL = 4 << 10; // bytes of a stream, and of a piece that the next is added to
 player.hidden = false;
 
 const size = (n) => (n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KiB' : (n / (1 << 20)).toFixed(1) + ' MiB');
@@ -24,7 +24,13 @@ class Stream {
     this.more = id(name + '-more');
   }
   add(bytes) {
-    this.parts.push([this.end, bytes]);
+    const last = this.parts.at(-1);
+    if (last && last[1].length + bytes.length <= SMALL) { // a program that writes byte by byte makes no list of bytes
+      const both = new Uint8Array(last[1].length + bytes.length);
+      both.set(last[1]);
+      both.set(bytes, last[1].length);
+      last[1] = both;
+    } else this.parts.push([this.end, bytes]);
     this.end += bytes.length;
     while (this.end - this.start > KEPT && this.parts.length > 1) this.start += this.parts.shift()[1].length;
   }
@@ -94,7 +100,15 @@ const read = () => new Promise((done) => {
     if (message.type === 'skipped') streams[message.stream].skip(message.offset);
     if (message.type === 'receipt') all = true;
   };
-  socket.onclose = () => done(all);
+  const lost = () => { // a dead connection says nothing
+    socket.close();
+    done(all);
+  };
+  document.addEventListener('drover-lost', lost);
+  socket.onclose = () => {
+    document.removeEventListener('drover-lost', lost);
+    done(all);
+  };
 });
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 const follow = async () => {

@@ -1,21 +1,31 @@
 // Keeps a page up to date. Parts of it say which topics they are about (data-live) and how many seconds they last (data-every). When
 // something of a part's topics changed, the page is fetched again and the part replaced: what a reload would show is what is shown.
+// A page without such parts, or that is the answer of a form, hears signs of life only, to say when its connection is lost.
+import { localize } from './times.js';
+
+localize(document);
+const label = document.getElementById('label');
+if (label) {
+  label.style.background = label.dataset.background;
+  label.style.color = label.dataset.color;
+}
 const mark = document.getElementById('live');
-const select = '[data-live]';
+const select = '[data-live]', scrolls = '.wide,pre'; // what may be scrolled in them
 const silence = 1500; // ms without a line of the stream: the connection is lost
 const slept = 5000; // ms without a tick of a page that is seen: the computer was asleep
 const gap = 1000; // ms between two fetches at least, and twice as long as one took
+const patience = 1800; // ms that a fetch may take until it is said that what is seen is old
 
 const topicsOf = (part) => part.dataset.live.split(' ').filter(Boolean);
-const parts = () => [...document.querySelectorAll(select)];
+const parts = () => (mark.dataset.still === undefined ? [...document.querySelectorAll(select)] : []);
 
-if (mark && parts().length) {
+if (mark) {
   let index = 0; // the next one of the stream; 0: what comes
   let stream = null; // the connection's AbortController
   let heard = 0, tries = 0, againAt = 0, ticked = Date.now();
   let polls = false; // the stream was refused
   let shown = Date.now(); // when the shown state was fetched
-  let asking = null; // the fetch's AbortController
+  let asking = null, askedAt = 0; // the fetch's AbortController, and when it began
   let fetchAt = 0;
   const wanted = new Set(); // ids of parts that are out of date
   const lasts = new Map(); // when a part was fetched, by its id
@@ -25,20 +35,31 @@ if (mark && parts().length) {
     mark.dataset.state = state;
     mark.hidden = false;
     let words = mark.dataset[state + 'Text'];
-    if (state === 'lost') words += ' ' + new Date(shown).toLocaleTimeString();
+    if (state === 'lost' || state === 'slow') words += ' ' + new Date(shown).toLocaleTimeString();
     mark.textContent = words;
+    if (state === 'lost') document.dispatchEvent(new Event('drover-lost')); // for those who have connections of their own
   };
+  const connected = () => say(asking && Date.now() - askedAt > patience ? 'slow' : 'live');
   const want = (topics) => {
     for (const part of parts()) {
       if (!topics || topicsOf(part).some((t) => topics.includes(t))) wanted.add(part.id);
     }
   };
-  // What somebody types in or has selected stays until they are done.
+  // What somebody presses: if it were replaced before they let go, there would be no click.
+  let pressed = null;
+  addEventListener('pointerdown', (e) => { pressed = e.target; }, true);
+  for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => setTimeout(() => { pressed = null; }), true);
+  // What somebody types in, presses or has selected stays until they are done.
   const held = (part) => {
+    if (pressed && part.contains(pressed)) return true;
     const at = document.activeElement;
     if (at && at !== part && part.contains(at) && at.matches('input,textarea,select')) return true;
-    const typed = (field) => field.type !== 'hidden' && field.value !== field.defaultValue;
-    if ([...part.querySelectorAll('input,textarea')].some(typed)) return true;
+    const typed = (field) => {
+      if (field.type === 'checkbox' || field.type === 'radio') return field.checked !== field.defaultChecked;
+      if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findLastIndex((o) => o.defaultSelected));
+      return field.type !== 'hidden' && field.value !== field.defaultValue;
+    };
+    if ([...part.querySelectorAll('input,textarea,select')].some(typed)) return true;
     const chosen = document.getSelection();
     return chosen && !chosen.isCollapsed && chosen.containsNode(part, true);
   };
@@ -49,9 +70,11 @@ if (mark && parts().length) {
     const path = [];
     for (let e = inside ? focus : null; e && e !== part; e = e.parentElement) path.unshift([...e.parentElement.children].indexOf(e));
     const open = [...part.querySelectorAll('details')].map((d) => d.open);
+    const scrolled = [...part.querySelectorAll(scrolls)].map((e) => [e.scrollLeft, e.scrollTop]);
     const next = document.adoptNode(fresh);
     part.replaceWith(next);
     next.querySelectorAll('details').forEach((d, i) => { if (open[i] !== undefined) d.open = open[i]; });
+    next.querySelectorAll(scrolls).forEach((e, i) => { if (scrolled[i]) [e.scrollLeft, e.scrollTop] = scrolled[i]; });
     if (!inside) return;
     let again = next;
     for (const i of path) again = again && again.children[i];
@@ -68,7 +91,7 @@ if (mark && parts().length) {
     return names;
   };
   const refresh = async (names) => {
-    const begun = Date.now(), mine = asking = new AbortController();
+    const begun = askedAt = Date.now(), mine = asking = new AbortController();
     const limit = setTimeout(() => mine.abort(), 10000);
     for (const name of names) wanted.delete(name);
     try {
@@ -76,6 +99,7 @@ if (mark && parts().length) {
       const page = new DOMParser().parseFromString(await response.text(), 'text/html');
       const main = document.getElementById('main'), next = page.getElementById('main');
       if (!next) throw new Error(response.status);
+      localize(next);
       for (const name of names) {
         const part = document.getElementById(name), fresh = page.getElementById(name);
         lasts.set(name, begun);
@@ -112,7 +136,7 @@ if (mark && parts().length) {
     if (first && !index) want(); // what happened between the page and the stream
     if (said.Index) index = said.Index + 1;
     if (said.Topics) want(said.Topics);
-    say('live');
+    connected();
   };
   const connect = async () => {
     const mine = stream = new AbortController();
@@ -155,6 +179,13 @@ if (mark && parts().length) {
     say('lost');
     againAt = Date.now() + Math.min(2000, 200 * 2 ** tries++) * (0.5 + Math.random() / 2);
   };
+  // A form that cannot be sent stays as it is: what was typed would be lost with the page.
+  document.addEventListener('submit', (e) => {
+    if (e.defaultPrevented || mark.dataset.state !== 'lost' || e.target.method !== 'post') return;
+    e.preventDefault();
+    mark.textContent = mark.dataset.unsentText;
+    mark.scrollIntoView({ block: 'nearest' });
+  });
   const leave = () => {
     for (const one of [stream, asking]) if (one) one.abort();
     stream = asking = null;

@@ -1,10 +1,13 @@
+import { Refused, pieces, sleep } from './pieces.js';
 import { plain } from './plain.js';
+import { marked, searching } from './search.js';
 
 // A log, live. Without this script the page shows the log's end, and links to what is before.
 // It keeps the newest lines, and has only those in the document that are seen: it costs the same whatever the task writes. Who went to a
 // time is not hurried on: then it reads only as far as they look.
 const KEPT = 20000, SLACK = 5000, CHARS = 8 << 20, LONGEST = 4 << 10;
 const PIECE = 4000, PIECE_BYTES = 1 << 20; // lines and bytes that are read at once of a log's past
+const AROUND = 16 << 10; // bytes that are shown before a place that was gone to
 const id = (name) => document.getElementById(name);
 const log = id('log'), room = log.firstElementChild, view = room.firstElementChild, said = id('log-said');
 const words = log.dataset;
@@ -31,10 +34,13 @@ class Ring {
     this.lines.splice(0, n);
     this.chars = chars;
     this.dropped += n;
+    if (this === all) here -= n;
   }
 }
 let all = new Ring(), found = null, wanted = '', frozen = null, since = 0, follow = true, rest = '', total = 0, came = 0;
-let past = ''; // the time that was gone to; '': the view is of the log's end
+let past = null; // the time that was gone to (since), or the place (file, offset); null: the view is of the log's end
+let aim = null, here = -1, stands = false; // the place, until it is read; its line then, and whether the view stands there
+let lit = ''; // the text that was searched for, in small letters
 let budget = Infinity, paid = Infinity; // lines that may be read of the past, and bytes
 let connection = null, wake = () => {}; // of the stream; of who waits for more to be asked for
 const matches = (line) => line.toLowerCase().includes(wanted);
@@ -59,6 +65,10 @@ const draw = () => {
     // it stands
   } else if (follow) log.scrollTop = log.scrollHeight;
   else if (ring.dropped) log.scrollTop -= ring.dropped * height;
+  if (here >= 0 && !stands && lines.length > here) {
+    stands = true;
+    log.scrollTop = here * height - log.clientHeight / 3;
+  }
   ring.dropped = 0;
   top = log.scrollTop;
   const first = Math.max(0, Math.floor(top / height) - 10);
@@ -66,21 +76,22 @@ const draw = () => {
   view.style.transform = `translateY(${first * height}px)`;
   if (past && top + 3 * log.clientHeight > lines.length * height) more();
   const shown = plain(seen.join('\n'));
-  if (!wanted) {
+  if (!wanted && !lit) {
     view.textContent = shown;
     return;
   }
   const parts = [];
-  for (const line of shown.split('\n')) {
-    let at = 0;
-    const small = line.toLowerCase();
-    for (let i; (i = small.indexOf(wanted, at)) >= 0; at = i + wanted.length) {
-      const mark = document.createElement('mark');
-      mark.textContent = line.slice(i, i + wanted.length);
-      parts.push(line.slice(at, i), mark);
+  shown.split('\n').forEach((line, i) => {
+    const pieces = [...marked(line, wanted || lit), '\n'];
+    if (found || first + i !== here) {
+      parts.push(...pieces);
+      return;
     }
-    parts.push(line.slice(at) + '\n');
-  }
+    const at = document.createElement('span');
+    at.className = 'at';
+    at.append(...pieces);
+    parts.push(at);
+  });
   view.replaceChildren(...parts);
 };
 const changed = () => {
@@ -104,7 +115,7 @@ const setPause = (yes) => {
 };
 id('follow').addEventListener('click', () => {
   if (frozen) setPause(false);
-  if (past) begin('');
+  if (past) begin(null);
   else setFollow(!follow);
 });
 id('pause').addEventListener('click', () => setPause(!frozen));
@@ -132,7 +143,7 @@ const tell = () => {
   let text = words.lines.replace('%d', total.toLocaleString('en')).replace('%s', (came / (1 << 20)).toFixed(1));
   if (state) text = state;
   else if (silent()) text = words.silent;
-  if (past) text += ' · ' + words.past.replace('%s', new Date(past).toLocaleString());
+  if (past) text += ' · ' + (past.since ? words.past.replace('%s', new Date(past.since).toLocaleString()) : words.at);
   if (frozen) text += ' · ' + words.paused.replace('%d', since.toLocaleString('en'));
   if (said.textContent !== text) said.textContent = text;
 };
@@ -143,12 +154,24 @@ setInterval(() => {
   tell();
 }, 200);
 
-// Pieces come one after the other, each with a head of 20 bytes.
+// read adds the lines of bytes that follow each other.
+const read = (bytes) => {
+  const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+  rest = lines.pop();
+  for (const line of lines) add(line);
+  while (rest.length > LONGEST) {
+    add(rest.slice(0, LONGEST));
+    rest = rest.slice(LONGEST);
+  }
+};
+// at is where the log was read to.
 const at = { file: -1, offset: 0, resuming: false };
 let decoder = new TextDecoder();
 const take = (bytes, file, begins) => {
   if (at.file < 0) {
-    if (begins > 0 && !past) bytes = bytes.subarray(bytes.indexOf(10) + 1); // it begins within a line
+    const cut = begins > 0 && !past?.since ? bytes.indexOf(10) + 1 : 0; // it begins within a line
+    bytes = bytes.subarray(cut);
+    begins += cut;
   } else if (file > at.file + 1) gap(words.skipped); // the files between were removed before they were read
   else if (at.resuming && (file === at.file ? begins !== at.offset : begins > 0)) gap(words.gap);
   at.resuming = false;
@@ -157,13 +180,14 @@ const take = (bytes, file, begins) => {
   came += bytes.length;
   paid -= bytes.length;
   const before = total;
-  const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
-  rest = lines.pop();
-  for (const line of lines) add(line);
-  while (rest.length > LONGEST) {
-    add(rest.slice(0, LONGEST));
-    rest = rest.slice(LONGEST);
+  if (aim && file >= aim.file && (file > aim.file || aim.offset < at.offset)) {
+    const head = file > aim.file ? 0 : Math.max(0, aim.offset - begins);
+    read(bytes.subarray(0, head));
+    here = all.lines.length;
+    aim = null;
+    bytes = bytes.subarray(head);
   }
+  read(bytes);
   budget -= total - before;
   changed();
 };
@@ -173,14 +197,14 @@ const gap = (why) => {
   decoder = new TextDecoder();
   add('⋯ ' + why + ' ⋯');
 };
-// more has the next piece of the past read; begin shows the log from a time, or its end.
+// more has the next piece of the past read; begin shows the log from a time, around a place, or its end.
 const more = () => {
   if (budget > 0 && paid > 0) return;
   budget = PIECE;
   paid = PIECE_BYTES;
   wake();
 };
-const begin = (time) => {
+const begin = (to) => {
   all = new Ring();
   if (found) found = new Ring();
   rest = '';
@@ -188,15 +212,20 @@ const begin = (time) => {
   at.file = -1;
   at.resuming = false;
   total = came = 0;
-  past = time;
-  [budget, paid] = time ? [PIECE, PIECE_BYTES] : [Infinity, Infinity];
+  past = to;
+  aim = to && !to.since ? to : null;
+  here = -1;
+  stands = false;
+  [budget, paid] = to ? [PIECE, PIECE_BYTES] : [Infinity, Infinity];
   state = '';
   const link = new URL(location.href);
-  if (time) link.searchParams.set('since', time);
-  else link.searchParams.delete('since');
+  link.searchParams.delete('since');
+  link.searchParams.delete('at');
+  if (aim) link.searchParams.set('at', to.file + '.' + to.offset);
+  else if (to) link.searchParams.set('since', to.since);
   history.replaceState(null, '', link);
-  log.scrollTop = 0;
-  setFollow(!time);
+  log.scrollTop = top = 0; // nobody scrolled back
+  setFollow(!to);
   tell();
   if (connection) connection.abort('again');
   wake();
@@ -208,7 +237,7 @@ const go = () => {
   if (isNaN(time)) id('since').focus();
   else {
     if (frozen) setPause(false);
-    begin(time.toISOString());
+    begin({ since: time.toISOString() });
   }
 };
 id('go').addEventListener('click', go);
@@ -216,64 +245,64 @@ id('since').addEventListener('keydown', (e) => {
   if (e.key === 'Enter') go();
 });
 
-// read shows what comes until the log or the connection ends, or enough of the past was read. It says which.
-const read = async (stop) => {
+const seen = () => new Promise((done) => {
+  if (!document.hidden) done();
+  else document.addEventListener('visibilitychange', done, { once: true });
+});
+document.addEventListener('visibilitychange', () => { // a hidden page has no connection: a browser has six for all of them
+  if (document.hidden && connection) connection.abort('hidden');
+});
+document.addEventListener('drover-lost', () => connection && connection.abort('lost'));
+// follows shows what comes until the log or the connection ends, or enough of the past was read. It says which.
+const follows = (stop) => {
   const from = new URL(words.from, location.href);
   if (at.file >= 0) {
     from.searchParams.set('file', at.file);
     from.searchParams.set('offset', at.offset);
-  } else if (past) from.searchParams.set('since', past);
-  const response = await fetch(from, { signal: stop.signal });
-  if (!response.ok) throw new Error(response.status + ' ' + response.statusText);
-  const reader = response.body.getReader();
-  let held = new Uint8Array(0), rested = performance.now();
-  for (;;) {
-    if (performance.now() - rested > 10) { // so that what is seen is drawn, and keys are heard, whatever comes
-      await sleep(0);
-      rested = performance.now();
-    }
-    const { value, done } = await reader.read();
-    if (stop.signal.aborted || done) return 'lost';
-    heard = performance.now();
-    let bytes = value;
-    if (held.length) {
-      bytes = new Uint8Array(held.length + value.length);
-      bytes.set(held);
-      bytes.set(value, held.length);
-    }
-    const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    let i = 0;
-    while (bytes.length - i >= 20 && bytes.length - i - 20 >= head.getUint32(i + 4)) {
-      const kind = head.getUint32(i), length = head.getUint32(i + 4), content = bytes.subarray(i + 20, i + 20 + length);
-      if (kind === 1) return 'ended';
-      if (kind === 2) throw new Refused(new TextDecoder().decode(content));
-      state = '';
-      if (length) take(content, head.getUint32(i + 8), Number(head.getBigUint64(i + 12)));
-      if (budget <= 0 || paid <= 0) return 'enough';
-      i += 20 + length;
-    }
-    held = bytes.slice(i);
+  } else if (past?.since) from.searchParams.set('since', past.since);
+  else if (past) {
+    from.searchParams.set('file', past.file);
+    from.searchParams.set('offset', Math.max(0, past.offset - AROUND));
   }
+  return pieces(from, stop.signal, (kind, content, file, begins) => {
+    state = '';
+    if (content.length) take(content, file, begins);
+    return budget <= 0 || paid <= 0 ? 'enough' : '';
+  }, () => { heard = performance.now(); });
 };
-class Refused extends Error {}
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const asked = () => new Promise((done) => { wake = done; });
-if (words.since && !isNaN(new Date(words.since))) begin(new Date(words.since).toISOString());
+const [, file, offset] = /^(\d{1,9})\.(\d{1,15})$/.exec(new URL(location.href).searchParams.get('at') ?? '') ?? [];
+if (file) {
+  lit = id('search').value.toLowerCase();
+  begin({ file: Number(file), offset: Number(offset) });
+} else if (words.since && !isNaN(new Date(words.since))) begin({ since: new Date(words.since).toISOString() });
+searching((place, text) => {
+  if (frozen) setPause(false);
+  id('filter').value = wanted = '';
+  found = null;
+  lit = text.toLowerCase();
+  begin(place);
+  log.focus({ preventScroll: true });
+}, () => {
+  lit = '';
+  changed();
+});
 for (let wait = 250; ; wait = Math.min(2 * wait, 4000)) {
+  await seen();
   const stop = connection = new AbortController();
   const watch = setInterval(() => performance.now() - heard > 10000 && stop.abort(), 1000);
   const begun = performance.now();
   heard = begun;
   let how = 'lost', why = words.lost;
   try {
-    how = await read(stop);
+    how = await follows(stop);
   } catch (error) {
     if (error instanceof Refused) why = words.failed + ': ' + error.message;
   } finally {
     clearInterval(watch);
   }
   connection = null;
-  const again = stop.signal.reason === 'again';
+  const again = stop.signal.reason === 'again' || stop.signal.reason === 'hidden';
   if (!again) stop.abort(); // what is not read any more
   at.resuming = at.file >= 0;
   if (again) {

@@ -103,6 +103,7 @@ if (form) {
       if (this.mode === 'terminal') {
         id('screen').hidden = false;
         const { term, fit } = await openScreen(id('screen'));
+        this.stopped.signal.throwIfAborted();
         this.term = term;
         term.onData((text) => this.send(new TextEncoder().encode(text)));
         term.onBinary((text) => this.send(Uint8Array.from(text, (c) => c.charCodeAt(0))));
@@ -192,7 +193,7 @@ if (form) {
     running = null;
     id('run').disabled = false;
     id('stop').hidden = id('typing').hidden = true;
-    if (mine.mode !== 'given') id('run').focus();
+    if (mine.mode !== 'given') id('results').focus(); // not the button: the key that ended it may still be held, and would run it again
   };
   const sendLine = () => {
     if (!running) return;
@@ -259,7 +260,7 @@ if (form) {
       for (const [name, text] of program.files) addFile(name, text);
       if (files.children.length > 1) first.remove();
     } catch {
-      showProblem('The link is damaged: it holds no program.');
+      showProblem(id('share').dataset.damaged);
     }
   };
   open();

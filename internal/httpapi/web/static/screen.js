@@ -1,6 +1,7 @@
 // The screen of a terminal, in an element. What draws it is loaded only here.
 // Its cursor does not blink: a browser that has an animation to draw hears nothing that comes after a key until it has drawn that, and
 // the key's echo would be a frame later.
+let shown = null; // the terminal before: it hears the document until it is let go
 export const openScreen = async (screen) => {
   const [{ Terminal }, { FitAddon }] = await Promise.all([import('./xterm.mjs'), import('./addon-fit.mjs')]);
   if (!document.getElementById('xterm-style')) {
@@ -19,6 +20,8 @@ export const openScreen = async (screen) => {
     theme: { background: colours.backgroundColor, foreground: colours.color, cursor: colours.color, selectionBackground: '#7b848466' },
     linkHandler: { activate() {} }, // what a program calls a link leads nowhere
   });
+  if (shown) shown.dispose();
+  shown = term;
   const fit = new FitAddon();
   term.loadAddon(fit);
   screen.replaceChildren();

@@ -42,9 +42,18 @@ const wire = wires[words.wire];
 let opened = null; // the connection, while a program runs
 
 const open = async () => {
+  if (id('open').disabled) return;
   id('open').disabled = true;
   said.textContent = words.opening;
-  const { term, fit } = await openScreen(screen);
+  let drawn;
+  try {
+    drawn = await openScreen(screen);
+  } catch { // what draws it did not come
+    said.textContent = words.lost;
+    id('open').disabled = false;
+    return;
+  }
+  const { term, fit } = drawn;
   const query = new URLSearchParams(wire.query());
   const socket = new WebSocket(location.origin.replace(/^http/, 'ws') + words.from + '?' + query);
   socket.binaryType = 'arraybuffer';
@@ -77,7 +86,7 @@ const open = async () => {
     term.options.cursorBlink = false;
     said.textContent = ended || e.reason || words.lost;
     id('open').disabled = false;
-    id('open').focus();
+    said.focus(); // not the button: the key that ended the program may still be held, and would start another
   };
 };
 form.addEventListener('submit', (e) => {

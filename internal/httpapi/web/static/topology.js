@@ -1,3 +1,5 @@
+import { localize } from './times.js';
+
 // Draws all nodes on one canvas, as cells in groups. Far away it draws a picture of all of them that is made when something changed; near it
 // draws the cells that are in sight. What is shown and where is in the page's address.
 const canvas = document.getElementById('topology');
@@ -38,26 +40,10 @@ if (canvas) {
     remembering = setTimeout(remember, 200);
   };
 
-  // Where everything is in the world: rows of groups, each a label above a grid.
-  const arrange = () => {
-    const names = data[by() === 'pool' ? 'pools' : by() === 'class' ? 'classes' : 'datacenters'] || [];
-    const of = data[by()] || [];
-    groups = names.map((name) => ({ name: name || words.nameless, nodes: [] }));
-    of.forEach((g, i) => groups[g].nodes.push(i));
-    groups.sort((a, b) => b.nodes.length - a.nodes.length || (a.name < b.name ? -1 : 1));
-    let area = 0;
+  // pack puts the groups into rows that are so wide, and says how large that is.
+  const pack = (wide) => {
+    let x = 0, y = 0, row = 0, w = 1, h = 1;
     for (const g of groups) {
-      g.columns = Math.ceil(Math.sqrt(g.nodes.length * 1.6));
-      g.rows = Math.ceil(g.nodes.length / g.columns);
-      g.width = Math.max(g.columns * pitch, 40);
-      g.height = g.rows * pitch + label;
-      area += (g.width + between) * (g.height + between);
-    }
-    const wide = Math.max(Math.sqrt(area * Math.max(0.5, width / height)), ...groups.map((g) => g.width));
-    let x = 0, y = 0, row = 0;
-    places = new Array(data.ids.length);
-    world = [1, 1];
-    groups.forEach((g, n) => {
       if (x > 0 && x + g.width > wide) {
         x = 0;
         y += row + between;
@@ -67,9 +53,34 @@ if (canvas) {
       g.y = y;
       x += g.width + between;
       row = Math.max(row, g.height);
-      g.nodes.forEach((i, place) => { places[i] = [n, place]; });
-      world = [Math.max(world[0], g.x + g.width), Math.max(world[1], g.y + g.height)];
-    });
+      w = Math.max(w, g.x + g.width);
+      h = Math.max(h, g.y + g.height);
+    }
+    return [w, h];
+  };
+  // Where everything is in the world: rows of groups, each a label above a grid.
+  const arrange = () => {
+    const names = data[by() === 'pool' ? 'pools' : by() === 'class' ? 'classes' : 'datacenters'] || [];
+    const of = data[by()] || [];
+    groups = names.map((name) => ({ name: name || words.nameless, nodes: [] }));
+    of.forEach((g, i) => groups[g].nodes.push(i));
+    groups.sort((a, b) => b.nodes.length - a.nodes.length || (a.name < b.name ? -1 : 1));
+    for (const g of groups) {
+      g.columns = Math.ceil(Math.sqrt(g.nodes.length * 1.6));
+      g.rows = Math.ceil(g.nodes.length / g.columns);
+      g.width = Math.max(g.columns * pitch, 40);
+      g.height = g.rows * pitch + label;
+    }
+    places = new Array(data.ids.length);
+    groups.forEach((g, n) => g.nodes.forEach((i, place) => { places[i] = [n, place]; }));
+    // Rows of as many groups as give the largest cells.
+    let best = 0, wide = 0;
+    for (let n = 1, sum = 0; n <= Math.min(groups.length, 64); n++) {
+      sum += groups[n - 1].width + between;
+      const [w, h] = pack(sum), scale = Math.min(width / w, height / h);
+      if (scale > best) [best, wide] = [scale, sum];
+    }
+    world = pack(wide);
     find();
   };
   const corner = (i) => {
@@ -279,6 +290,7 @@ if (canvas) {
       const response = await fetch(location.href, { cache: 'no-store', signal: mine.signal });
       const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('picked');
       if (!fresh) throw new Error(response.status);
+      localize(fresh);
       document.getElementById('picked').replaceWith(document.adoptNode(fresh));
     } catch {
       if (asking === mine) say(words.lost);

@@ -11,6 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/wake"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/usage"
 )
 
 // Driver is the world in which the tasks run.
@@ -216,17 +218,17 @@ func (t *Task) Destroy(context.Context) error {
 }
 
 // Network has none.
-func (t *Task) Network() *drover.AllocNetworkStatus { return nil }
+func (t *Task) Network() *network.Status { return nil }
 
 // Usage is a constant; it is counted.
-func (t *Task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+func (t *Task) Usage(context.Context) (*usage.TaskResourceUsage, error) {
 	t.world.mu.Lock()
 	t.world.samples++
 	t.world.mu.Unlock()
-	return &drover.TaskResourceUsage{
+	return &usage.TaskResourceUsage{
 		Timestamp: t.world.Clock.Now().UnixNano(),
-		ResourceUsage: &drover.ResourceUsage{
-			MemoryStats: &drover.MemoryStats{RSS: 10, Measured: []string{"RSS"}}, CpuStats: &drover.CpuStats{Percent: 5},
+		ResourceUsage: &usage.ResourceUsage{
+			MemoryStats: &usage.MemoryStats{RSS: 10, Measured: []string{"RSS"}}, CpuStats: &usage.CpuStats{Percent: 5},
 		},
 	}, nil
 }

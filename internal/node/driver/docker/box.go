@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/network"
 )
 
 // box is what one task consists of on the machine.
@@ -30,7 +31,7 @@ type box struct {
 	startedAt  time.Time
 	warm       bool // no main task: only the supervisor runs
 	disk       bound
-	network    *drover.AllocNetworkStatus
+	network    *network.Status
 	link       *bridgeLink // nil unless it is on the bridge of sandboxes
 	// groups are the control groups below the container's own, so that its limits and device rules hold for them too. Their Task is nil
 	// until drover-init runs, and stays nil when the container's group cannot be used.
@@ -40,16 +41,16 @@ type box struct {
 
 // stored is State.Data.
 type stored struct {
-	Container  string                     `json:"container"`
-	Image      string                     `json:"image"`
-	ImageRef   string                     `json:"imageRef,omitempty"`
-	StopSignal string                     `json:"stopSignal,omitempty"`
-	StateDir   string                     `json:"stateDir"`
-	Attached   bool                       `json:"attached,omitempty"`
-	Warm       bool                       `json:"warm,omitempty"`
-	Network    *drover.AllocNetworkStatus `json:"network,omitempty"`
-	Disk       bound                      `json:"disk,omitzero"`
-	Wire       storedLink                 `json:"wire,omitzero"`
+	Container  string          `json:"container"`
+	Image      string          `json:"image"`
+	ImageRef   string          `json:"imageRef,omitempty"`
+	StopSignal string          `json:"stopSignal,omitempty"`
+	StateDir   string          `json:"stateDir"`
+	Attached   bool            `json:"attached,omitempty"`
+	Warm       bool            `json:"warm,omitempty"`
+	Network    *network.Status `json:"network,omitempty"`
+	Disk       bound           `json:"disk,omitzero"`
+	Wire       storedLink      `json:"wire,omitzero"`
 }
 
 // state is what the agent stores for Attach, right after the start.
@@ -140,8 +141,12 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 		if err == nil || cerrdefs.IsNotFound(err) {
 			return nil
 		}
-		if !cerrdefs.IsConflict(err) || !clock.Sleep(ctx, d.cfg.Clock, removePause) { // conflict: somebody removes it now
+		if !cerrdefs.IsConflict(err) && !ending(err) || !clock.Sleep(ctx, d.cfg.Clock, removePause) { // conflict: somebody removes it now
 			return fmt.Errorf("removing the container: %w", dockererr.Of(errors.Join(err, ctx.Err())))
 		}
 	}
 }
+
+// ending reports whether podman cannot remove a container because it ends just now by itself: podman cannot end it any more then, and
+// does not know yet that it has ended.
+func ending(err error) bool { return strings.Contains(err.Error(), "container state improper") }

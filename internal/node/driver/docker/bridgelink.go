@@ -10,13 +10,14 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/network"
 )
 
 // bridgeLink is a warm runner's place on the bridge that sandboxes have, with its rules. On docker's own bridge its unknown code would
 // reach the machine, a cloud's metadata and all other containers. The bridge also costs less than docker's network.
 type bridgeLink struct {
 	address netip.Addr
-	ports   []drover.PortMapping
+	ports   []network.PortMapping
 	// holder is the container whose network namespace it is, for a runtime that looks at that only when it starts; "" = the
 	// runner's own.
 	holder  string
@@ -25,9 +26,9 @@ type bridgeLink struct {
 
 // storedLink is a bridgeLink as it is kept over restarts of the agent.
 type storedLink struct {
-	Address string               `json:"address,omitempty"`
-	Ports   []drover.PortMapping `json:"ports,omitempty"`
-	Holder  string               `json:"holder,omitempty"`
+	Address string                `json:"address,omitempty"`
+	Ports   []network.PortMapping `json:"ports,omitempty"`
+	Holder  string                `json:"holder,omitempty"`
 }
 
 // stored is the link as State.Data has it; of nil it is empty, which keepLink takes for none.
@@ -36,11 +37,6 @@ func (w *bridgeLink) stored() storedLink {
 		return storedLink{}
 	}
 	return storedLink{w.address.String(), w.ports, w.holder}
-}
-
-// status is what the allocation shows of it.
-func (w *bridgeLink) status() *drover.AllocNetworkStatus {
-	return &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: w.address.String()}
 }
 
 // reserve takes an address for a warm runner with a network that names none of docker's; its container then has none of
@@ -54,7 +50,7 @@ func (d *Driver) reserve(spec *driver.Spec, c *taskConfig, b *box) error {
 	}
 	w := &bridgeLink{}
 	for _, label := range c.ports {
-		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		i := slices.IndexFunc(spec.Ports, func(p network.PortMapping) bool { return p.Label == label })
 		if i < 0 {
 			return drover.Errorf(drover.Invalid, "ports: the group's network has no port %q", label)
 		}
@@ -99,14 +95,14 @@ func (d *Driver) connectWire(b *box, pid int) error {
 			return fmt.Errorf("network of the runner: %w", err)
 		}
 	}
-	b.network = b.link.status()
+	b.network = d.cfg.Bridge.Status(b.link.address)
 	return d.forwardWire(b)
 }
 
 // forwardWire listens on the machine for the runner's ports. Nothing is done for a container without them, and Forwarder's Close ends it.
 func (d *Driver) forwardWire(b *box) (err error) {
 	if b.link != nil && len(b.link.ports) > 0 {
-		b.link.forward, err = bridge.Forward(d.cfg.Clock, b.link.address, b.link.ports)
+		b.link.forward, err = d.cfg.Bridge.Forward(b.link.address, b.link.ports)
 	}
 	return err
 }
@@ -117,7 +113,7 @@ func (d *Driver) keepLink(b *box, s storedLink) {
 	if err != nil || d.cfg.Bridge == nil {
 		return // it has none
 	}
-	d.cfg.Bridge.Hold(address)
+	d.cfg.Bridge.Hold(address, false)
 	b.link = &bridgeLink{address: address, ports: s.Ports, holder: s.Holder}
 	if s.Holder != "" {
 		d.KeepNetwork(s.Holder)

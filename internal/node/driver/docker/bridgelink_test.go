@@ -12,24 +12,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/network"
 )
 
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.
-func newBridgeBench(t *testing.T) *bench {
+func newBridgeBench(t *testing.T, change ...func(*Config)) *bench {
 	t.Helper()
 	name := drivertest.Bridge(t)
 	var network *bridge.Network
-	b := newBench(t, func(c *Config) {
+	b := newBench(t, append(change, func(c *Config) {
 		network = bridge.New(bridge.Config{Name: name, Subnet: drivertest.Subnet(32), Egress: egress.Default(), Clock: clock.Wall{}, Log: c.Log})
 		c.Bridge = network
-	})
+	})...)
 	t.Cleanup(func() {
 		require.NoError(t, network.Close())
 		links, err := exec.Command("ip", "-o", "link").Output()
@@ -39,7 +39,7 @@ func newBridgeBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) wired(t *testing.T, config map[string]any, ports ...drover.PortMapping) *handle {
+func (b *bench) wired(t *testing.T, config map[string]any, ports ...network.PortMapping) *handle {
 	t.Helper()
 	config["network_mode"] = ""
 	spec := b.spec(t, config)
@@ -53,12 +53,17 @@ func (b *bench) wired(t *testing.T, config map[string]any, ports ...drover.PortM
 // ports, and keep them over an agent's restart.
 func TestRunnersAreBehindTheRulesOfSandboxes(t *testing.T) {
 	t.Parallel()
-	b := newBridgeBench(t)
+	behindTheRules(t, newBridgeBench(t))
+}
+
+func behindTheRules(t *testing.T, b *bench) {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	server := b.wired(t, map[string]any{"ports": []any{"http"}}, drover.PortMapping{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"})
+	server := b.wired(t, map[string]any{"ports": []any{"http"}},
+		network.PortMapping{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"})
 	_, err = server.StartExecution(
 		t.Context(),
 		execution.Spec{ID: "s", KeepTree: true, Argv: []string{"/bin/sh", "-c", "echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/network"
 )
 
 func TestProblemsAreNamedAllAtOnce(t *testing.T) {
@@ -37,7 +38,7 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 func TestPortsByLabel(t *testing.T) {
 	t.Parallel()
 	spec := &driver.Spec{
-		Ports: []drover.PortMapping{{Label: "http", Value: 23456, To: 80, HostIP: "127.0.0.1"}, {Label: "same", Value: 23457}},
+		Ports: []network.PortMapping{{Label: "http", Value: 23456, To: 80, HostIP: "127.0.0.1"}, {Label: "same", Value: 23457}},
 	}
 	exposed, bindings, err := ports(spec, taskConfig{ports: []string{"http", "same"}})
 	require.NoError(t, err)

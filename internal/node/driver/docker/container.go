@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/options"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	group "github.com/drover-project/drover/network"
 )
 
 // Labels of our containers. Nomad's are there too, for tools that look for them.
@@ -76,6 +77,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 		Privileged: c.privileged, ReadonlyRootfs: c.readOnly, Tmpfs: tmpfs(spec, c),
 		UTSMode: container.UTSMode(c.utsMode), CgroupnsMode: container.CgroupnsMode(c.cgroupns), StorageOpt: c.storage,
 		ShmSize: shm(spec, c), Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Binds: binds, Init: new(false),
+		VolumeDriver: c.volumeDriver,
 	}
 	if drop := d.dropped(spec, c); len(drop) > 0 { // drover-init could not start anybody's program otherwise
 		host.CapAdd = slices.Concat(c.capAdd, slices.Sorted(maps.Keys(neededCaps)))
@@ -271,7 +273,7 @@ func labelsOf(c taskConfig) []string {
 func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, error) {
 	exposed, bindings := network.PortSet{}, network.PortMap{}
 	for _, label := range labelsOf(c) {
-		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		i := slices.IndexFunc(spec.Ports, func(p group.PortMapping) bool { return p.Label == label })
 		if i < 0 {
 			return nil, nil, drover.Errorf(drover.Invalid, "ports: the group's network has no port %q", label)
 		}

@@ -20,42 +20,47 @@ func TestARunnersDiskIsBounded(t *testing.T) {
 	for _, runtime := range []string{"runc", "runsc"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			start := func() (*handle, driver.Spec) {
-				spec := b.spec(t, map[string]any{"runtime": runtime})
-				spec.Pool, spec.DiskMB = true, 64
-				return b.run(t, spec), spec
-			}
-			neighbour, _ := start()
-			h, spec := start()
-			for _, dir := range []string{"/alloc", "/local", "/secrets", "/tmp"} {
-				r := drivertest.Sh(t, h, "cd "+dir+"; head -c 200000000 /dev/zero > f; wc -c < f; rm f; cp /bin/busybox x; chmod 4755 x; echo ok")
-				require.Equal(t, "67108864\nok\n", r.Out, r.Err)
-			}
-			require.Empty(t, inHostsFolders(t, spec), "nothing of it is on the machine's disk")
-			require.NoError(t, h.Destroy(t.Context()))
-			for _, script := range []string{
-				"i=0; while :; do head -c 5000000 /dev/zero > /root/$i; i=$((i+1)); sleep 0.02; done",
-				"i=3; while [ $i -lt 9 ]; do f=/root/f$i; eval \"exec $i>$f\"; rm $f; head -c 20000000 /dev/zero >&$i; i=$((i+1)); done; sleep 300",
-			} {
-				h, _ := start()
-				done := make(chan driver.Exit, 1)
-				go func() { // ends with the runner
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
-					exit, _ := h.Wait(ctx)
-					done <- exit
-				}()
-				s, err := h.StartExecution(t.Context(), execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", script}})
-				require.NoError(t, err)
-				exit := <-done
-				require.ErrorContains(t, exit.Err, "killed: its container's disk, with its allocation's folder, held more than 64 MB")
-				_ = s.Close()
-				require.NoError(t, h.Destroy(t.Context()))
-				require.NoDirExists(t, h.box.disk.Layer)
-			}
-			require.Equal(t, "alive\n", drivertest.Sh(t, neighbour, "echo alive").Out)
+			diskIsBounded(t, b, map[string]any{"runtime": runtime})
 		})
 	}
+}
+
+func diskIsBounded(t *testing.T, b *bench, config map[string]any) {
+	t.Helper()
+	start := func() (*handle, driver.Spec) {
+		spec := b.spec(t, config)
+		spec.Pool, spec.DiskMB = true, 64
+		return b.run(t, spec), spec
+	}
+	neighbour, _ := start()
+	h, spec := start()
+	for _, dir := range []string{"/alloc", "/local", "/secrets", "/tmp"} {
+		r := drivertest.Sh(t, h, "cd "+dir+"; head -c 200000000 /dev/zero > f; wc -c < f; rm f; cp /bin/busybox x; chmod 4755 x; echo ok")
+		require.Equal(t, "67108864\nok\n", r.Out, r.Err)
+	}
+	require.Empty(t, inHostsFolders(t, spec), "nothing of it is on the machine's disk")
+	require.NoError(t, h.Destroy(t.Context()))
+	for _, script := range []string{
+		"i=0; while :; do head -c 5000000 /dev/zero > /root/$i; i=$((i+1)); sleep 0.02; done",
+		"i=3; while [ $i -lt 9 ]; do f=/root/f$i; eval \"exec $i>$f\"; rm $f; head -c 20000000 /dev/zero >&$i; i=$((i+1)); done; sleep 300",
+	} {
+		h, _ := start()
+		done := make(chan driver.Exit, 1)
+		go func() { // ends with the runner
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			exit, _ := h.Wait(ctx)
+			done <- exit
+		}()
+		s, err := h.StartExecution(t.Context(), execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", script}})
+		require.NoError(t, err)
+		exit := <-done
+		require.ErrorContains(t, exit.Err, "killed: its container's disk, with its allocation's folder, held more than 64 MB")
+		_ = s.Close()
+		require.NoError(t, h.Destroy(t.Context()))
+		require.NoDirExists(t, h.box.disk.Layer)
+	}
+	require.Equal(t, "alive\n", drivertest.Sh(t, neighbour, "echo alive").Out)
 }
 
 func inHostsFolders(t *testing.T, spec driver.Spec) (files []string) {

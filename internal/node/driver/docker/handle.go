@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/grouped"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/network"
 )
 
 // handle is a running container.
@@ -150,4 +151,4 @@ func (h *handle) abandon() error {
 }
 
 // Network is the address in the container's own network; nil if it has none.
-func (h *handle) Network() *drover.AllocNetworkStatus { return h.box.network }
+func (h *handle) Network() *network.Status { return h.box.network }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/network"
 )
 
 // TestContainersShareANetwork: those of a group see each other on localhost, and a sweep of a later agent spares what
@@ -31,10 +31,10 @@ func TestContainersShareANetwork(t *testing.T) {
 		spec := b.spec(t, config)
 		spec.Pool = true
 		spec.NetNS = &driver.NetNS{Container: name}
-		spec.Networks = []*drover.NetworkResource{
-			{Mode: "bridge", DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"one.test"}}},
+		spec.Networks = []*network.Resource{
+			{Mode: "bridge", DNS: &network.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"one.test"}}},
 		}
-		spec.Ports = []drover.PortMapping{{Label: "http", Value: 4, To: 80}}
+		spec.Ports = []network.PortMapping{{Label: "http", Value: 4, To: 80}}
 		return b.run(t, spec)
 	}
 	server, client := joined(script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{

@@ -16,7 +16,11 @@ import (
 // not by the container's root either.
 func TestTheSupervisorIsOutOfReach(t *testing.T) {
 	t.Parallel()
-	h := newBench(t).warm(t, nil)
+	outOfReach(t, newBench(t).warm(t, nil))
+}
+
+func outOfReach(t *testing.T, h *handle) {
+	t.Helper()
 	for text, want := range map[string]string{
 		"ls -A /.drover/boot | wc -l":              "0\n",
 		"find / -xdev -type s 2>/dev/null | wc -l": "0\n",
@@ -71,7 +75,12 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 // TestForkBomb is held by pids_limit, and its end leaves nothing.
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
-	h := newBench(t).warm(t, map[string]any{"pids_limit": 60})
+	forkBomb(t, newBench(t))
+}
+
+func forkBomb(t *testing.T, b *bench) {
+	t.Helper()
+	h := b.warm(t, map[string]any{"pids_limit": 60})
 	r := drivertest.Do(t, h, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "f() { sleep 100 & f; }; f"}, Limits: drover.Limits{Wall: 2e9, Pids: 40},
 	})
@@ -83,7 +92,11 @@ func TestForkBomb(t *testing.T) {
 // TestMemoryBomb is ended by the kernel; the supervisor and its other executions live on.
 func TestMemoryBomb(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	memoryBomb(t, newBench(t))
+}
+
+func memoryBomb(t *testing.T, b *bench) {
+	t.Helper()
 	h := b.warm(t, nil)
 	r := drivertest.Sh(t, h, "tail /dev/zero")
 	require.Equal(t, execution.CauseOOM, r.Receipt.Cause)

@@ -196,6 +196,12 @@ var reaching = []row{ // a constant
 	{"uts_mode", "the machine's name", "allow_privileged", privilegedLeave, func(l leave) []string {
 		return l.privilegedUnless(l.c.utsMode, "")
 	}},
+	{"volume_driver", "a program of the machine's", "allow_volume_drivers", `allow_volume_drivers = ["NAME"]`, func(l leave) []string {
+		if v := unless(matches(l.cfg.AllowVolumeDrivers, l.c.volumeDriver), l.c.volumeDriver, "", localDriver); v != "" {
+			return []string{v}
+		}
+		return nil
+	}},
 	{"volumes", "a path of the machine, or its mounts", "volumes", volumesLeave, leave.volumes},
 }
 
@@ -230,8 +236,9 @@ var harmless = []row{ // a constant
 	within("advertise_ipv6_address", "refused always"), within("healthchecks", "not used"), within("healthchecks.disable", "not used"),
 	within("logging", "not used: the supervisor writes the logs"), within("logging.type", "as above"), within("logging.driver", "as above"),
 	within("logging.config", "as above"), within("logging.options", "as above"),
-	within("tty", "refused always"), within("interactive", "refused always"), within("group_add", "refused always"),
-	within("oom_score_adj", "refused always"), within("isolation", "refused always"), within("volume_driver", "refused always"),
+	within("tty", "a terminal of the container"), within("interactive", "an input that nobody writes to"),
+	within("group_add", "no more than the container's root may"),
+	within("oom_score_adj", "refused always"), within("isolation", "refused always"),
 }
 
 // within is a row without a check; why says what the key stays within.
@@ -283,7 +290,7 @@ func (l leave) ofMounts(lacks func(mountConfig) string) (out []string) {
 	return out
 }
 
-// volumes are host:container:options.
+// volumes are host:container:options; with a volume_driver the first is a volume's name, and docker's volumes are everybody's.
 func (l leave) volumes() (out []string) {
 	if l.cfg.AllowVolumes {
 		return nil
@@ -291,7 +298,8 @@ func (l leave) volumes() (out []string) {
 	for _, v := range l.c.volumes {
 		parts := append(strings.SplitN(v, ":", 3), "", "") // parts
 		set := strings.Split(parts[2], ",")
-		if path.IsAbs(parts[0]) || slices.ContainsFunc(set, func(o string) bool { return !slices.Contains(plainBinds, o) }) {
+		if path.IsAbs(parts[0]) || l.c.volumeDriver != "" ||
+			slices.ContainsFunc(set, func(o string) bool { return !slices.Contains(plainBinds, o) }) {
 			out = append(out, v)
 		}
 	}

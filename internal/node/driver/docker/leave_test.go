@@ -140,6 +140,10 @@ func reachesOfFiles() []reach {
 			},
 		},
 		{"storage_opt", "dm.thing", map[string]any{"storage_opt": map[string]any{"dm.thing": "1", "size": "1G"}}, "allow_privileged", privileged},
+		{"volumes", "v:/x", map[string]any{"volumes": []any{"v:/x"}, "volume_driver": "local"}, "volumes", volumes},
+		{"volume_driver", "rexray", map[string]any{"volume_driver": "rexray"}, "allow_volume_drivers", func(c *Config) {
+			c.AllowVolumeDrivers = []string{"rex*"}
+		}},
 		{"volumes", "/etc:/x", map[string]any{"volumes": []any{"/etc:/x"}}, "volumes", volumes},
 		{"volumes", "local:/x:rshared", map[string]any{"volumes": []any{"local:/x:rshared"}}, "volumes", volumes},
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/moby/moby/api/types/mount"
@@ -46,7 +47,12 @@ func checkMounts(c *taskConfig, r *options.Reader) {
 			r.Problem("volumes: %q is not host:container or host:container:options", v)
 			continue
 		}
-		checkSource("volumes", parts[0], r)
+		switch named := c.volumeDriver != "" && !path.IsAbs(parts[0]); {
+		case !named:
+			checkSource("volumes", parts[0], r)
+		case !volumeName.MatchString(parts[0]) && !strings.Contains(parts[0], "${"):
+			r.Problem("volumes: %q is not the name of a volume, which it is with a volume_driver", parts[0])
+		}
 		checkTarget("volumes", parts[1], r)
 	}
 	for _, t := range c.tmpfs {
@@ -165,11 +171,21 @@ func (d *Driver) NeedsFolders(group *drover.TaskGroup, task *drover.Task) bool {
 		len(c.mounts)+len(c.volumes) > 0
 }
 
+// volumeName is what docker takes for one.
+var volumeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
 // binds are the volumes as docker has them: a folder of the machine that is not there is made.
 func (d *Driver) binds(spec *driver.Spec, c taskConfig) ([]string, error) {
 	var out []string
 	for _, v := range c.volumes {
 		parts := append(strings.Split(v, ":"), "")
+		if c.volumeDriver != "" && !path.IsAbs(parts[0]) {
+			if !volumeName.MatchString(parts[0]) {
+				return nil, drover.Errorf(drover.Invalid, "volumes: %q is not the name of a volume, which it is with a volume_driver", parts[0])
+			}
+			out = append(out, v)
+			continue
+		}
 		if err := makeSource(spec, parts[0]); err != nil {
 			return nil, err
 		}

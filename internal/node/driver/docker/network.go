@@ -7,12 +7,12 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/network"
 )
 
 // address asks for the container's address, if it has a network of its own.
-func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.AllocNetworkStatus, error) {
+func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*network.Status, error) {
 	if c.network == "none" || c.network == "host" || c.joined {
 		return nil, nil // it has none
 	}
@@ -30,7 +30,7 @@ func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.
 		if n == nil || !n.IPAddress.IsValid() {
 			continue
 		}
-		out := &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: n.IPAddress.String()}
+		out := &network.Status{InterfaceName: "eth0", Address: n.IPAddress.String()}
 		if n.GlobalIPv6Address.IsValid() {
 			out.AddressIPv6 = n.GlobalIPv6Address.String()
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/network"
 )
 
 // TestPortsArePublished on a network of docker's own, whose address the task has.
@@ -33,7 +33,7 @@ func TestPortsArePublished(t *testing.T) {
 	spec := b.spec(t, script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{
 		"network_mode": name, "ports": []any{"http"}, "network_aliases": []any{"web"},
 	}))
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 80, HostIP: "127.0.0.1"}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: port, To: 80, HostIP: "127.0.0.1"}}
 	h := b.run(t, spec)
 	require.NotNil(t, h.Network())
 	require.NotEmpty(t, h.Network().Address)

@@ -69,7 +69,7 @@ func readPodman(r *options.Reader) taskConfig {
 		capDrop: r.Strs("cap_drop"), privileged: r.Flag("privileged"), sysctl: r.Dict("sysctl"),
 		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000), pids: r.Num("pids_limit", -1, maxPids),
 		ulimit: r.Dict("ulimit"), labels: r.Dict("labels"), tmpfs: r.Strs("tmpfs"), memorySoft: size(r, "memory_reservation"),
-		portMap: readPortMap(r),
+		portMap: readPortMap(r), tty: r.Flag("tty"),
 	}
 	named := func(prefix string) bool { return strings.HasPrefix(c.image.Ref, prefix) }
 	if slices.ContainsFunc(transports, named) || strings.Contains(c.image.Ref, ":/") {
@@ -114,7 +114,6 @@ var PodmanRefused = map[string]string{ // a constant
 	"init_path":         "the container's first process is drover-init",
 	"memory_swap":       noSwap,
 	"memory_swappiness": noSwap,
-	"tty":               noInput,
 	"userns":            "the task's folders belong to the machine's users",
 }
 
@@ -124,7 +123,6 @@ const noSwap = "a task has the memory of its resources, and no swap"
 func refusePodman(r *options.Reader) {
 	r.Flag("init") // there always is one: ours
 	refusal(r, r.Str("init_path") != "", "init_path", PodmanRefused)
-	refusal(r, r.Flag("tty"), "tty", PodmanRefused)
 	userns := r.Str("userns")
 	refusal(r, userns != "" && userns != hostMode, "userns", PodmanRefused)
 	refusal(r, r.Str("memory_swap") != "", "memory_swap", PodmanRefused)

@@ -3,8 +3,11 @@ package docker
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,4 +157,70 @@ func TestPodmansTasks(t *testing.T) {
 		_, err := b.Sweep(t.Context())
 		return err == nil && len(b.containers(t)) == 2 // the two that nobody destroyed yet
 	}, patience, tick)
+}
+
+// TestAContainerThatEndsJustNow is removed once podman knows that it has ended.
+func TestAContainerThatEndsJustNow(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	service := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+		switch {
+		case r.Method != http.MethodDelete:
+		case asked.Add(1) == 1:
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"message": "cannot remove container x as it could not be stopped: sending SIGKILL to container x: ` +
+				`container state improper: stopped"}`))
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	socket := filepath.Join(t.TempDir(), "s")
+	var err error
+	service.Listener, err = net.Listen("unix", socket)
+	require.NoError(t, err)
+	service.Start()
+	t.Cleanup(service.Close)
+	d, err := New(Config{Podman: true, Endpoint: "unix://" + socket, Binary: "/proc/self/exe", Clock: clock.Wall{}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	require.NoError(t, d.remove(t.Context(), "x"))
+	require.Equal(t, int32(2), asked.Load())
+}
+
+// TestPodmansRunners are held as docker's are: an environment may have either.
+func TestPodmansRunners(t *testing.T) {
+	t.Parallel()
+	p := podman(t)
+	runners := func(t *testing.T) *bench { // which know podman already, as an agent's do
+		t.Helper()
+		b := pods(t, p)
+		require.Eventually(t, func() bool { return b.Fingerprint(t.Context()).Healthy }, patience, tick)
+		return b
+	}
+	for name, try := range map[string]func(*testing.T, *bench){
+		"supervisor": func(t *testing.T, b *bench) { t.Helper(); outOfReach(t, b.warm(t, nil)) },
+		"processes":  forkBomb,
+		"memory":     memoryBomb,
+		"disk":       func(t *testing.T, b *bench) { t.Helper(); diskIsBounded(t, b, map[string]any{}) },
+		"rights": func(t *testing.T, b *bench) {
+			t.Helper()
+			own, other := newBench(t).warm(t, nil), b.warm(t, nil)
+			require.Equal(t, "1000\n", drivertest.Sh(t, other, "id -u").Out, "never root by itself")
+			for _, script := range []string{
+				"grep -E '^(Cap|Seccomp:|NoNewPrivs)' /proc/self/status", "ls /sys/class/net", "ulimit -a | grep -v '(-u)'",
+			} {
+				require.Equal(t, drivertest.Root(t, own, script).Out, drivertest.Root(t, other, script).Out, script)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			try(t, runners(t))
+		})
+	}
+	t.Run("network", func(t *testing.T) {
+		t.Parallel()
+		behindTheRules(t, newBridgeBench(t, func(c *Config) { c.Podman, c.Endpoint = true, p.Endpoint }))
+	})
 }

@@ -15,6 +15,8 @@ import (
 func readRare(r *options.Reader, c *taskConfig) {
 	c.utsMode, c.cgroupns, c.mac = r.Str("uts_mode"), r.Str("cgroupns"), r.Str("mac_address")
 	c.ipv4, c.ipv6, c.storage = r.Str("ipv4_address"), r.Str("ipv6_address"), r.Dict("storage_opt")
+	c.tty, c.input = r.Flag("tty"), r.Flag("interactive")
+	c.groups, c.volumeDriver = r.Strs("group_add"), r.Str("volume_driver")
 	c.image.AccountOptional = r.Flag("auth_soft_fail")
 	for _, key := range []string{"ipv4_address", "ipv6_address"} {
 		if a := r.Str(key); a != "" {
@@ -61,15 +63,9 @@ var cpuList = regexp.MustCompile(`^\d+(-\d+)?(,\d+(-\d+)?)*$`)
 // Refused are the keys of Nomad's driver that cannot be kept, each with the reason; only values that change nothing are accepted.
 var Refused = map[string]string{ // a constant
 	"advertise_ipv6_address": "ports are advertised with the node's address",
-	"tty":                    noInput,
-	"interactive":            noInput,
-	"group_add":              "a task has the groups that its user has in the image",
 	"oom_score_adj":          "the supervisor's programs have 0",
 	"isolation":              "containers of this node have one kind of it; runtime names others",
-	"volume_driver":          "a mount's volume_options name a driver",
 }
-
-const noInput = "the main task has no terminal and no input; executions have"
 
 // refusal notes one of them.
 func refusal(r *options.Reader, given bool, key string, reasons map[string]string) {
@@ -81,9 +77,7 @@ func refusal(r *options.Reader, given bool, key string, reasons map[string]strin
 // refuse reads those keys, and what has no effect: package unheeded warns of that.
 func refuse(r *options.Reader) {
 	r.Num("container_exists_attempts", 0, maxPids) // a name that is taken is waited for, however long that is
-	for _, key := range []string{"advertise_ipv6_address", "tty", "interactive"} {
-		refusal(r, r.Flag(key), key, Refused)
-	}
+	refusal(r, r.Flag("advertise_ipv6_address"), "advertise_ipv6_address", Refused)
 	r.Each("healthchecks", func(in *options.Reader) { in.Flag("disable") }) // they are disabled: docker would exec them
 	r.Each("logging", func(in *options.Reader) {
 		in.Dict("config")
@@ -98,9 +92,6 @@ func refuse(r *options.Reader) {
 			r.Problem("logging: %s is not possible: the supervisor writes the task's logs itself, into the allocation", driver)
 		}
 	})
-	refusal(r, len(r.Strs("group_add")) > 0, "group_add", Refused)
 	refusal(r, r.Num("oom_score_adj", -1000, 1000) != 0, "oom_score_adj", Refused)
-	for _, key := range []string{"isolation", "volume_driver"} {
-		refusal(r, r.Str(key) != "", key, Refused)
-	}
+	refusal(r, r.Str("isolation") != "", "isolation", Refused)
 }

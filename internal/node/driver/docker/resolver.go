@@ -7,10 +7,10 @@ import (
 
 	"github.com/moby/moby/api/types/mount"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/network"
 )
 
 const containerMode = "container:" // of another container's network
@@ -52,7 +52,7 @@ func (c *taskConfig) files(spec *driver.Spec) (list []mount.Mount, err error) {
 			return nil, err
 		}
 	}
-	dns := drover.DNSConfig{Servers: c.dns, Searches: c.dnsSearch, Options: c.dnsOptions}
+	dns := network.DNSConfig{Servers: c.dns, Searches: c.dnsSearch, Options: c.dnsOptions}
 	if resolver, err = supervised.WriteResolver(spec, dns); err != nil {
 		return nil, err
 	}

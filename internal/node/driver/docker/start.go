@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 	"github.com/drover-project/drover/internal/node/driver/docker/images"
+	"github.com/drover-project/drover/internal/node/driver/docker/users"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
@@ -120,7 +121,11 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 		return nil, err
 	}
 	// Users are looked up in the created container, since only there the image's files can be read without running anything.
-	user, err := d.defaultUser(ctx, spec, img, b.id)
+	inside := users.Files{Client: d.docker, Container: b.id}
+	user, err := inside.Default(ctx, spec, img)
+	if err == nil && len(c.groups) > 0 {
+		user.Groups, err = inside.Groups(ctx, user, c.groups)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -222,9 +227,14 @@ func command(spec *driver.Spec, c taskConfig, img images.Image) (*supervisor.Tas
 	for i := range argv {
 		argv[i] = replace.Replace(argv[i])
 	}
-	user := userName(spec, img)
+	user := users.Name(spec, img)
 	if user == "" {
 		user = "0"
 	}
-	return &supervisor.TaskSpec{Argv: argv, Env: environment(spec, c, img), WorkDir: workDir(c, img), User: user}, nil
+	if len(c.groups) > 0 {
+		user = "" // the container's default user is this one, with those groups
+	}
+	return &supervisor.TaskSpec{
+		Argv: argv, Env: environment(spec, c, img), WorkDir: workDir(c, img), User: user, TTY: c.tty, Input: c.input,
+	}, nil
 }

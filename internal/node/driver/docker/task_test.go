@@ -2,12 +2,14 @@ package docker
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
@@ -193,4 +195,54 @@ func TestVolumesAreMade(t *testing.T) {
 	require.Error(t, err)
 	require.NoDirExists(t, "/tmp/x")
 	require.NoError(t, h.Destroy(t.Context()))
+}
+
+// TestGroupsThatAJobAdds are beside those that the user has in the image, for the task and for executions in it.
+func TestGroupsThatAJobAdds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, script2("id -u; id -g; id -G; exec sleep 600", map[string]any{"group_add": []any{"root", "123", "staff"}}))
+	spec.User = "jane"
+	h := b.run(t, spec)
+	require.Equal(t, "1002 0 50 123\n", drivertest.Sh(t, h, "id -G").Out)
+	require.NoError(t, h.Destroy(t.Context()))
+	out, err := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
+	require.NoError(t, err)
+	require.Equal(t, "1001\n1002\n1002 0 50 123\n", string(out))
+	spec = b.spec(t, script2("true", map[string]any{"group_add": []any{"none"}}))
+	_, err = b.Start(t.Context(), spec)
+	require.ErrorContains(t, err, `group_add: the image has no group "none"`)
+}
+
+// TestVolumesByName are made by the driver that the task names, and kept.
+func TestVolumesByName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.AllowVolumes = true })
+	name := "drover-test-" + filepath.Base(b.dir)
+	t.Cleanup(func() {
+		out, err := exec.Command("docker", "-H", endpoint, "volume", "rm", name).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	config := map[string]any{"volume_driver": "local", "volumes": []any{name + ":/data"}}
+	require.Empty(t, b.logged(t, b.spec(t, script2("echo kept > /data/f", config))))
+	require.Equal(t, "kept\n", b.logged(t, b.spec(t, script2("cat /data/f", config))))
+	require.ErrorContains(t, b.Validate(&drover.Task{Config: map[string]any{
+		"image": busybox, "volume_driver": "local", "volumes": []any{"local/x:/data"},
+	}}), `volumes: "local/x" is not the name of a volume`)
+}
+
+// TestTerminalAndInput: a shell of a job with both lives on, as on Nomad, until the task is stopped.
+func TestTerminalAndInput(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, script2("[ -t 0 ] && [ -t 1 ] && echo terminal", map[string]any{"tty": true}))
+	require.Equal(t, "terminal\r\n", b.logged(t, spec))
+	spec = b.spec(t, map[string]any{"command": "/bin/sh", "tty": true, "interactive": true})
+	h := b.run(t, spec)
+	require.Equal(t, "1\n", drivertest.Sh(t, h, "ps | grep -c '[/]bin/sh$'").Out)
+	require.NoError(t, h.Stop(t.Context(), "SIGKILL", time.Minute))
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 137, exit.Code)
+	require.Equal(t, "ended\n", b.logged(t, b.spec(t, script2("cat; echo ended", nil))), "without them the input is at its end")
 }

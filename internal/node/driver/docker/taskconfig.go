@@ -61,6 +61,10 @@ type taskConfig struct {
 	cpus                   string // processors, as docker and the kernel list them
 	utsMode, cgroupns, mac string
 	ipv4, ipv6             string
+
+	tty, input   bool     // of the main task
+	groups       []string // beside those that the user has in the image
+	volumeDriver string   // of volumes by name in volumes
 }
 
 // mountConfig is one block mount or mounts; which fields count depends on the kind, as in docker.

@@ -15,12 +15,13 @@ import (
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/usage"
 )
 
 // Usage samples the container's cgroup files, which costs the daemon nothing; where they cannot be read, the daemon is
 // asked. Page cache is not counted as use. Errors: ErrGone once the container is no more, Unavailable while a daemon that
 // is needed is away.
-func (h *handle) Usage(ctx context.Context) (*drover.TaskResourceUsage, error) {
+func (h *handle) Usage(ctx context.Context) (*usage.TaskResourceUsage, error) {
 	if h.Ended() {
 		return nil, driver.ErrGone
 	}

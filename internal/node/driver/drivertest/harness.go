@@ -82,7 +82,7 @@ func (p Program) ShellScript() string {
 const Long = 10 * time.Minute
 
 // patience is how long the suite waits for what happens at once on a quiet machine; long, because tests share theirs.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute // a daemon on a busy machine takes half a minute to remove a container
 
 // suite is one test's driver, folders and tasks.
 type suite struct {

@@ -67,7 +67,7 @@ func SweepFolder(dir string) {
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4]+"/", dir+"/") {
 			_ = syscall.Unmount(f[4], syscall.MNT_DETACH)
 		}
 	}

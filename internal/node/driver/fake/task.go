@@ -14,6 +14,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/network"
+	"github.com/drover-project/drover/usage"
 )
 
 // task is a task, and the handle on it.
@@ -226,22 +228,22 @@ func (t *task) Destroy(context.Context) error {
 }
 
 // Network returns nil: there is none.
-func (t *task) Network() *drover.AllocNetworkStatus { return nil }
+func (t *task) Network() *network.Status { return nil }
 
 // Files are the task's, in memory.
 func (t *task) Files() execution.Files { return t.files }
 
 // Usage is always the same. Errors: ErrGone.
-func (t *task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+func (t *task) Usage(context.Context) (*usage.TaskResourceUsage, error) {
 	if t.over() {
 		return nil, driver.ErrGone
 	}
-	return &drover.TaskResourceUsage{
+	return &usage.TaskResourceUsage{
 		Timestamp: t.d.clock.Now().UnixNano(),
-		ResourceUsage: &drover.ResourceUsage{
-			MemoryStats: &drover.MemoryStats{RSS: 1 << 20, Measured: []string{"RSS"}},
-			CpuStats:    &drover.CpuStats{Percent: 1, Measured: []string{"Percent"}}, DeviceStats: []*drover.DeviceGroupStats{},
+		ResourceUsage: &usage.ResourceUsage{
+			MemoryStats: &usage.MemoryStats{RSS: 1 << 20, Measured: []string{"RSS"}},
+			CpuStats:    &usage.CpuStats{Percent: 1, Measured: []string{"Percent"}}, DeviceStats: []*usage.DeviceGroupStats{},
 		},
-		Pids: map[string]*drover.ResourceUsage{},
+		Pids: map[string]*usage.ResourceUsage{},
 	}, nil
 }

@@ -3,8 +3,8 @@ package grouped
 import (
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/usage"
 )
 
 // Meter turns what a task used up to now into Nomad's sample: percentages are of the time between two samples, and the
@@ -19,7 +19,7 @@ type Meter struct {
 
 // Sample returns the sample taken at now. Page cache is told apart, and is not in MemoryStats.Usage as far as it can be
 // dropped.
-func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage {
+func (m *Meter) Sample(now time.Time, u cgroup.Usage) *usage.TaskResourceUsage {
 	from, last := m.at, m.last
 	if from.IsZero() {
 		from = m.Started
@@ -28,19 +28,19 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 	elapsed := max(now.Sub(from), time.Millisecond)
 	percent := func(used time.Duration) float64 { return 100 * float64(max(used, 0)) / float64(elapsed) }
 	all := &struct { // one allocation: a node makes a thousand of these a second
-		sample drover.TaskResourceUsage
-		usage  drover.ResourceUsage
-		cpu    drover.CpuStats
-		memory drover.MemoryStats
+		sample usage.TaskResourceUsage
+		usage  usage.ResourceUsage
+		cpu    usage.CpuStats
+		memory usage.MemoryStats
 	}{memory: memory(u)}
-	all.cpu = drover.CpuStats{
+	all.cpu = usage.CpuStats{
 		UserMode: percent(u.CPUUser - last.CPUUser), SystemMode: percent(u.CPUSystem - last.CPUSystem),
 		Percent: percent(u.CPUTotal - last.CPUTotal), ThrottledPeriods: u.Throttled, ThrottledTime: uint64(u.ThrottledTime), // not negative
 		Measured: measuredCPU,
 	}
 	all.cpu.TotalTicks = all.cpu.Percent / 100 * float64(m.CoreMHz)
-	all.usage = drover.ResourceUsage{CpuStats: &all.cpu, MemoryStats: &all.memory, DeviceStats: noDevices}
-	all.sample = drover.TaskResourceUsage{Timestamp: now.UnixNano(), ResourceUsage: &all.usage, Pids: noPids}
+	all.usage = usage.ResourceUsage{CpuStats: &all.cpu, MemoryStats: &all.memory, DeviceStats: noDevices}
+	all.sample = usage.TaskResourceUsage{Timestamp: now.UnixNano(), ResourceUsage: &all.usage, Pids: noPids}
 	return &all.sample
 }
 
@@ -48,14 +48,14 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 var (
 	measuredCPU    = []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"}
 	measuredMemory = []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"}
-	noDevices      = []*drover.DeviceGroupStats{}
-	noPids         = map[string]*drover.ResourceUsage{}
+	noDevices      = []*usage.DeviceGroupStats{}
+	noPids         = map[string]*usage.ResourceUsage{}
 )
 
 // memory is the part of a sample that needs no rates; what the kernel does not tell is 0.
-func memory(u cgroup.Usage) drover.MemoryStats {
+func memory(u cgroup.Usage) usage.MemoryStats {
 	n := func(v int64) uint64 { return uint64(max(v, 0)) }
-	return drover.MemoryStats{
+	return usage.MemoryStats{
 		RSS: n(u.RSS), Cache: n(u.Cache), Swap: n(u.Swap), MappedFile: n(u.MappedFile), Usage: n(u.Memory), MaxUsage: n(u.MemoryPeak),
 		Measured: measuredMemory,
 	}

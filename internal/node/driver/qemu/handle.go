@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/usage"
 )
 
 // handle is a virtual machine. Other than a sandbox it takes no executions and no signals, and shows no files: they would be qemu's.
@@ -48,7 +48,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 }
 
 // Usage implements driver.Meter.
-func (h *handle) Usage(ctx context.Context) (*drover.TaskResourceUsage, error) {
+func (h *handle) Usage(ctx context.Context) (*usage.TaskResourceUsage, error) {
 	if m, ok := h.Handle.(sandboxedHandle); ok {
 		return m.Usage(ctx)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/network"
 )
 
 func TestFingerprint(t *testing.T) {
@@ -101,7 +102,7 @@ func TestTheCommandLine(t *testing.T) {
 		"args": []any{"-drive", "file=/local/a.img"}, "drive_interface": "virtio", "port_map": map[string]any{"http": 80, "ssh": 22},
 	})
 	spec.Cores = []uint16{0}
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: 20001, To: 8080, HostIP: "127.0.0.1"}, {Label: "ssh", Value: 20002}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: 20001, To: 8080, HostIP: "127.0.0.1"}, {Label: "ssh", Value: 20002}}
 	h := drivertest.Start(t, b, spec)
 	_, err := h.Wait(t.Context())
 	require.NoError(t, err)
@@ -116,7 +117,7 @@ func TestTheCommandLine(t *testing.T) {
 
 	c := taskConfig{machine: "q35", accel: "kvm", drive: "ide", graceful: true, guestAgent: true, ports: map[string]int{"x": 1}}
 	argv, err := command("q", "/local/a,if=none,file=b", &c,
-		&driver.Spec{MemoryMB: 64, Ports: []drover.PortMapping{{Label: "x", Value: 20001, To: 8080, HostIP: "127.0.0.1"}}}, false)
+		&driver.Spec{MemoryMB: 64, Ports: []network.PortMapping{{Label: "x", Value: 20001, To: 8080, HostIP: "127.0.0.1"}}}, false)
 	require.NoError(t, err)
 	line := strings.Join(argv, " ")
 	require.Contains(t, line, "file=/local/a,,if=none,,file=b,if=ide", "a comma in a name begins no option")

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/network"
 )
 
 // Sockets of a machine, in the folder for secrets, which nobody else sees.
@@ -111,7 +112,7 @@ func command(program, image string, c *taskConfig, spec *driver.Spec, onMachine 
 	}
 	net := "user,id=user.0"
 	for _, label := range slices.Sorted(maps.Keys(c.ports)) {
-		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		i := slices.IndexFunc(spec.Ports, func(p network.PortMapping) bool { return p.Label == label })
 		if i < 0 {
 			return nil, drover.Errorf(drover.Invalid, "port_map: the group has no port %q", label)
 		}

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/network"
 )
 
 // handle is a running task.
@@ -61,7 +61,7 @@ func (h *handle) connected(client *supervisor.Client) {
 func (h *handle) State() driver.State { return h.ident }
 
 // Network returns nil: the task is in the host's, or in its group's.
-func (h *handle) Network() *drover.AllocNetworkStatus { return nil }
+func (h *handle) Network() *network.Status { return nil }
 
 // destroyPatience is how long a supervisor may take to kill everything, before it is killed itself.
 const destroyPatience = 10 * time.Second

@@ -59,7 +59,9 @@ func TestDeniedUsers(t *testing.T) {
 	}
 	cfg := config(t)
 	cfg.DeniedUIDs, cfg.DeniedGIDs = validation.IDs{{0, 0}, {65534, 65534}}, validation.IDs{{1, 1}}
+	require.NotContains(t, rawexec.New(config(t)).Fingerprint(t.Context()).Attributes, driver.OwnUserDenied)
 	d := rawexec.New(cfg)
+	require.Contains(t, d.Fingerprint(t.Context()).Attributes, driver.OwnUserDenied)
 	for user, says := range map[string]string{
 		"nobody": "denied_host_uids", "": "denied_host_uids", "daemon": "denied_host_gids", "4242:1": "denied_host_gids",
 	} {

@@ -66,7 +66,8 @@ func (d *Driver) Name() string { return Name }
 // GivesDevices implements driver.Devicer: what a task of the machine's own may use are its variables' to say, and nothing hides the rest.
 func (d *Driver) GivesDevices() string { return "" }
 
-// Fingerprint says whether the driver is enabled, and in driver.raw_exec.weaker what this machine does not let it limit.
+// Fingerprint says whether the driver is enabled, in driver.raw_exec.weaker what this machine does not let it limit, and in
+// driver.OwnUserDenied whether no task runs as the agent's own user.
 func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
 	info := drover.DriverInfo{Detected: d.cfg.Enabled, Healthy: d.cfg.Enabled, UpdateTime: d.cfg.Clock.Now()}
 	if !d.cfg.Enabled {
@@ -75,6 +76,9 @@ func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
 	}
 	info.Attributes = map[string]string{"driver.raw_exec": "1"}
 	info.HealthDescription = "Healthy"
+	if _, err := d.lookupUser(""); err != nil {
+		info.Attributes[driver.OwnUserDenied] = "1"
+	}
 	if weaker := strings.Join(d.weaker(), "; "); weaker != "" {
 		info.Attributes["driver.raw_exec.weaker"] = weaker
 		info.HealthDescription = "Healthy, but weaker than it could be: " + weaker

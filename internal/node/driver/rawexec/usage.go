@@ -10,16 +10,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/usage"
 )
 
 // clockTick is what times in /proc/<pid>/stat are counted in: USER_HZ, 100 a second on all architectures that we build for.
 const clockTick = 10 * time.Millisecond
 
 // Usage samples the task's control group, or the process tree below its supervisor. Errors: ErrGone.
-func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+func (h *handle) Usage(context.Context) (*usage.TaskResourceUsage, error) {
 	if h.Ended() {
 		return nil, driver.ErrGone
 	}

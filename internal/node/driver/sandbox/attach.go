@@ -37,8 +37,8 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 		}
 	}
 	if address, err := netip.ParseAddr(s.Address); err == nil {
-		d.bridge.Hold(address)
-		b.net = &network{address: address, ports: s.Ports}
+		d.bridge.Hold(address, s.IPv6)
+		b.net = &bridging{address: address, ports: s.Ports, shown: d.bridge.Status(address)}
 	}
 	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), b.options(d))
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
 	"github.com/drover-project/drover/internal/node/image"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/network"
 )
 
 // box is what one sandbox consists of on the host.
@@ -28,7 +28,7 @@ type box struct {
 	user      supervisor.User
 	env       map[string]string
 	stateDir  string
-	net       *network // nil unless it is on the bridge
+	net       *bridging // nil unless it is on the bridge
 	disk      diskLimit
 	startedAt time.Time
 
@@ -40,19 +40,20 @@ type box struct {
 
 // stored is State.Data.
 type stored struct {
-	Pid        int                  `json:"pid"`
-	StartTicks uint64               `json:"startTicks"`
-	Slot       uint32               `json:"slot"`
-	Group      string               `json:"cgroup,omitempty"`
-	StateDir   string               `json:"stateDir"`
-	Image      string               `json:"image"`
-	Digest     string               `json:"digest,omitempty"`
-	Warm       bool                 `json:"warm,omitempty"`
-	OOMKills   uint64               `json:"oomKills,omitempty"`
-	Address    string               `json:"address,omitempty"` // on the bridge
-	Ports      []drover.PortMapping `json:"ports,omitempty"`
-	Disk       diskLimit            `json:"disk,omitzero"`
-	Note       string               `json:"note,omitempty"` // of another driver
+	Pid        int                   `json:"pid"`
+	StartTicks uint64                `json:"startTicks"`
+	Slot       uint32                `json:"slot"`
+	Group      string                `json:"cgroup,omitempty"`
+	StateDir   string                `json:"stateDir"`
+	Image      string                `json:"image"`
+	Digest     string                `json:"digest,omitempty"`
+	Warm       bool                  `json:"warm,omitempty"`
+	OOMKills   uint64                `json:"oomKills,omitempty"`
+	Address    string                `json:"address,omitempty"` // on the bridge
+	IPv6       bool                  `json:"ipv6,omitempty"`    // it has one of IPv6 there, too
+	Ports      []network.PortMapping `json:"ports,omitempty"`
+	Disk       diskLimit             `json:"disk,omitzero"`
+	Note       string                `json:"note,omitempty"` // of another driver
 }
 
 // state is what the agent stores for Attach; warm is whether there is no main task to wait for.
@@ -62,7 +63,7 @@ func (b *box) state(id, alloc, task string, warm bool) driver.State {
 		s.Group = b.group.Name()
 	}
 	if b.net != nil {
-		s.Address, s.Ports = b.net.address.String(), b.net.ports
+		s.Address, s.IPv6, s.Ports = b.net.address.String(), b.net.shown.AddressIPv6 != "", b.net.ports
 	}
 	if b.rootfs != nil {
 		s.Image, s.Digest = b.rootfs.Ref, b.rootfs.Digest

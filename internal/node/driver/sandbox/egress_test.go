@@ -11,16 +11,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/network"
 )
 
 // bridgedRunner is a warm runner on the bridge.
 func (b *bench) bridgedRunner(t *testing.T) *handle {
 	t.Helper()
 	spec := b.spec(t, nil)
-	spec.Pool, spec.Networks = true, []*drover.NetworkResource{{Mode: "bridge"}}
+	spec.Pool, spec.Networks = true, []*network.Resource{{Mode: "bridge"}}
 	return b.run(t, spec)
 }
 
@@ -67,7 +67,7 @@ func TestEgress(t *testing.T) {
 				c.Egress.Resolvers = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr(closed)} }
 			})
 			h := b.bridgedRunner(t)
-			require.Empty(t, b.bridge.Weaker(), "the kernel of this machine counts")
+			require.NotContains(t, b.bridge.Weaker(), "does not bound", "the kernel of this machine counts")
 			require.Equal(t, "got hello\n", drivertest.Sh(t, h, dial(behind, 8080, 60)).Out, "a network that is listed is open")
 			start := time.Now()
 			refused(t, h, "another one", dial(closed, 8080, 60))

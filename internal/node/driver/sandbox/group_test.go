@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/network"
 )
 
 // TestSandboxesShareANamespace: those of a group see each other on localhost, and may take its small ports.
@@ -22,7 +22,7 @@ func TestSandboxesShareANamespace(t *testing.T) {
 	joined := func(config map[string]any) *handle {
 		spec := b.spec(t, config)
 		spec.Pool, spec.NetNS = true, &driver.NetNS{Path: path}
-		spec.Networks = []*drover.NetworkResource{{Mode: "bridge", DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}}}}
+		spec.Networks = []*network.Resource{{Mode: "bridge", DNS: &network.DNSConfig{Servers: []string{"192.0.2.53"}}}}
 		return b.run(t, spec)
 	}
 	joined(map[string]any{"command": "python3", "args": []any{"-c", `

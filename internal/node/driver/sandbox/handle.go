@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/network"
 )
 
 // handle is a running sandbox.
@@ -21,7 +21,7 @@ type handle struct {
 	box   *box
 	ident driver.State
 	// network is constant; nil unless it is on the bridge.
-	network *drover.AllocNetworkStatus
+	network *network.Status
 	disk    disk
 
 	mu    sync.Mutex
@@ -75,4 +75,4 @@ func (h *handle) Destroy(ctx context.Context) error {
 }
 
 // Network is the sandbox's address on the bridge; nil when there is loopback only, or the host's.
-func (h *handle) Network() *drover.AllocNetworkStatus { return h.network }
+func (h *handle) Network() *network.Status { return h.network }

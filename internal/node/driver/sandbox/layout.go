@@ -59,7 +59,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		}
 	}
 	if c.network != networkNone {
-		if err := addResolver(config, m, spec, c.network); err != nil {
+		if err := addResolver(config, m, spec, c); err != nil {
 			return nil, err
 		}
 	}
@@ -93,14 +93,17 @@ func addImage(c *sandboxsetup.Config, m *mounter, rootfs *image.Rootfs) error {
 }
 
 // addResolver shows the machine's name service configuration to a sandbox that can reach it, or that which its group has.
-func addResolver(c *sandboxsetup.Config, m *mounter, spec *driver.Spec, network string) error {
+func addResolver(c *sandboxsetup.Config, m *mounter, spec *driver.Spec, config taskConfig) error {
 	own, err := supervised.Resolver(spec)
+	if err == nil && own == "" && config.dns != nil {
+		own, err = supervised.WriteResolver(spec, *config.dns)
+	}
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 		from := name
-		if network != networkHost {
+		if config.network != networkHost {
 			if name == "/etc/hosts" {
 				continue // its names may be the machine's own services
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/taskenv"
+	"github.com/drover-project/drover/network"
 )
 
 // The network modes.
@@ -22,10 +23,11 @@ const (
 	networkGroup  = "group" // the group's namespace, which is on the bridge
 )
 
-// network is a sandbox's place on the bridge.
-type network struct {
+// bridging is a sandbox's place on the bridge.
+type bridging struct {
 	address netip.Addr
-	ports   []drover.PortMapping
+	ports   []network.PortMapping
+	shown   *network.Status // of the allocation
 	forward *bridge.Forwarder
 }
 
@@ -79,13 +81,13 @@ func (d *Driver) chooseNetwork(c taskConfig, spec *driver.Spec) (string, error) 
 func ownNamespace(mode string) bool { return mode != networkHost && mode != networkGroup }
 
 // chosenPorts are those of the allocation that the configuration names, all if it names none. Errors: Invalid.
-func chosenPorts(c taskConfig, spec *driver.Spec) ([]drover.PortMapping, error) {
+func chosenPorts(c taskConfig, spec *driver.Spec) ([]network.PortMapping, error) {
 	if !c.hasPorts {
 		return spec.Ports, nil
 	}
-	var chosen []drover.PortMapping
+	var chosen []network.PortMapping
 	for _, label := range c.ports {
-		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		i := slices.IndexFunc(spec.Ports, func(p network.PortMapping) bool { return p.Label == label })
 		if i < 0 {
 			return nil, drover.Errorf(drover.Invalid, "ports: the group has no port %q", label)
 		}
@@ -114,7 +116,8 @@ func (d *Driver) reserveNetwork(b *box) error {
 	if err != nil {
 		return err
 	}
-	b.net = &network{address: address, ports: ports}
+	b.net = &bridging{address: address, ports: ports, shown: d.bridge.Status(address)}
+	b.config.dns = b.net.shown.DNS
 	return nil
 }
 
@@ -143,7 +146,7 @@ func (d *Driver) connect(b *box) error {
 // forward listens on the machine for the sandbox's ports, if it has any. Attach calls it too: an agent's listeners end with it.
 func (d *Driver) forward(b *box) (err error) {
 	if b.net != nil && len(b.net.ports) > 0 {
-		b.net.forward, err = bridge.Forward(d.cfg.Clock, b.net.address, b.net.ports)
+		b.net.forward, err = d.bridge.Forward(b.net.address, b.net.ports)
 	}
 	return err
 }
@@ -162,11 +165,11 @@ func (d *Driver) disconnect(ctx context.Context, b *box) error {
 }
 
 // status is what the allocation shows of it.
-func (n *network) status() *drover.AllocNetworkStatus {
+func (n *bridging) status() *network.Status {
 	if n == nil {
 		return nil
 	}
-	return &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: n.address.String()}
+	return n.shown
 }
 
 // bridgeMissing says why there is no bridge on this machine, "" if there can be one.

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/network"
 )
 
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.
@@ -125,8 +128,8 @@ func bridged(t *testing.T, b *bench) {
 	t.Helper()
 	port := freePort(t)
 	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
-	spec.Networks = []*drover.NetworkResource{{Mode: "bridge", Hostname: "called-so"}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	spec.Networks = []*network.Resource{{Mode: "bridge", Hostname: "called-so"}}
 	h := b.run(t, spec)
 	require.Equal(t, "called-so "+h.Network().Address+":8080\n", drivertest.Sh(t, h, "echo $(hostname) $NOMAD_ALLOC_ADDR_http").Out)
 	address := h.Network().Address
@@ -136,7 +139,7 @@ func bridged(t *testing.T, b *bench) {
 	require.Equal(t, "got hello", answer)
 
 	pool := b.spec(t, nil)
-	pool.Pool, pool.Networks = true, []*drover.NetworkResource{{Mode: "bridge"}}
+	pool.Pool, pool.Networks = true, []*network.Resource{{Mode: "bridge"}}
 	other := b.run(t, pool)
 	require.NotEqual(t, address, other.Network().Address)
 	behind := outside(t)
@@ -150,6 +153,21 @@ func bridged(t *testing.T, b *bench) {
 	refused(t, other, "link-local addresses", dial("169.254.169.254", 80, 2))
 	refused(t, other, "taking another address", "ip addr add "+address+"/24 dev eth0 || python3 -c 'import socket, struct, fcntl; "+
 		`s = socket.socket(); fcntl.ioctl(s, 0x8916, struct.pack("16sH2s4s8s", b"eth0", 2, b"", socket.inet_aton("`+address+`"), b""))'`)
+}
+
+// TestTheProgramKnowsItsAddress: only executions in the sandbox did, as the program's environment was made before the address was taken.
+func TestTheProgramKnowsItsAddress(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	spec := b.spec(t, map[string]any{
+		"command": "/bin/sh", "args": []any{"-c", "echo $NOMAD_ALLOC_ADDR_http; sleep 1000"}, "network_mode": "bridge",
+	})
+	spec.Ports = []network.PortMapping{{Label: "http", Value: freePort(t), To: 8080, HostIP: "127.0.0.1"}}
+	h := b.run(t, spec)
+	require.Eventually(t, func() bool {
+		said, err := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
+		return err == nil && string(said) == h.Network().Address+":8080\n"
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // ask sends hello to a port of the machine.
@@ -176,7 +194,7 @@ s.bind(("0.0.0.0", 5353))
 while True:
     data, peer = s.recvfrom(65536)
     s.sendto(b"got " + data, peer)'`}})
-	spec.Ports = []drover.PortMapping{{Label: "dns", Value: port, To: 5353, HostIP: "127.0.0.1"}}
+	spec.Ports = []network.PortMapping{{Label: "dns", Value: port, To: 5353, HostIP: "127.0.0.1"}}
 	h := b.run(t, spec)
 	var peers []net.Conn
 	for range 3 {
@@ -208,7 +226,7 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	b := newBridgeBench(t)
 	port := freePort(t)
 	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
 	first, err := b.Start(t.Context(), spec)
 	require.NoError(t, err)
 	first.(*handle).box.net.forward.Close() // as the agent's end does
@@ -226,6 +244,8 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	require.NoError(t, h.Destroy(context.Background()))
 	require.NoError(t, h.Destroy(context.Background()), "idempotent")
 	require.NoError(t, b.bridge.Disconnect(t.Context(), netip.MustParseAddr(first.Network().Address)))
+	require.NoError(t, d.bridge.Disconnect(t.Context(), taken))
+	require.NoError(t, d.Close())
 }
 
 func TestPortThatIsTaken(t *testing.T) {
@@ -237,7 +257,7 @@ func TestPortThatIsTaken(t *testing.T) {
 	spec := b.spec(t, map[string]any{"command": "/bin/true", "network_mode": "bridge", "ports": []any{"http"}})
 	_, err = b.Start(t.Context(), spec)
 	require.ErrorContains(t, err, `no port "http"`)
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: l.Addr().(*net.TCPAddr).Port, HostIP: "127.0.0.1"}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: l.Addr().(*net.TCPAddr).Port, HostIP: "127.0.0.1"}}
 	_, err = b.Start(t.Context(), spec)
 	e := (*driver.StartError)(nil)
 	require.ErrorAs(t, err, &e)
@@ -248,7 +268,7 @@ func TestPortThatIsTaken(t *testing.T) {
 
 func TestNetworkModes(t *testing.T) {
 	t.Parallel()
-	group := func(mode string) *driver.Spec { return &driver.Spec{Networks: []*drover.NetworkResource{{Mode: mode}}} }
+	group := func(mode string) *driver.Spec { return &driver.Spec{Networks: []*network.Resource{{Mode: mode}}} }
 	pool := group("host")
 	pool.Pool = true
 	require.Equal(t, "none", networkMode(taskConfig{}, &driver.Spec{}))
@@ -271,8 +291,8 @@ func TestTheMachinesNetworkNeedsLeave(t *testing.T) {
 	require.Equal(t, "true", b.Fingerprint(t.Context()).Attributes["driver.sandbox.network.host"], "else no such group would be placed")
 	port := freePort(t)
 	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}})
-	spec.Networks = []*drover.NetworkResource{{Mode: "host"}}
-	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	spec.Networks = []*network.Resource{{Mode: "host"}}
+	spec.Ports = []network.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
 	h := b.run(t, spec)
 	require.NotEmpty(t, h.Network().Address, "it is on the bridge")
 	require.Eventually(t, func() bool { return ask(port) == "got hello" }, time.Minute, 20*time.Millisecond)

@@ -182,19 +182,24 @@ func (d *Driver) memoryFile(dir string, mb int64) (string, error) {
 // writeNew puts a file in its place in one step, unless it is there as it should be: a sandbox that is just starting could not
 // mount what was replaced.
 func writeNew(path, text string) error {
-	if there, err := os.ReadFile(path); err == nil && string(there) == text {
+	same := func() bool {
+		there, err := os.ReadFile(path)
+		return err == nil && string(there) == text
+	}
+	if same() {
 		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(f.Name()) }() // what is left of it: a second name, or all
 	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	if err = errors.Join(err, f.Chmod(0o444), f.Close()); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if os.Link(f.Name(), path) == nil || same() { // another driver in this folder may have been first
+		return nil
 	}
-	return err
+	return os.Rename(f.Name(), path)
 }

@@ -74,7 +74,10 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec, config taskConfig
 	if err = d.reserveNetwork(b); err != nil {
 		return nil, err
 	}
-	b.env = b.environment()
+	b.env = b.environment() // with the addresses that it now has
+	if task != nil {
+		task.Env = b.env
+	}
 	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
 	if _, err := lookupUser(b.rootfs, user); err != nil {
 		return nil, err
 	}
-	return &supervisor.TaskSpec{Argv: argv, Env: b.environment(), WorkDir: b.workDir(), User: user}, nil
+	return &supervisor.TaskSpec{Argv: argv, WorkDir: b.workDir(), User: user}, nil
 }
 
 // defaultUser is whom unprivileged executions and file requests act as: the task's, the image's unless that is root,

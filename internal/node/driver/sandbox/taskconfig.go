@@ -5,6 +5,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver/options"
+	"github.com/drover-project/drover/network"
 )
 
 // taskConfig is Task.Config of this driver.
@@ -16,7 +17,8 @@ type taskConfig struct {
 	hasEntry   bool
 	workDir    string
 	hostname   string
-	network    string // none, host, bridge; "" = as the group says
+	network    string             // none, host, bridge; "" = as the group says
+	dns        *network.DNSConfig // the bridge's, for a group that names no servers
 	ports      []string
 	hasPorts   bool
 	pids       int64

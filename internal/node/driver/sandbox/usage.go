@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/usage"
 )
 
 // Usage samples the sandbox's cgroup. Errors: ErrNotSupported without cgroups, ErrGone.
-func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+func (h *handle) Usage(context.Context) (*usage.TaskResourceUsage, error) {
 	if h.d.cfg.Cgroups == nil {
 		return nil, driver.ErrNotSupported
 	}

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/network"
 )
 
 // Resolver writes the resolver's configuration that the task's group asks for beside the task's state, and returns its
@@ -20,7 +20,7 @@ func Resolver(spec *driver.Spec) (string, error) {
 }
 
 // WriteResolver writes such a configuration; "" if it says nothing.
-func WriteResolver(spec *driver.Spec, d drover.DNSConfig) (string, error) {
+func WriteResolver(spec *driver.Spec, d network.DNSConfig) (string, error) {
 	var b strings.Builder
 	for _, s := range d.Servers {
 		b.WriteString("nameserver " + s + "\n")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/network"
 )
 
 func TestTheEnvironmentInside(t *testing.T) {
@@ -95,11 +95,11 @@ func TestTheResolversConfiguration(t *testing.T) {
 	path, err := Resolver(spec)
 	require.NoError(t, err)
 	require.Empty(t, path, "the group asks for none")
-	spec.Networks = []*drover.NetworkResource{{DNS: &drover.DNSConfig{}}}
+	spec.Networks = []*network.Resource{{DNS: &network.DNSConfig{}}}
 	path, err = Resolver(spec)
 	require.NoError(t, err)
 	require.Empty(t, path, "it says nothing")
-	spec.Networks[0].DNS = &drover.DNSConfig{
+	spec.Networks[0].DNS = &network.DNSConfig{
 		Servers: []string{"10.0.0.1", "10.0.0.2"}, Searches: []string{"a.test", "b.test"}, Options: []string{"ndots:2"},
 	}
 	path, err = Resolver(spec)

@@ -126,6 +126,8 @@ type Task struct {
 	User    string
 	Rlimits map[int]uint64
 	Clone   bool // the first descriptor is a v2 group to clone into, the others are cgroup.procs files
+	TTY     bool // it has a terminal, and what it writes there is its stdout
+	Input   bool // its input has no end before it: nobody writes to it
 }
 
 // Encode returns the message.
@@ -141,6 +143,8 @@ func (t Task) Encode() []byte {
 		e.Uint(v)
 	}
 	e.Bool(t.Clone)
+	e.Bool(t.TTY)
+	e.Bool(t.Input)
 	return e.B
 }
 
@@ -155,6 +159,6 @@ func DecodeTask(p []byte) (Task, error) {
 			t.Rlimits[r] = d.Uint()
 		}
 	}
-	t.Clone = d.Bool()
+	t.Clone, t.TTY, t.Input = d.Bool(), d.Bool(), d.Bool()
 	return t, d.Err
 }

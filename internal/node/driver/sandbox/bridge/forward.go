@@ -13,6 +13,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/network"
 )
 
 // maxConnections bounds what one forwarded port may hold at a time: more wait to be accepted.
@@ -36,13 +38,18 @@ type Forwarder struct {
 	closed bool              // guarded by mu
 }
 
-// Forward listens on the ports. Errors: Unavailable, naming the port, when one is taken; nothing listens then.
-func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwarder, error) {
-	f := &Forwarder{clock: clk, conns: map[net.Conn]bool{}}
+// Forward listens on the ports of the guest with the address. Those at the machine's addresses of IPv6 lead to the guest's, if it has one.
+// Tasks of jobs on the bridge reach them, too. Errors: Unavailable, naming the port, when one is taken; nothing listens then.
+func (n *Network) Forward(a netip.Addr, ports []network.PortMapping) (*Forwarder, error) {
+	f := &Forwarder{clock: n.cfg.Clock, conns: map[net.Conn]bool{}}
 	for _, p := range ports {
 		port := p.To
 		if port <= 0 {
 			port = p.Value
+		}
+		to := a
+		if host, err := netip.ParseAddr(p.HostIP); err == nil && host.Is6() && n.HasIPv6(a) {
+			to = n.sixOf(a)
 		}
 		host, inside := net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)), netip.AddrPortFrom(to, uint16(port)) // a port
 		err := f.freed(func() error { return f.listenTCP(host, inside) })
@@ -69,9 +76,12 @@ func (f *Forwarder) freed(listen func() error) error {
 	return err
 }
 
+// published are listeners that tasks of jobs on bridges reach.
+var published = net.ListenConfig{Control: egress.Publish} // a constant
+
 // listenTCP listens on the machine's address; what comes is passed until Close.
 func (f *Forwarder) listenTCP(host string, to netip.AddrPort) error {
-	l, err := net.Listen("tcp", host)
+	l, err := published.Listen(context.Background(), "tcp", host) //nolint:forbidigo // an address is not looked up
 	if err != nil {
 		return err
 	}

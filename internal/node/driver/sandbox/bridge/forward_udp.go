@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -28,7 +29,7 @@ type datagrams struct {
 
 // listenUDP listens for datagrams on the machine's address, as listenTCP does for connections.
 func (f *Forwarder) listenUDP(host string, to netip.AddrPort) error {
-	c, err := net.ListenPacket("udp", host)
+	c, err := published.ListenPacket(context.Background(), "udp", host) //nolint:forbidigo // as in listenTCP
 	if err != nil {
 		return err
 	}

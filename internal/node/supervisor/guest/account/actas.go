@@ -54,6 +54,14 @@ func (d *Database) takeRights(uid, gid int, groups []uint32) error {
 	return nil
 }
 
+// FileUser is the user whose rights the calling thread has for files: in the work of As, that of the guest.
+func FileUser() int {
+	if uid, err := unix.SetfsuidRetUid(-1); err == nil && uid != 0 {
+		return uid
+	}
+	return unix.Geteuid()
+}
+
 // keepID is -1, by which setresuid(2) and setresgid(2) leave an id as it is.
 const keepID = ^uintptr(0)
 

@@ -77,6 +77,9 @@ func packOne(w *tar.Writer, full string, info execution.FileInfo) error {
 		h.Typeflag, h.Name = tar.TypeDir, info.Path+"/"
 		return w.WriteHeader(h)
 	case "l":
+		if info.LinkTarget == "" {
+			return nil // not readable for this user
+		}
 		h.Typeflag, h.Linkname = tar.TypeSymlink, info.LinkTarget
 		return w.WriteHeader(h)
 	case "-":

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,7 +51,6 @@ func (s *Service) List(w io.Writer, req execution.FileRequest) error {
 	})
 }
 
-// lister walks a tree.
 // lister walks a tree; count is over all of it.
 type lister struct {
 	s         *Service
@@ -126,9 +126,43 @@ func describe(n *account.Names, full, name string) (execution.FileInfo, error) {
 	}
 	info := fileInfo(n, &st, name)
 	if info.Type == "l" {
-		info.LinkTarget, _ = os.Readlink(full)
+		info.LinkTarget, _ = linkTarget(full)
 	}
 	return info, nil
+}
+
+// linkTarget is where a link leads, if the thread's file user may know. Of the links of a process below /proc the kernel tells whoever
+// may trace that process. It asks this of the supervisor, which may trace itself, and which may have the right to trace every process.
+// A user of the guest is told only of what they own, as by ls. The link is opened once, for the guest may replace its directory.
+func linkTarget(full string) (string, error) {
+	asker := account.FileUser()
+	if asker == 0 {
+		return os.Readlink(full)
+	}
+	fd, err := unix.Open(full, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var b [unix.PathMax]byte
+	n, err := unix.Readlinkat(fd, "", b[:])
+	if err != nil {
+		return "", err
+	}
+	target := string(b[:n])
+	// The links of a process lead to an absolute path, or are named like socket:[1234]. Others in /proc, such as self, are for everybody.
+	if !strings.HasPrefix(target, "/") && !strings.Contains(target, ":") {
+		return target, nil
+	}
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if err := errors.Join(unix.Fstatfs(fd, &fs), unix.Fstat(fd, &st)); err != nil {
+		return "", err
+	}
+	if fs.Type == unix.PROC_SUPER_MAGIC && int(st.Uid) != asker {
+		return "", unix.EACCES
+	}
+	return target, nil
 }
 
 // fileInfo translates a stat. Path is the name that the caller gives, relative to what was listed; a link's target is added by describe.

@@ -3,7 +3,10 @@ package files
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,6 +152,56 @@ func TestFilesThatAreBeingWrittenAreNotListed(t *testing.T) {
 }
 
 // TestRightsOfTheGuestsUser: what the default user may not read is not listed, unless the request is privileged.
+func TestTheLinksOfAProcessAreForItsUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root does file work as another user")
+	}
+	g := newGuest(t)
+	g.boot = &wire.Boot{WorkDir: g.dir, UID: 1234, GID: 1235}
+	target := func(p string, privileged bool) string {
+		all, err := g.list(t, execution.FileRequest{Path: filepath.Dir(p) + "/", Privileged: privileged})
+		require.NoError(t, err)
+		i := slices.IndexFunc(all, func(f execution.FileInfo) bool { return f.Path == filepath.Base(p) })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, "l", all[i].Type)
+		return all[i].LinkTarget
+	}
+	for _, link := range []string{"cwd", "exe", "root"} {
+		require.Empty(t, target("/proc/self/"+link, false), "the supervisor's %s is not the user's business", link)
+		require.NotEmpty(t, target("/proc/self/"+link, true))
+	}
+	all, err := g.list(t, execution.FileRequest{Path: "/proc/self/fd/"})
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, f := range all {
+		require.Empty(t, f.LinkTarget, "descriptor %s", f.Path)
+	}
+	require.Empty(t, target("/proc/1/cwd", false), "nor that of another process of root")
+	var tar bytes.Buffer
+	require.NoError(t, g.Archive(&tar, execution.FileRequest{Path: "/proc/self/fd/"}))
+	require.Equal(t, strings.Repeat("\x00", 1024), tar.String(), "an archive has no links without a target")
+
+	theirs := exec.Command("cat")
+	theirs.Dir = "/"
+	theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1235}}
+	in, err := theirs.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, theirs.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = theirs.Wait()
+	})
+	require.Equal(t, "/", target("/proc/"+strconv.Itoa(theirs.Process.Pid)+"/cwd", false), "a process of their own")
+
+	require.Equal(t, strconv.Itoa(os.Getpid()), target("/proc/self", false), "what everybody may know")
+	require.NoError(t, os.Symlink("/proc/1/cwd", g.path("link")))
+	for d := g.dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		require.NoError(t, os.Chmod(d, 0o755))
+	}
+	require.Equal(t, "/proc/1/cwd", target(g.path("link"), false), "the text of a link outside /proc")
+}
+
 func TestRightsOfTheGuestsUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -24,6 +24,7 @@ type Task struct {
 	launcher *program.Launcher
 	child    *process.Child
 	tree     *process.Tree
+	input    *os.File // our end of an input that stays open; nil: it has ended before
 	started  time.Time
 	pumps    sync.WaitGroup
 	done     chan struct{}
@@ -65,9 +66,11 @@ func (t *Task) run(logDir int, req wire.Task) error {
 	if len(req.Argv) == 0 || req.Argv[0] == "" {
 		return drover.Errorf(drover.Invalid, "the main task has no command")
 	}
-	prog, err := t.launcher.Resolve(program.Command{
-		Argv: req.Argv, Env: []map[string]string{req.Env}, Dir: req.WorkDir, User: req.User,
-	})
+	env := []map[string]string{req.Env}
+	if req.TTY {
+		env = []map[string]string{{"TERM": "xterm"}, req.Env} // as docker has it
+	}
+	prog, err := t.launcher.Resolve(program.Command{Argv: req.Argv, Env: env, Dir: req.WorkDir, User: req.User})
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,8 @@ func (t *Task) run(logDir int, req wire.Task) error {
 		prog.Rlimits = append(prog.Rlimits, program.Rlimit(r, v))
 	}
 	t.tree.Place(&prog, req.Clone)
-	io, files, err := t.stdio(logDir, prog.User)
+	prog.TTY = req.TTY
+	io, files, err := t.stdio(logDir, req, prog.User)
 	if err != nil {
 		return err
 	}
@@ -87,30 +91,53 @@ func (t *Task) run(logDir int, req wire.Task) error {
 		return err
 	}
 	t.tree.Leader = t.child.Pid
+	if io.TTY == nil {
+		t.input = io.Stdin
+	}
 	for i, f := range io.Out {
 		if f != nil {
-			name := [...]string{"stdout", "stderr"}[i]
-			files[i].Tell = func(text string, goesOn bool) { t.notice(name, text, goesOn) }
-			t.pumps.Go(func() { // ends at the end of the stream; follow sees to it that it has one
-				program.Pump(f, files[i].Write)
-				_ = f.Close()
-				files[i].Close()
-			})
+			t.pump(f, files[i], [...]string{"stdout", "stderr"}[i])
 		}
 	}
 	go t.follow(io.Out) // ends with the task
 	return nil
 }
 
-// stdio gives the task /dev/null as stdin and pipes to the log files, or /dev/null without logs.
-func (t *Task) stdio(logDir int, user *spawn.User) (*program.Stdio, [2]*logs.File, error) {
+// pump moves a stream to its log, or away if it has none.
+func (t *Task) pump(f *os.File, to *logs.File, name string) {
+	sink := func([]byte) {}
+	if to != nil {
+		to.Tell = func(text string, goesOn bool) { t.notice(name, text, goesOn) }
+		sink = to.Write
+	}
+	t.pumps.Go(func() { // ends at the end of the stream; follow sees to it that it has one
+		program.Pump(f, sink)
+		_ = f.Close()
+		if to != nil {
+			to.Close()
+		}
+	})
+}
+
+// stdio gives the task pipes to the log files, or a terminal that is its stdout, and /dev/null as stdin unless that stays open. Without
+// logs and without either it gets /dev/null.
+func (t *Task) stdio(logDir int, req wire.Task, user *spawn.User) (*program.Stdio, [2]*logs.File, error) {
 	var files [2]*logs.File
+	asked := execution.Spec{TTY: req.TTY, Stdin: req.Input}
 	if logDir < 0 {
+		if req.TTY || req.Input {
+			io, err := program.OpenStdio(asked, user)
+			return io, files, err
+		}
 		io, err := program.NullStdio()
 		return io, files, err
 	}
 	boot := t.launcher.Boot()
-	for i, name := range []string{"stdout", "stderr"} {
+	streams := []string{"stdout", "stderr"}
+	if req.TTY {
+		streams = streams[:1]
+	}
+	for i, name := range streams {
 		l, err := logs.Open(logDir, fmt.Sprintf("%s.%s.", boot.LogTask, name), boot.LogMaxFiles, boot.LogMaxSize)
 		if err != nil {
 			closeLogs(files)
@@ -119,7 +146,7 @@ func (t *Task) stdio(logDir int, user *spawn.User) (*program.Stdio, [2]*logs.Fil
 		l.Now = t.launcher.Clock.Now
 		files[i] = l
 	}
-	io, err := program.OpenStdio(execution.Spec{}, user)
+	io, err := program.OpenStdio(asked, user)
 	if err != nil {
 		closeLogs(files)
 	}
@@ -149,6 +176,9 @@ func (t *Task) follow(files [2]*os.File) {
 		}
 	}
 	t.pumps.Wait()
+	if t.input != nil {
+		_ = t.input.Close()
+	}
 	t.tree.Close()
 	orphans := reaper.Settle(t.child)
 	t.mu.Lock()

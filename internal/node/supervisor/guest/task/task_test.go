@@ -22,6 +22,12 @@ import (
 // start starts a script as a main task, whose logs are in the folder.
 func start(t *testing.T, dir, script string) *Task {
 	t.Helper()
+	return startAs(t, dir, script, wire.Task{})
+}
+
+// startAs is start for a task that has more than that.
+func startAs(t *testing.T, dir, script string, req wire.Task) *Task {
+	t.Helper()
 	logDir := -1
 	if dir != "" {
 		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -30,7 +36,8 @@ func start(t *testing.T, dir, script string) *Task {
 		logDir = fd
 	}
 	l := guesttest.Launcher(t, wire.Boot{WorkDir: "/", LogTask: "web"})
-	task, err := Start(l, logDir, wire.Task{Argv: []string{"/bin/sh", "-c", script}, Env: map[string]string{"NAME": "x"}}, nil)
+	req.Argv, req.Env = []string{"/bin/sh", "-c", script}, map[string]string{"NAME": "x"}
+	task, err := Start(l, logDir, req, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = task.Signal("KILL") // it may have ended
@@ -94,6 +101,31 @@ func TestWhatTheTaskLeavesBehindEndsWithIt(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(text(t, dir, "web.stdout.0")))
 	require.NoError(t, err)
 	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// TestTerminalOfATask is its stdin, stdout and stderr, and what it writes there is in the log of stdout.
+func TestTerminalOfATask(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := `[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo terminal; echo oops >&2; (: < /dev/tty) && echo controlling; exit 3`
+	require.Equal(t, 3, wait(t, startAs(t, dir, script, wire.Task{TTY: true})).ExitCode)
+	require.Equal(t, "terminal\r\noops\r\ncontrolling\r\n", text(t, dir, "web.stdout.0"))
+	require.NoFileExists(t, filepath.Join(dir, "web.stderr.0"))
+	require.Equal(t, 3, wait(t, startAs(t, "", script, wire.Task{TTY: true})).ExitCode, "without logs")
+}
+
+// TestInputThatStaysOpen has no end and nothing in it, with a terminal and without.
+func TestInputThatStaysOpen(t *testing.T) {
+	t.Parallel()
+	for _, tty := range []bool{false, true} {
+		dir := t.TempDir()
+		task := startAs(t, dir, "touch "+dir+"/ready; read x; echo ended", wire.Task{TTY: tty, Input: true})
+		ready(t, dir+"/ready")
+		require.NoError(t, task.Stop("", time.Minute))
+		require.Equal(t, 143, task.Receipt().ExitCode)
+		require.NotContains(t, text(t, dir, "web.stdout.0"), "ended")
+		require.Zero(t, wait(t, startAs(t, "", "exec 0<&-", wire.Task{TTY: tty, Input: true})).ExitCode, "without logs")
+	}
 }
 
 func TestSignals(t *testing.T) {

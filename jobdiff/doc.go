@@ -1,0 +1,4 @@
+// Package jobdiff is the shape of the difference between two versions of a job, as Nomad's API tells it. It has no I/O.
+//
+// The difference is made by control/intake, below internal.
+package jobdiff

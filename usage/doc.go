@@ -1,0 +1,4 @@
+// Package usage holds samples of what tasks, allocations, nodes and devices use, in the shapes of Nomad's API. It has no I/O.
+//
+// node/stats and the drivers take them, below internal.
+package usage
