@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
@@ -41,6 +42,11 @@ func (a *Agent) sweep(ctx context.Context) {
 		lives := func(allocID string) bool { return !dead[allocID] && a.previous(allocID) != nil }
 		if err := a.networks.Sweep(ctx, lives); err != nil {
 			a.log.Error("giving up networks that an earlier agent left", "error", err)
+		}
+	}
+	for _, d := range a.drivers {
+		if r, ok := d.(driver.Restorer); ok {
+			r.Restored(ctx)
 		}
 	}
 	if a.groups == nil || len(dead) == 0 {

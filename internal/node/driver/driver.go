@@ -147,6 +147,14 @@ type Devicer interface {
 	GivesDevices() string
 }
 
+// Restorer is a Driver that keeps things of tasks outside of their folders, as a daemon's containers.
+type Restorer interface {
+	Driver
+	// Restored is called once, when every task of an earlier agent was attached or given up: what belongs to none of
+	// them, as that agent was killed while it made it, is removed.
+	Restored(ctx context.Context)
+}
+
 // LogConfig tells the supervisor where a task's output goes: it writes rotated files
 // <Dir>/<Task>.<stdout|stderr>.<N> itself, so nothing is lost while the agent restarts and no pipe stands between.
 type LogConfig struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -63,9 +64,6 @@ type Config struct {
 	// RemoveWait is how long a removal waits for a daemon that hangs, before the container is killed without it; default
 	// 20 s.
 	RemoveWait time.Duration
-	// SweepGrace is how old a container must be, and how long this driver must run, before one that nobody knows is
-	// removed; default 5 minutes.
-	SweepGrace time.Duration
 }
 
 // Driver starts containers. Its methods may be called at once.
@@ -74,22 +72,25 @@ type Driver struct {
 	docker *client.Client
 	images *images.Service
 	daemon daemonInfo
-	since  time.Time
 	disks  diskuse.Watch
+
+	restored atomic.Bool // what no task knows is nobody's; see Restored
 
 	warnLayer sync.Once
 
 	mu    sync.Mutex
-	known map[string]bool // container ids of this agent's tasks; guarded by mu
+	known map[string]bool // ids, and names until there is an id, of this agent's containers; guarded by mu
 }
 
-var _ driver.Devicer = (*Driver)(nil)
+var (
+	_ driver.Devicer  = (*Driver)(nil)
+	_ driver.Restorer = (*Driver)(nil)
+)
 
 // What Config says of them is why they exist; none of them comes from docker.
 const (
 	defaultImageDelay = 3 * time.Minute
 	defaultPullQuiet  = 2 * time.Minute
-	defaultGrace      = 5 * time.Minute
 	defaultDaemonWait = 30 * time.Second
 	defaultRemoveWait = 20 * time.Second
 )
@@ -99,7 +100,6 @@ const (
 func New(cfg Config) (*Driver, error) {
 	optional.Default(&cfg.ImageDelay, defaultImageDelay)
 	optional.Default(&cfg.PullQuiet, defaultPullQuiet)
-	optional.Default(&cfg.SweepGrace, defaultGrace)
 	optional.Default(&cfg.DaemonWait, defaultDaemonWait)
 	optional.Default(&cfg.RemoveWait, defaultRemoveWait)
 	options := []client.Opt{client.FromEnv}
@@ -113,7 +113,7 @@ func New(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker endpoint %q: %w", cfg.Endpoint, err)
 	}
-	d := &Driver{cfg: cfg, docker: c, disks: diskuse.Watch{Clock: cfg.Clock}, since: cfg.Clock.Now(), known: map[string]bool{}}
+	d := &Driver{cfg: cfg, docker: c, disks: diskuse.Watch{Clock: cfg.Clock}, known: map[string]bool{}}
 	d.daemon.d = d
 	d.images = images.New(images.Config{
 		Docker: c, Name: d.Name(), Owner: cfg.Owner, Clock: cfg.Clock, Log: cfg.Log, AuthConfig: cfg.AuthConfig, AuthHelper: cfg.AuthHelper,

@@ -60,8 +60,6 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	if !said.LiveRestoreEnabled && !d.cfg.Podman { // podman's containers have no daemon
 		info.HealthDescription = "Healthy, but a restart of the docker daemon ends all tasks (live-restore is off)"
 	}
-	if n, err := d.Sweep(ctx); err != nil || n > 0 {
-		d.cfg.Log.Info("removed containers that nobody knows", "count", n, "error", err)
-	}
+	d.tidy(ctx)
 	return info
 }

@@ -30,7 +30,6 @@ func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid in
 	if err != nil {
 		return 0, fmt.Errorf("making the image of the network's container: %w", err)
 	}
-	d.remember(name)
 	id, err := d.create(ctx, client.ContainerCreateOptions{
 		Name: name,
 		Config: &container.Config{
@@ -46,7 +45,8 @@ func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid in
 	if err != nil {
 		return 0, err
 	}
-	d.forget(id) // it is known by its name, which a later agent knows too
+	d.remember(name) // a later agent knows it by its name
+	d.forget(id)
 	if _, err := d.docker.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return 0, fmt.Errorf("starting the network's container: %w", dockererr.Of(err))
 	}

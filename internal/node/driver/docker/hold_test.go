@@ -16,7 +16,7 @@ import (
 // holds it.
 func TestContainersShareANetwork(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(c *Config) { c.SweepGrace = 1 })
+	b := newBench(t)
 	name := "drover-network-" + id.Random{}.New()
 	pid, err := b.HoldNetwork(t.Context(), name, "together")
 	require.NoError(t, err)
@@ -53,8 +53,7 @@ func TestContainersShareANetwork(t *testing.T) {
 	later.KeepNetwork(name)
 	later.remember(server.box.id)
 	later.remember(client.box.id)
-	_, err = later.Sweep(t.Context())
-	require.NoError(t, err)
+	later.Restored(t.Context())
 	held, err = b.NetworkHeld(t.Context(), name)
 	require.NoError(t, err)
 	require.Equal(t, pid, held)

@@ -121,7 +121,8 @@ func TestConformanceOfPodman(t *testing.T) {
 func TestPodmansTasks(t *testing.T) {
 	t.Parallel()
 	s := podman(t)
-	b := pods(t, s, func(c *Config) { c.SweepGrace, c.RemoveWait = time.Nanosecond, 100*time.Millisecond })
+	b := pods(t, s, func(c *Config) { c.RemoveWait = 100 * time.Millisecond })
+	b.Restored(t.Context())
 	spec := b.spec(t, map[string]any{
 		"entrypoint": "/bin/sh", "args": []any{"-c", "pwd; cat own/f; cat /etc/hosts; ulimit -n; grep CapBnd /proc/self/status; df /dev/shm"},
 		"working_dir": "/local", "extra_hosts": []any{"ten:10.0.0.10"}, "ulimit": map[string]any{"nofile": "300:300", "nproc": "4096"},
@@ -157,6 +158,12 @@ func TestPodmansTasks(t *testing.T) {
 		_, err := b.Sweep(t.Context())
 		return err == nil && len(b.containers(t)) == 2 // the two that nobody destroyed yet
 	}, patience, tick)
+}
+
+// TestPodmansLeftoverOfTheSameNameIsReplaced: podman tells it as an error of its own.
+func TestPodmansLeftoverOfTheSameNameIsReplaced(t *testing.T) {
+	t.Parallel()
+	replacesALeftover(t, pods(t, podman(t)))
 }
 
 // TestAContainerThatEndsJustNow is removed once podman knows that it has ended.

@@ -195,7 +195,7 @@ func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, "")
 	ref := s.push(t, "earlier", "")
-	b := newBench(t, func(c *Config) { c.ImageDelay, c.SweepGrace = time.Hour, time.Nanosecond })
+	b := newBench(t, func(c *Config) { c.ImageDelay = time.Hour })
 	h := b.run(t, b.spec(t, map[string]any{"image": ref}))
 	_, err := h.Wait(t.Context())
 	require.NoError(t, err)
@@ -205,8 +205,7 @@ func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
 	later := b.restart(t)
 	_, err = later.images.Find(t.Context(), ref)
 	require.NoError(t, err)
-	_, err = later.Sweep(t.Context())
-	require.NoError(t, err)
+	later.Restored(t.Context())
 	require.Eventually(t, func() bool {
 		_, err := later.images.Find(t.Context(), ref)
 		return drover.CodeOf(err) == drover.NotFound

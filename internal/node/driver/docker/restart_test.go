@@ -53,9 +53,8 @@ func TestDaemonRestartWithLiveRestore(t *testing.T) {
 func TestDaemonStops(t *testing.T) {
 	t.Parallel()
 	dockerd := daemon(t, "--shutdown-timeout", "1")
-	b := newBench(t, func(c *Config) {
-		c.Endpoint, c.SweepGrace, c.DaemonWait = dockerd.Endpoint, time.Nanosecond, time.Millisecond
-	})
+	b := newBench(t, func(c *Config) { c.Endpoint, c.DaemonWait = dockerd.Endpoint, time.Millisecond })
+	b.Restored(t.Context())
 	require.Contains(t, b.Fingerprint(t.Context()).HealthDescription, "live-restore is off")
 	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
 	require.NoError(t, dockerd.Halt())
@@ -97,9 +96,8 @@ func TestDaemonStops(t *testing.T) {
 func TestDaemonHangs(t *testing.T) {
 	t.Parallel()
 	dockerd := daemon(t)
-	b := newBench(t, func(c *Config) {
-		c.Endpoint, c.SweepGrace, c.RemoveWait = dockerd.Endpoint, time.Nanosecond, 100*time.Millisecond
-	})
+	b := newBench(t, func(c *Config) { c.Endpoint, c.RemoveWait = dockerd.Endpoint, 100*time.Millisecond })
+	b.Restored(t.Context())
 	h := b.run(t, b.spec(t, script2("trap '' TERM; sleep 600", nil)))
 	pid, err := dockerd.Pid()
 	require.NoError(t, err)
@@ -130,23 +128,16 @@ func TestDaemonHangs(t *testing.T) {
 // TestSweepSparesWhatIsKnownAndOthers.
 func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(c *Config) { c.SweepGrace = time.Nanosecond })
-	other := newBench(t, func(c *Config) { c.SweepGrace = time.Nanosecond })
+	b, other := newBench(t), newBench(t)
 	known, lost := b.warm(t, nil), b.warm(t, nil)
 	others := other.warm(t, nil)
-	young := b.restart(t)
-	young.cfg.SweepGrace = time.Hour
-	n, err := young.Sweep(t.Context())
+	after := b.restart(t) // of the two it hears of one
+	n, err := after.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, n, "tasks are being attached")
-	after := b.restart(t) // of the two it hears of one
 	_, err = after.Attach(t.Context(), drivertest.ThroughJSON(t, known.State()))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // docker tells the second of a creation only
-		n, err := after.Sweep(t.Context())
-		require.NoError(t, err)
-		return n == 1
-	}, patience, tick)
+	after.Restored(t.Context())
 	exit, err := lost.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
@@ -159,8 +150,12 @@ func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
 // TestALeftoverOfTheSameNameIsReplaced: the agent was killed while it started the task.
 func TestALeftoverOfTheSameNameIsReplaced(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	spec := b.spec(t, script2("sleep 600", nil))
+	replacesALeftover(t, newBench(t))
+}
+
+func replacesALeftover(t *testing.T, b *bench) {
+	t.Helper()
+	spec := b.spec(t, script2("sleep 600", map[string]any{"network_mode": "none"}))
 	first := b.run(t, spec)
 	second := spec
 	second.Dirs.State = filepath.Join(filepath.Dir(spec.Dirs.State), "again")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
@@ -151,12 +152,14 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 // create makes the container. One of the same name that an earlier start left is ours to remove. When ctx ends meanwhile,
 // the daemon's answer is waited for all the same, as it may have made the container, which must be known to be removed.
 func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptions) (string, error) {
+	d.remember(options.Name)
+	defer d.forget(options.Name) // it is known by its id, if it was made
 	asked := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(asked, func() { d.cfg.Clock.AfterFunc(d.cfg.RemoveWait, cancel) })()
 	made, err := d.docker.ContainerCreate(ctx, options)
-	if cerrdefs.IsConflict(err) {
+	if nameTaken(err) {
 		old, inspectErr := d.docker.ContainerInspect(ctx, options.Name, client.ContainerInspectOptions{})
 		if inspectErr == nil && old.Container.Config != nil && old.Container.Config.Labels[labelOwner] == d.cfg.Owner {
 			if err := d.remove(ctx, old.Container.ID); err != nil {
@@ -174,6 +177,11 @@ func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptio
 	}
 	d.remember(made.ID)
 	return made.ID, nil
+}
+
+// nameTaken: podman tells a name that is in use as an error of its own (500).
+func nameTaken(err error) bool {
+	return cerrdefs.IsConflict(err) || err != nil && strings.Contains(err.Error(), "is already in use")
 }
 
 // run starts the container and waits for its drover-init; not longer than it lives.

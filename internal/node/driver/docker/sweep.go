@@ -5,20 +5,31 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
+// Restored implements driver.Restorer: from now on Sweep removes, which it does at once.
+func (d *Driver) Restored(ctx context.Context) {
+	d.restored.Store(true)
+	d.tidy(ctx)
+}
+
+// tidy is Sweep for the log.
+func (d *Driver) tidy(ctx context.Context) {
+	if n, err := d.Sweep(ctx); err != nil || n > 0 {
+		d.cfg.Log.Info("removed containers that nobody knows", "count", n, "error", err)
+	}
+}
+
 // Sweep removes this agent's containers that no task knows: what an agent that was killed had started and not yet
-// written down, or what a daemon that was away kept. Young ones are spared, and all while this driver is young itself:
-// tasks are being attached then. Images that an
-// earlier agent pulled go too, after their delay. It returns how many it removed.
+// written down, or what a daemon that was away kept. None goes before Restored, as tasks are being attached then; later
+// ones are known before they are made. Images that an earlier agent pulled go too, after their delay. It returns how
+// many it removed.
 func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
-	now := d.cfg.Clock.Now()
-	if now.Sub(d.since) < d.cfg.SweepGrace {
+	if !d.restored.Load() {
 		return 0, nil
 	}
 	d.images.Sweep() //nolint:contextcheck // images go later, by a timer
@@ -33,7 +44,7 @@ func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
 		d.mu.Lock()
 		known := d.known[c.ID] || slices.ContainsFunc(c.Names, func(name string) bool { return d.known[strings.TrimPrefix(name, "/")] })
 		d.mu.Unlock()
-		if known || now.Sub(time.Unix(c.Created, 0)) < d.cfg.SweepGrace {
+		if known {
 			continue
 		}
 		if err := d.remove(ctx, c.ID); err != nil {
