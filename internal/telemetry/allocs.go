@@ -146,12 +146,17 @@ func measured(u *usage.ResourceUsage, name string) bool {
 		u.CpuStats != nil && slices.Contains(u.CpuStats.Measured, name)
 }
 
-// Ended counts a task's end and forgets its gauges.
+// Ended counts a task's end and forgets its gauges. What was dispatched counts for the job that it was dispatched from, and so does
+// what a periodic job has begun: else each would leave numbers of its own for as long as the agent runs.
 func (a *Allocs) Ended(alloc *drover.Allocation, task string, failed, oomKilled bool) {
 	a.mu.Lock()
 	delete(a.latest, taskKey{alloc.ID, task})
 	a.mu.Unlock()
-	kind := []string{alloc.JobID, alloc.TaskGroup, alloc.Namespace}
+	job := alloc.JobID
+	if alloc.Job != nil && alloc.Job.ParentID != "" {
+		job = alloc.Job.ParentID
+	}
+	kind := []string{job, alloc.TaskGroup, alloc.Namespace}
 	if failed {
 		a.failed.WithLabelValues(kind...).Inc()
 	} else {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -55,6 +56,13 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	require.NotContains(t, got, labels)
 	require.Contains(t, got, `nomad_client_allocs_oom_killed{job="web",namespace="default",task_group="g"} 1`)
 	require.Contains(t, got, `nomad_client_allocs_failed{job="web",namespace="default",task_group="g"} 1`)
+	for i := range 3 { // a judge dispatches millions
+		child := &drover.Job{ID: fmt.Sprintf("judge/dispatch-%d", i), ParentID: "judge"}
+		a.Ended(&drover.Allocation{ID: child.ID, JobID: child.ID, Job: child, TaskGroup: "g", Namespace: "default"}, "t", false, false)
+	}
+	got = text()
+	require.Contains(t, got, `nomad_client_allocs_complete{job="judge",namespace="default",task_group="g"} 3`)
+	require.NotContains(t, got, "dispatch-")
 }
 
 // TestTicksAreAddedUp: as Nomad adds up its samples, one a second.

@@ -21,8 +21,9 @@ func WorkMetrics(node func() *drover.Node, allocs iter.Seq2[*drover.Allocation, 
 			tasks:  map[string]int{drover.TaskStatePending: 0, drover.TaskStateRunning: 0, drover.TaskStateDead: 0},
 		}
 		for alloc, said := range allocs {
-			w.add(alloc, said)
-			starts(emit, alloc, said)
+			if w.add(alloc, said) {
+				starts(emit, alloc, said)
+			}
 		}
 		w.emit(emit, n)
 	}
@@ -35,7 +36,9 @@ type work struct {
 	maxMemoryMB   int64
 }
 
-func (w *work) add(alloc *drover.Allocation, said exchange.AllocUpdate) {
+// add reports whether the allocation still holds something. One that has ended has no values of its own: a node keeps thousands
+// of them for a while, and each would be asked for at every look.
+func (w *work) add(alloc *drover.Allocation, said exchange.AllocUpdate) bool {
 	for _, t := range said.TaskStates {
 		w.tasks[t.State]++
 	}
@@ -46,7 +49,7 @@ func (w *work) add(alloc *drover.Allocation, said exchange.AllocUpdate) {
 		w.allocs["running"]++
 	default:
 		w.allocs["terminal"]++
-		return // it holds nothing any more
+		return false
 	}
 	w.held = w.held.Add(alloc.AllocatedResources.Used())
 	if alloc.AllocatedResources != nil {
@@ -54,6 +57,7 @@ func (w *work) add(alloc *drover.Allocation, said exchange.AllocUpdate) {
 			w.maxMemoryMB += max(t.Memory.MemoryMB, t.Memory.MemoryMaxMB)
 		}
 	}
+	return true
 }
 
 func (w *work) emit(emit Emit, n *drover.Node) {
@@ -73,7 +77,7 @@ func (w *work) emit(emit Emit, n *drover.Node) {
 	emit("nomad.client.allocated.max_memory", float64(w.maxMemoryMB), labels...)
 }
 
-// starts tells how often an allocation's tasks were started, as far as that is remembered with it.
+// starts tells how often a living allocation's tasks were started, as far as that is remembered with it.
 func starts(emit Emit, alloc *drover.Allocation, said exchange.AllocUpdate) {
 	for name, t := range said.TaskStates {
 		labels := []string{"job", alloc.JobID, "task_group", alloc.TaskGroup, "alloc_id", alloc.ID, "task", name, "namespace", alloc.Namespace}
