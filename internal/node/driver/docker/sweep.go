@@ -8,6 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
@@ -17,10 +18,14 @@ func (d *Driver) Restored(ctx context.Context) {
 	d.tidy(ctx)
 }
 
-// tidy is Sweep for the log.
+// tidy is Sweep for the log. A daemon that is not there, or that this user may not ask, the fingerprint tells of.
 func (d *Driver) tidy(ctx context.Context) {
-	if n, err := d.Sweep(ctx); err != nil || n > 0 {
-		d.cfg.Log.Info("removed containers that nobody knows", "count", n, "error", err)
+	n, err := d.Sweep(ctx)
+	if n > 0 {
+		d.cfg.Log.Info("removed containers that nobody knows", "count", n)
+	}
+	if code := drover.CodeOf(err); err != nil && code != drover.Unavailable && code != drover.Forbidden {
+		d.cfg.Log.Warn("removing containers that nobody knows", "error", err)
 	}
 }
 
