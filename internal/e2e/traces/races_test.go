@@ -72,9 +72,10 @@ var races = []race{
 		"3 deployments: 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
 			"healthy=1 -> 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
 			"healthy=2",
-		"3 about: 2 x summary g complete -> 4 x summary g complete",
+		"3 about: 1 x deployment #1 v1 g placed -> 3 x deployment #1 v1 g placed",
+		"3 about: 1 x ended v0 g stop/complete healthy=true -> 3 x ended v0 g stop/complete healthy=true",
+		"3 about: 2 x summary g complete -> 6 x summary g complete",
 		"3 made: 1 -> 3",
-		"3 floor: 3 -> 2",
 	}},
 	{"pause", further, []string{
 		"3 floor: 4 -> 3",
