@@ -297,8 +297,11 @@ func TestASimulationIsShown(t *testing.T) {
 	results := []vocabulary.Simulated{{
 		Rules: "drover", Tasks: 10, Cost: 3, Bound: 2, Total: 4, Waiting: 1, Machines: 2, Peak: 2, Hours: 1.5, WaitMean: 90 * time.Second,
 		WaitP50: 500 * time.Millisecond, Until: 2 * time.Hour, Cloud: "EC2's limits", Hash: "0123456789abcdef",
-		Stopped: []vocabulary.SimulatedStop{{What: "the pool's maximum", Waited: time.Minute}},
-		Points:  []vocabulary.SimulatedPoint{{}, {At: time.Hour, Machines: 2, Waiting: 3}, {At: 2 * time.Hour}},
+		Stopped: []vocabulary.SimulatedStop{
+			{What: "the pool's maximum", Waited: time.Minute},
+			{What: "the quota", Waited: 21066872589 * time.Nanosecond},
+		},
+		Points: []vocabulary.SimulatedPoint{{}, {At: time.Hour, Machines: 2, Waiting: 3}, {At: 2 * time.Hour}},
 	}, {Rules: "karpenter", Tasks: 10}}
 	api.Parts.Fleet.Simulate = func(_ context.Context, ask vocabulary.Simulation) ([]vocabulary.Simulated, error) {
 		asked = ask
@@ -311,6 +314,7 @@ func TestASimulationIsShown(t *testing.T) {
 	api.Check(
 		clitest.Case{Args: "fleet simulate -workload bursty -per-hour 7 -seed 3 " + file, Out: []string{
 			"drover ", " 1.50 1m30s 0.5s ", "karpenter", "Bound by the pool's maximum: tasks waited for it, 1m0s together.\n",
+			"Bound by the quota: tasks waited for it, 21.1s together.\n",
 			"Machines, and waiting tasks below, over 2h0m\n", "2 |", "3 |", "█", "EC2's limits.\n", "Hash 0123456789ab:",
 		}},
 		clitest.Case{Args: "fleet simulate -json " + file, Out: []string{`"Rules": "karpenter"`}},

@@ -119,7 +119,7 @@ func showSimulated(app *term.App, list []fleet.Simulated) error {
 		return nil
 	}
 	for _, s := range list[0].Stopped {
-		fmt.Fprintf(app.Out, "\nBound by %s: tasks waited for it, %s together.\n", s.What, term.Span(s.Waited))
+		fmt.Fprintf(app.Out, "\nBound by %s: tasks waited for it, %s together.\n", s.What, wait(s.Waited))
 	}
 	fmt.Fprintln(app.Out, "\nMachines, and waiting tasks below, over", term.Span(list[0].Until))
 	chart(app.Out.Write, list[0].Points)
