@@ -91,6 +91,11 @@ func except(s scenario, table []exception) (scenario, error) {
 					return s, fmt.Errorf("%s: step %d: %w: %q", s.name, i+1, err, line)
 				}
 			}
+			if slices.Contains(exact, c.section) || c.section == loose {
+				for i := c.first - 1; i < len(s.steps); i++ {
+					s.steps[i].apart = true
+				}
+			}
 		}
 	}
 	return s, nil

@@ -7,7 +7,7 @@
 //	make traces                    all of them, some ten minutes
 //	make traces RUN='^canary-'     some
 //	make traces RUN=pause DETAILS=1   tells the order of events, the triggers of evaluations and the descriptions too
-//	make traces RUN=pause STRICT=1    compares them
+//	make traces RUN=pause STRICT=1    compares them, less what details_test.go leaves out, with the reasons
 //
 // A history is a list of steps. A step sends the requests that were recorded, with identifiers of this run in place of JOB,
 // DEPLOYMENT-1, ALLOCATION(v0 g[0]) and NODE-0. It has succeeded when what the API tells about the job equals what it told in

@@ -15,6 +15,7 @@ const (
 		"takes its place when the node is eligible again. Nomad ends it."
 	noRollout = "Nomad gives the version that follows a failed deployment of a system job none: it is never judged, and never stable to " +
 		"go back to."
+	purged = "A job that was purged takes its evaluations along. Nomad lists them until they are collected."
 	moved  = "What was moved is healthy after ten seconds, which may be before nothing has changed for eight."
 	judged = "What fails outside of a deployment is unhealthy. In Nomad that depends on what its node hears of first, the end or the " +
 		"judgement."
@@ -72,6 +73,7 @@ var exceptions = []exception{
 	{"periodic-overlap", clientError, []string{"5 answer: 500 cannot update periodic job to being non-periodic -> 400 cannot update " +
 		"periodic job to being non-periodic"}},
 	{"prestart-sidecar", restarted, []string{"2 floor: 1 -> 0"}},
+	{"purge-register", purged, []string{"2 evals: 1 x job-deregister ->", "2 evals: 1 x job-register ->"}},
 	{"purge-register", sampled, []string{"4 floor: 2 -> 1"}},
 	{"rename-group", sampled, []string{"2 floor: 1 -> 0"}},
 	{"revert", clientError, []string{
@@ -91,6 +93,7 @@ var exceptions = []exception{
 		"3 about: 1 x ended v1 g run/failed healthy=false ->",
 		"3 about: 1 x summary g failed ->",
 	}},
+	{"life", purged, []string{"10 evals: 1 x job-deregister ->", "10 evals: 1 x job-register ->"}},
 	{"late-failure", restless, []string{"1 quiet: 8 -> 0"}},
 	{"late-failure", judged, []string{
 		"1 about: 1 x ended v0 g run/failed ->",

@@ -34,6 +34,7 @@ type step struct {
 	floor   int           // never fewer of them
 	quiet   int           // seconds for which nothing changed then
 	want    sections
+	apart   bool // something else runs here than in Nomad, on purpose, so that the details are of something else, too
 }
 
 // request is one request with its answer.
