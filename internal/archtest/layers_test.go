@@ -152,7 +152,7 @@ func TestLayersFromTheTable(t *testing.T) {
 // uses lists the arrows between rooms of one layer.
 func uses(from, to string) bool {
 	speaks := room(from) == "cli" || room(from) == "client"
-	return speaks && (strings.HasPrefix(to, "drover/client") || to == "drover/jobspec" || to == "drover/internal/config")
+	return speaks && (strings.HasPrefix(to, "drover/client") || to == "drover/jobspec" || room(to) == "config")
 }
 
 // TestTheTableStandsInTheArchitecture compares the table with ARCHITECTURE.md's.

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/config/plugin"
 )
 
@@ -61,7 +62,7 @@ type Agent struct {
 	Autopilot *Autopilot      `hcl:"autopilot,block"`
 	Client    *Client         `hcl:"client,block"`
 	Exec      *Exec           `hcl:"exec,block"`
-	Fleet     *Fleet          `hcl:"fleet,block"`
+	Fleet     *machines.Fleet `hcl:"fleet,block"`
 	Telemetry *Telemetry      `hcl:"telemetry,block"`
 	Limits    *Limits         `hcl:"limits,block"`
 	TLS       *TLS            `hcl:"tls,block"`

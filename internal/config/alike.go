@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // own are keys that each server has its own value of.
@@ -22,14 +24,14 @@ var own = map[string]bool{
 func (a *Agent) Alike() map[string]string {
 	out := map[string]string{}
 	alike(out, "", reflect.ValueOf(struct {
-		APIToken  string     `hcl:"api_token"`
-		ACL       *ACL       `hcl:"acl"`
-		Server    *Server    `hcl:"server"`
-		Autopilot *Autopilot `hcl:"autopilot"`
-		TLS       *TLS       `hcl:"tls"`
-		Limits    *Limits    `hcl:"limits"`
-		Exec      *Exec      `hcl:"exec"`
-		Fleet     *Fleet     `hcl:"fleet"`
+		APIToken  string          `hcl:"api_token"`
+		ACL       *ACL            `hcl:"acl"`
+		Server    *Server         `hcl:"server"`
+		Autopilot *Autopilot      `hcl:"autopilot"`
+		TLS       *TLS            `hcl:"tls"`
+		Limits    *Limits         `hcl:"limits"`
+		Exec      *Exec           `hcl:"exec"`
+		Fleet     *machines.Fleet `hcl:"fleet"`
 	}{a.APIToken, a.ACL, a.Server, a.Autopilot, a.TLS, a.Limits, a.Exec, a.Fleet}))
 	return out
 }

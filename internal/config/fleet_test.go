@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 const fleetText = `
@@ -67,10 +69,10 @@ func TestFleetPoolsAreRead(t *testing.T) {
 	require.Equal(t, map[string]int{"gpu": 1}, typ.Devices)
 	require.Len(t, p.Offerings(), 2)
 
-	list, err := ParsePools([]byte(fleetText), "x.hcl")
+	list, err := machines.ParsePools([]byte(fleetText), "x.hcl")
 	require.NoError(t, err)
 	require.Equal(t, p, list[0])
-	list, err = ParsePools([]byte(`{"pool":{"std":{"provider":"local","type":{"t":{"cpu":1,"memory":1,"price":1}}}}}`), "x.json")
+	list, err = machines.ParsePools([]byte(`{"pool":{"std":{"provider":"local","type":{"t":{"cpu":1,"memory":1,"price":1}}}}}`), "x.json")
 	require.NoError(t, err)
 	require.Equal(t, []string{"default"}, list[0].Zones)
 	require.Equal(t, "std", list[0].NodePool)
@@ -143,6 +145,18 @@ fleet {
 	}
 	_, err := Parse([]byte("fleet {\n  colour = 1\n}\n"), "x.hcl")
 	require.ErrorContains(t, err, "x.hcl:2")
-	_, err = ParsePools([]byte("data_dir = \"/x\"\n"), "x.hcl")
+	_, err = machines.ParsePools([]byte("data_dir = \"/x\"\n"), "x.hcl")
 	require.ErrorContains(t, err, "no pool block")
+}
+
+func TestAPoolIsShownAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	a, err := Parse([]byte(fleetText), "x.hcl")
+	require.NoError(t, err)
+	text, err := json.Marshal(a.Fleet.Pools[0])
+	require.NoError(t, err)
+	for _, part := range []string{`"Name":"std"`, `"Idle":"90s"`, `"Limits":{"CPU":9000`, `"Name":"c.1","CPU":2000`, `"Granularity":"1h"`} {
+		require.Contains(t, string(text), part)
+	}
+	require.NotContains(t, string(text), "PauseCreates")
 }

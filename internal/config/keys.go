@@ -1,6 +1,11 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/drover-project/drover/internal/config/form"
+	"github.com/drover-project/drover/internal/config/machines"
+)
 
 // Keys is the configuration under the keys of a file, without what nobody has set: written as JSON it is a file again.
 // Secrets are in it.
@@ -10,7 +15,7 @@ func (a *Agent) Keys() map[string]any { return keysOf(reflect.ValueOf(a).Elem())
 func keysOf(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	for i := range v.NumField() {
-		key, kind, tagged := tagOf(v.Type().Field(i))
+		key, kind, tagged := form.Tag(v.Type().Field(i))
 		switch field := v.Field(i); {
 		case !tagged || kind == "remain" || kind == "label" || field.IsZero():
 		case kind == "block":
@@ -30,7 +35,7 @@ func blocksOf(v reflect.Value) any {
 	var list []any
 	for i := range v.Len() {
 		one := blockOf(v.Index(i))
-		if label := labelOf(reflect.Indirect(v.Index(i))); label != "" {
+		if label := form.Label(reflect.Indirect(v.Index(i))); label != "" {
 			one = map[string]any{label[:len(label)-1]: one}
 		}
 		list = append(list, one)
@@ -39,8 +44,8 @@ func blocksOf(v reflect.Value) any {
 }
 
 func blockOf(v reflect.Value) map[string]any {
-	if pool, ok := v.Interface().(*FleetPool); ok && pool.said != nil {
-		v = reflect.ValueOf(pool.said)
+	if pool, ok := v.Interface().(*machines.Pool); ok && pool.Said() != nil {
+		v = reflect.ValueOf(pool.Said())
 	}
 	return keysOf(reflect.Indirect(v))
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/zclconf/go-cty/cty"
@@ -17,7 +16,9 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/form"
 	"github.com/drover-project/drover/internal/config/hcl1"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // Load reads a file, or all *.hcl and *.json files of a folder in the order of their names, into one Agent to be
@@ -66,15 +67,15 @@ func Parse(data []byte, name string) (*Agent, error) {
 	}
 	file, diags := parse(data, name)
 	if diags.HasErrors() {
-		return nil, diagnosed(diags)
+		return nil, form.Diagnosed(diags)
 	}
 	a := &Agent{}
-	diags = gohcl.DecodeBody(file.Body, placeholders(), a)
+	diags = gohcl.DecodeBody(file.Body, machines.Placeholders(), a)
 	if a.Fleet != nil {
-		diags = append(diags, readPools(a.Fleet.Pools)...)
+		diags = append(diags, machines.ReadPools(a.Fleet.Pools)...)
 	}
 	if diags = append(diags, a.settle()...); diags.HasErrors() {
-		return nil, diagnosed(diags)
+		return nil, form.Diagnosed(diags)
 	}
 	return a, a.fillFree()
 }
@@ -102,7 +103,7 @@ func (a *Agent) fillFree() error {
 		for name, attr := range block.Keys {
 			v, diags := attr.Expr.Value(nil)
 			if diags.HasErrors() {
-				return diagnosed(diags)
+				return form.Diagnosed(diags)
 			}
 			text, err := convert.Convert(v, cty.String)
 			if err != nil || text.IsNull() {
@@ -117,16 +118,6 @@ func (a *Agent) fillFree() error {
 		}
 	}
 	return nil
-}
-
-func diagnosed(diags hcl.Diagnostics) error {
-	var lines []string
-	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
-			lines = append(lines, d.Error())
-		}
-	}
-	return drover.Errorf(drover.Invalid, "configuration: %s", strings.Join(lines, "; "))
 }
 
 // Environment returns what DROVER_… variables say. Errors: Invalid, naming the variable.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // A node's callers get no further through it than at the server itself.
@@ -24,7 +26,7 @@ func TestRefuseRelayed(t *testing.T) {
 		"certificates": {func(a *Agent) { a.TLS = &TLS{HTTP: new(true), RPC: new(true), VerifyHTTPSClient: new(true)} }, false, false},
 		"certificates, and machines of another authority": {func(a *Agent) {
 			a.TLS = &TLS{HTTP: new(true), RPC: new(true), VerifyHTTPSClient: new(true)}
-			a.Fleet = &Fleet{Providers: make([]*FleetProvider, 1)}
+			a.Fleet = &machines.Fleet{Providers: make([]*machines.Provider, 1)}
 		}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (a *Agent) Validate() error {
 	for _, block := range a.Plugins {
 		p.errs = append(p.errs, block.Problems()...)
 	}
-	p.errs = append(p.errs, a.Fleet.problems(a.Clustered())...)
+	p.errs = append(p.errs, a.Fleet.Problems(a.Clustered())...)
 	if len(p.errs) == 0 {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/form"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/config/nomadkeys"
 	"github.com/drover-project/drover/internal/config/plugin"
 )
@@ -30,9 +32,10 @@ func (w *configWriter) source(t reflect.Type) *source { return w.sources[t.PkgPa
 // from the comments of its fields, and defaults from config.Default. Errors: a source file cannot be read or parsed.
 func configuration(root string) (string, error) {
 	w := &configWriter{sources: map[string]*source{}}
-	// Plugins' blocks and those of clouds have packages of their own, and a pool block is described by the fields of fleet.Policy.
+	// Some blocks have packages of their own, and a pool block is described by the fields of fleet.Policy.
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[config.Agent](), reflect.TypeFor[plugin.Block](), reflect.TypeFor[clouds.Fingerprint](), reflect.TypeFor[fleet.Policy](),
+		reflect.TypeFor[machines.Fleet](), reflect.TypeFor[form.Size](),
 	} {
 		s, err := parseSource(filepath.Join(root, strings.TrimPrefix(t.PkgPath(), reflect.TypeFor[drover.Job]().PkgPath())))
 		if err != nil {
@@ -119,7 +122,7 @@ func (w *configWriter) eachKey(t reflect.Type, defaults reflect.Value,
 func (w *configWriter) eachSize(
 	kind, comment string, do func(name, kind string, f reflect.StructField, value reflect.Value, comment string),
 ) {
-	t := reflect.TypeFor[config.FleetSize]()
+	t := reflect.TypeFor[form.Size]()
 	for i := range t.NumField() {
 		name, optional, _ := strings.Cut(t.Field(i).Tag.Get("hcl"), ",")
 		_, unit, _ := described(w.source(t).fieldComments(t.Name())[t.Field(i).Name])
@@ -154,10 +157,10 @@ func (w *configWriter) nested(path, name string, t reflect.Type, defaults reflec
 	}
 	// These types decode the keys of another type, which has the comments.
 	switch t {
-	case reflect.TypeFor[config.FleetPool]():
+	case reflect.TypeFor[machines.Pool]():
 		t = reflect.TypeFor[fleet.Policy]()
 	case reflect.TypeFor[drover.Capacity]():
-		t = reflect.TypeFor[config.FleetSize]()
+		t = reflect.TypeFor[form.Size]()
 	}
 	w.block(name, t, defaults)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/agent"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // checkCommand is "drover fleet check": it tries a provider with one real machine. It needs the configuration, not a
@@ -83,7 +84,7 @@ drover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.
 // policyFromAPI returns the policy of a pool that was made over the API. It returns nil if the configuration has the
 // pool, or if no agent can be reached or knows it: the check itself then says that the pool is unknown.
 func policyFromAPI(ctx context.Context, app *term.App, cfg *config.Agent, name string) *fleet.Policy {
-	if cfg.Fleet != nil && slices.ContainsFunc(cfg.Fleet.Pools, func(p *config.FleetPool) bool { return p.Name == name }) {
+	if cfg.Fleet != nil && slices.ContainsFunc(cfg.Fleet.Pools, func(p *machines.Pool) bool { return p.Name == name }) {
 		return nil
 	}
 	c, err := newClient(app)

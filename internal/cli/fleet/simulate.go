@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli/term"
-	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // simulateCommand is "drover fleet simulate". Nothing is bought and no agent is asked: the policy of the file runs
@@ -74,7 +74,7 @@ func readPool(ctx context.Context, app *term.App, ask *fleet.Simulation, path, n
 	if err != nil {
 		return err
 	}
-	list, providers, err := config.ParseFleet(data, path)
+	list, providers, err := machines.ParseFleet(data, path)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 // actCommand makes a command that orders one thing for each named machine, such as drain. word is both its name and
@@ -104,7 +104,7 @@ func readPools(ctx context.Context, app *term.App, path string) ([]*fleet.Policy
 	if err != nil {
 		return nil, err
 	}
-	return config.ParsePools(data, path)
+	return machines.ParsePools(data, path)
 }
 
 // putCommand is "drover fleet put". All pools of the file are read before the first one is sent; the server checks

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 func TestUsableAddress(t *testing.T) {
@@ -48,7 +49,7 @@ func TestWhereTheServerIsDialled(t *testing.T) {
 	require.Equal(t, "192.0.2.1:4647", Server(cfg, rpc))
 	cfg.Advertise = &config.Addresses{RPC: "203.0.113.5"}
 	require.Equal(t, "203.0.113.5:4647", Server(cfg, rpc))
-	cfg.Fleet = &config.Fleet{Server: "fleet.example:1"}
+	cfg.Fleet = &machines.Fleet{Server: "fleet.example:1"}
 	require.Equal(t, "fleet.example:1", Server(cfg, rpc))
 }
 
@@ -58,7 +59,7 @@ func TestNamesOfACertificate(t *testing.T) {
 	cfg := config.Default()
 	cfg.Addresses = &config.Addresses{HTTP: "192.0.2.1", RPC: "192.0.2.1"}
 	cfg.Advertise = &config.Addresses{HTTP: "api.example", RPC: "rpc.example:7", Serf: "[2001:db8::1]:9"}
-	cfg.Fleet = &config.Fleet{Server: "fleet.example:4647"}
+	cfg.Fleet = &machines.Fleet{Server: "fleet.example:4647"}
 	cfg.Exec.PublicURL = "https://ide.example:8443/drover"
 	cfg.AllowedHosts = []string{"*.example", "a b", "löwe.example", "server.global.drover", "api.example", "[2001:db8::2]"}
 	host, err := os.Hostname()

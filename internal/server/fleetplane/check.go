@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/check"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -63,9 +64,9 @@ func Check(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(
 }
 
 // checked finds pool and provider in the configuration; a pool that was made over the API comes with the question.
-func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetProvider, error) {
+func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *machines.Provider, error) {
 	if cfg.Fleet == nil {
-		cfg.Fleet = &config.Fleet{}
+		cfg.Fleet = &machines.Fleet{}
 	}
 	policy := ask.Policy
 	var names []string

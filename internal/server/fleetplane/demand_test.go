@@ -7,7 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
-	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/scheduler/feasible"
@@ -28,7 +28,7 @@ type logged struct {
 
 func newLogged(t *testing.T) *logged {
 	s := store.New()
-	cfg := DemandConfig(&config.Fleet{Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}}})
+	cfg := DemandConfig(&machines.Fleet{Providers: []*machines.Provider{{Name: "p", Type: "loopback"}}})
 	l := &logged{t: t, state: s, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: feasible.Lacks})}
 	l.fsm = fsm.New(s, fsm.Observers{l.view})
 	return l

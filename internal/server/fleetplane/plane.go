@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
@@ -81,7 +82,7 @@ const pricesEvery = 15 * time.Minute
 func Open(agent *config.Agent, d Deps) (*Plane, error) {
 	cfg := agent.Fleet
 	if cfg == nil {
-		cfg = &config.Fleet{}
+		cfg = &machines.Fleet{}
 	}
 	f := &Plane{deps: d, agent: agent, meters: meters.New(d.Metrics, d.Clock)}
 	keep := keeper.Config{Owner: cfg.Owner, Datacenter: agent.Datacenter, Forgetful: d.Forgetful, Several: d.Servers.Clustered()}
@@ -166,7 +167,7 @@ func machineAuthority(cfg *config.TLS) (string, error) {
 }
 
 // DemandConfig is what the fleet's view of the demand has to know of agents and providers.
-func DemandConfig(cfg *config.Fleet) demand.Config {
+func DemandConfig(cfg *machines.Fleet) demand.Config {
 	local := map[string]bool{}
 	if cfg != nil {
 		for _, p := range cfg.Providers {

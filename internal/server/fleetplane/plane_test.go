@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 )
 
 func TestTheAuthorityOfMachines(t *testing.T) {
@@ -30,15 +31,15 @@ func TestTheAuthorityOfMachines(t *testing.T) {
 // A check finds its pool and its provider in the configuration, and says where they should have been.
 func TestPoolOfACheck(t *testing.T) {
 	t.Parallel()
-	provider := &config.FleetProvider{Name: "local", Type: "loopback"}
+	provider := &machines.Provider{Name: "local", Type: "loopback"}
 	over := &fleet.Policy{Name: "api", Provider: "local", NodePool: "bought", Types: []fleet.InstanceType{{Name: "t", Price: 1}}}
 	for name, c := range map[string]struct {
-		cfg  *config.Fleet
+		cfg  *machines.Fleet
 		ask  fleet.Check
 		says string // "" = found
 	}{
 		"no fleet":               {nil, fleet.Check{Pool: "std"}, `has no pool "std"`},
-		"of the API":             {&config.Fleet{Providers: []*config.FleetProvider{provider}}, fleet.Check{Pool: "api", Policy: over}, ""},
+		"of the API":             {&machines.Fleet{Providers: []*machines.Provider{provider}}, fleet.Check{Pool: "api", Policy: over}, ""},
 		"of an unknown provider": {nil, fleet.Check{Pool: "api", Policy: over}, `there is no provider "local"`},
 	} {
 		policy, cloud, err := checked(&config.Agent{Fleet: c.cfg, Datacenter: "dc7"}, c.ask)
@@ -58,10 +59,10 @@ func TestWhereMachinesReachTheServer(t *testing.T) {
 		cfg  config.Agent
 		want string
 	}{
-		"the fleet's own key":   {config.Agent{Fleet: &config.Fleet{Server: "a.example:4647"}}, "a.example"},
-		"without a port":        {config.Agent{Fleet: &config.Fleet{Server: "a.example"}}, "a.example"},
-		"what is advertised":    {config.Agent{Fleet: &config.Fleet{}, Advertise: &config.Addresses{RPC: "b:1"}}, "b"},
-		"nothing is configured": {config.Agent{Fleet: &config.Fleet{}}, ""},
+		"the fleet's own key":   {config.Agent{Fleet: &machines.Fleet{Server: "a.example:4647"}}, "a.example"},
+		"without a port":        {config.Agent{Fleet: &machines.Fleet{Server: "a.example"}}, "a.example"},
+		"what is advertised":    {config.Agent{Fleet: &machines.Fleet{}, Advertise: &config.Addresses{RPC: "b:1"}}, "b"},
+		"nothing is configured": {config.Agent{Fleet: &machines.Fleet{}}, ""},
 	} {
 		require.Equal(t, c.want, fleetHost(&c.cfg), name)
 	}
@@ -69,11 +70,11 @@ func TestWhereMachinesReachTheServer(t *testing.T) {
 
 func TestProvidersOfTheConfiguration(t *testing.T) {
 	t.Parallel()
-	p, err := openProvider(&config.FleetProvider{Name: "local", Type: "loopback"}, "owner", nil, t.TempDir(), clock.Wall{})
+	p, err := openProvider(&machines.Provider{Name: "local", Type: "loopback"}, "owner", nil, t.TempDir(), clock.Wall{})
 	require.NoError(t, err)
-	machines, _, err := p.List(t.Context(), "")
+	there, _, err := p.List(t.Context(), "")
 	require.NoError(t, err)
-	require.Empty(t, machines)
-	require.Equal(t, map[string]string{"kernel.name": "linux"}, localAttributes(&config.FleetProvider{Type: "ec2"}), "of any architecture")
-	require.Contains(t, localAttributes(&config.FleetProvider{Type: "docker"}), "cpu.arch")
+	require.Empty(t, there)
+	require.Equal(t, map[string]string{"kernel.name": "linux"}, localAttributes(&machines.Provider{Type: "ec2"}), "of any architecture")
+	require.Contains(t, localAttributes(&machines.Provider{Type: "docker"}), "cpu.arch")
 }

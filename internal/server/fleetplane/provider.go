@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/docker"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
@@ -14,7 +15,7 @@ import (
 )
 
 // openProvider makes the provider that the block describes. Errors: Invalid.
-func openProvider(cfg *config.FleetProvider, owner string, others []string, dataDir string, c clock.Clock) (provider.Provider, error) {
+func openProvider(cfg *machines.Provider, owner string, others []string, dataDir string, c clock.Clock) (provider.Provider, error) {
 	bounds := provider.Bounds{Max: cfg.Max, Room: cfg.Room.Capacity()}
 	switch cfg.Kind() {
 	case provider.KindLoopback:
@@ -43,7 +44,7 @@ func openProvider(cfg *config.FleetProvider, owner string, others []string, data
 }
 
 // credentials are those of the block, else what Amazon's own tools would find.
-func credentials(cfg *config.FleetProvider) ec2.Credentials {
+func credentials(cfg *machines.Provider) ec2.Credentials {
 	if cfg.AccessKey != "" {
 		return ec2.Static(cfg.AccessKey, cfg.SecretKey)
 	}
@@ -51,7 +52,7 @@ func credentials(cfg *config.FleetProvider) ec2.Credentials {
 }
 
 // localAttributes are what nodes of the provider's machines will have whatever their type.
-func localAttributes(cfg *config.FleetProvider) map[string]string {
+func localAttributes(cfg *machines.Provider) map[string]string {
 	if cfg.Kind() == provider.KindEC2 {
 		return map[string]string{"kernel.name": "linux"}
 	}

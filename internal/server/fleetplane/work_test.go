@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/server/servers"
@@ -58,8 +59,8 @@ func (r *recording) PurgeNode(_ context.Context, nodeID string) (drover.Outcome,
 func opened(t *testing.T, l *logged, in Intake) *Plane {
 	t.Helper()
 	wall := clock.Wall{}
-	f, err := Open(&config.Agent{Datacenter: "dc1", Fleet: &config.Fleet{
-		Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}},
+	f, err := Open(&config.Agent{Datacenter: "dc1", Fleet: &machines.Fleet{
+		Providers: []*machines.Provider{{Name: "p", Type: "loopback"}},
 	}}, Deps{
 		Store: l.state, Log: direct{l}, Intake: in, View: l.view, Servers: servers.Alone(servers.Config{}, servers.Deps{Clock: wall}),
 		Metrics: telemetry.NewMetrics(wall), Clock: wall, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),

@@ -1,30 +1,18 @@
-package config
+package machines
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/drover-project/drover/internal/config/form"
 )
 
-// fleetKinds are the types of providers that there are.
-var fleetKinds = []string{"loopback", "docker", "ec2"}
+// kinds are the types of providers that there are.
+var kinds = []string{"loopback", "docker", "ec2"}
 
-// durations reads texts and remembers what was wrong.
-type durations struct{ wrong []string }
-
-func (d *durations) read(key, text string) time.Duration {
-	if text == "" {
-		return 0
-	}
-	v, err := time.ParseDuration(text)
-	if err != nil || v < 0 {
-		d.wrong = append(d.wrong, fmt.Sprintf("%s: %q is no duration such as 90s or 1h", key, text))
-	}
-	return v
-}
-
-// problems returns everything that is wrong with the block. several says that the server is one of several.
-func (f *Fleet) problems(several bool) (errs []error) {
+// Problems returns everything that is wrong with the block. several says that the server is one of several.
+func (f *Fleet) Problems(several bool) (errs []error) {
 	if f == nil {
 		return nil
 	}
@@ -33,20 +21,20 @@ func (f *Fleet) problems(several bool) (errs []error) {
 			errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
 		}
 	}
-	known := map[string]*FleetProvider{}
+	known := map[string]*Provider{}
 	for _, p := range f.Providers {
 		key := "fleet.provider." + p.Name
 		check(known[p.Name] == nil, key, "is there twice")
 		known[p.Name] = p
-		check(slices.Contains(fleetKinds, p.Kind()), key+".type", "must be loopback, docker or ec2, got %q", p.Kind())
+		check(slices.Contains(kinds, p.Kind()), key+".type", "must be loopback, docker or ec2, got %q", p.Kind())
 		check(p.Kind() != "ec2" || p.Region != "", key+".region", "must be set")
 		check(p.Kind() != "loopback" || p.Dir != "" || !several, key+".dir", "must be set where there are several servers: whichever leads has "+
 			"to find the machines of the others there, which are processes, so all servers must be on one machine")
-		d := &durations{}
-		d.read("stop_timeout", p.StopTimeout)
-		check(d.read("price_interval", p.PriceEvery) >= time.Second || p.PriceEvery == "", key+".price_interval", "must be at least 1s, got %q",
+		d := &form.Durations{}
+		d.Read("stop_timeout", p.StopTimeout)
+		check(d.Read("price_interval", p.PriceEvery) >= time.Second || p.PriceEvery == "", key+".price_interval", "must be at least 1s, got %q",
 			p.PriceEvery)
-		check(len(d.wrong) == 0, key, "%v", d.wrong)
+		check(len(d.Wrong) == 0, key, "%v", d.Wrong)
 	}
 	seen := map[string]bool{}
 	for _, p := range f.Pools {

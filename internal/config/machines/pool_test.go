@@ -1,7 +1,6 @@
-package config
+package machines
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -120,18 +119,6 @@ func unset(p *fleet.Policy) (names []string) {
 		}
 	}
 	return names
-}
-
-func TestAPoolIsShownAsItWasWritten(t *testing.T) {
-	t.Parallel()
-	a, err := Parse([]byte("fleet {\n"+wholePool+"\n}\n"), "x.hcl")
-	require.NoError(t, err)
-	text, err := json.Marshal(a.Fleet.Pools[0])
-	require.NoError(t, err)
-	for _, part := range []string{`"Name":"std"`, `"Idle":"90s"`, `"Limits":{"CPU":9000`, `"Name":"c.1","CPU":2000`, `"Granularity":"1h"`} {
-		require.Contains(t, string(text), part)
-	}
-	require.NotContains(t, string(text), "PauseCreates")
 }
 
 func TestWhatIsWrongWithAPoolIsToldWithItsPlace(t *testing.T) {

@@ -1,4 +1,4 @@
-package config
+package machines
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/config/form"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -22,13 +23,13 @@ type Fleet struct {
 	// tag of our machines, which no other living cluster may have; default: made once and kept with the state
 	Owner string `hcl:"owner,optional"`
 	// host:port that machines dial; default: advertise.rpc, else where rpc listens
-	Server    string           `hcl:"server,optional"`
-	Providers []*FleetProvider `hcl:"provider,block"`
-	Pools     []*FleetPool     `hcl:"pool,block"`
+	Server    string      `hcl:"server,optional"`
+	Providers []*Provider `hcl:"provider,block"`
+	Pools     []*Pool     `hcl:"pool,block"`
 }
 
-// FleetProvider is a cloud. A key names the types that read it where not all do.
-type FleetProvider struct {
+// Provider is a cloud. A key names the types that read it where not all do.
+type Provider struct {
 	Name   string `hcl:"name,label"`
 	Type   string `hcl:"type,optional"`   // which cloud it is: loopback, docker or ec2; default: the label
 	Region string `hcl:"region,optional"` // ec2: region
@@ -36,7 +37,7 @@ type FleetProvider struct {
 	// loopback: folder of its machines, the same for all servers; path; default: fleet/NAME in data_dir, if there is one server
 	Dir  string     `hcl:"dir,optional"`
 	Max  int        `hcl:"max,optional"` // loopback, docker: machines at most; 0 is no limit; default 0
-	Room *FleetSize `hcl:"room,block"`   // of loopback and docker: what all machines together may take
+	Room *form.Size `hcl:"room,block"`   // of loopback and docker: what all machines together may take
 	// docker: address of dockerd; ec2: base of the API, for tests and private clouds; URL
 	Host string `hcl:"endpoint,optional"`
 
@@ -65,7 +66,7 @@ type FleetProvider struct {
 }
 
 // Kind returns the provider's type.
-func (p *FleetProvider) Kind() string {
+func (p *Provider) Kind() string {
 	if p.Type == "" {
 		return p.Name
 	}
@@ -74,7 +75,7 @@ func (p *FleetProvider) Kind() string {
 
 // Setting names what these settings put into machines, beside what pools do; "" = nothing. Machines that were made with
 // another one are replaced.
-func (p *FleetProvider) Setting() string {
+func (p *Provider) Setting() string {
 	var made []any
 	switch p.Kind() {
 	case "docker":
@@ -89,63 +90,51 @@ func (p *FleetProvider) Setting() string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// FleetSize is an amount of resources.
-type FleetSize struct {
-	CPU      int64 `hcl:"cpu,optional"`    // MHz; default 0, which is no limit
-	MemoryMB int64 `hcl:"memory,optional"` // MB; default 0, which is no limit
-	DiskMB   int64 `hcl:"disk,optional"`   // MB; default 0, which is no limit
-}
-
-// Capacity returns the size; nothing if it is not set.
-func (s *FleetSize) Capacity() drover.Capacity {
-	if s == nil {
-		return drover.Capacity{}
-	}
-	return drover.Capacity{CPU: s.CPU, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}
-}
-
-// FleetPool is a pool block: fleet.Policy as files say it.
-type FleetPool struct {
+// Pool is a pool block: fleet.Policy as files say it.
+type Pool struct {
 	Name string   `hcl:"name,label"`
 	Keys hcl.Body `hcl:",remain"`
 	said any      // a pointer to the form of fleet.Policy
 }
 
-var policyForm = form(reflect.TypeFor[fleet.Policy]())
+var policyForm = form.Of(reflect.TypeFor[fleet.Policy]())
 
 // read decodes what the block says. Errors: its unknown and wrong keys.
-func (p *FleetPool) read() hcl.Diagnostics {
+func (p *Pool) read() hcl.Diagnostics {
 	said := reflect.New(policyForm)
-	diags := gohcl.DecodeBody(p.Keys, placeholders(), said.Interface())
+	diags := gohcl.DecodeBody(p.Keys, Placeholders(), said.Interface())
 	said.Elem().FieldByName("Name").SetString(p.Name)
 	p.said, p.Keys = said.Interface(), nil
 	return diags
 }
 
 // MarshalJSON shows the block as it was written.
-func (p *FleetPool) MarshalJSON() ([]byte, error) { return json.Marshal(p.said) }
+func (p *Pool) MarshalJSON() ([]byte, error) { return json.Marshal(p.said) }
+
+// Said is the block as it was written: a pointer to a struct with hcl tags; nil before it is read.
+func (p *Pool) Said() any { return p.said }
 
 // text returns what the block says for a field of the policy that is a text.
-func (p *FleetPool) text(field string) string {
+func (p *Pool) text(field string) string {
 	return reflect.ValueOf(p.said).Elem().FieldByName(field).String()
 }
 
 // Policy returns the pool as the fleet knows it, canonicalized and checked. Errors: Invalid, with all that is wrong.
-func (p *FleetPool) Policy() (*fleet.Policy, error) {
-	out, d := &fleet.Policy{}, &durations{}
-	d.fill(reflect.ValueOf(out).Elem(), reflect.ValueOf(p.said).Elem(), "")
+func (p *Pool) Policy() (*fleet.Policy, error) {
+	out, d := &fleet.Policy{}, &form.Durations{}
+	d.Fill(reflect.ValueOf(out).Elem(), reflect.ValueOf(p.said).Elem(), "")
 	if len(out.Zones) == 0 {
 		out.Zones = []string{"default"}
 	}
-	if len(d.wrong) > 0 {
-		return nil, drover.Errorf(drover.Invalid, "fleet pool %q: %s", p.Name, strings.Join(d.wrong, "; "))
+	if len(d.Wrong) > 0 {
+		return nil, drover.Errorf(drover.Invalid, "fleet pool %q: %s", p.Name, strings.Join(d.Wrong, "; "))
 	}
 	out.Canonicalize()
 	return out, out.Validate()
 }
 
-// readPools decodes what pool blocks say. Errors: their unknown and wrong keys.
-func readPools(pools []*FleetPool) (diags hcl.Diagnostics) {
+// ReadPools decodes what pool blocks say. Errors: their unknown and wrong keys.
+func ReadPools(pools []*Pool) (diags hcl.Diagnostics) {
 	for _, p := range pools {
 		diags = append(diags, p.read()...)
 	}
@@ -160,7 +149,7 @@ func ParsePools(data []byte, name string) ([]*fleet.Policy, error) {
 }
 
 // ParseFleet is ParsePools that also gives the providers of the file, if it has any. Errors: Invalid.
-func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*FleetProvider, error) {
+func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*Provider, error) {
 	parser := hclparse.NewParser()
 	parse := parser.ParseHCL
 	if strings.HasSuffix(name, ".json") {
@@ -168,22 +157,22 @@ func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*FleetProvider, er
 	}
 	file, diags := parse(data, name)
 	if diags.HasErrors() {
-		return nil, nil, diagnosed(diags)
+		return nil, nil, form.Diagnosed(diags)
 	}
 	var in struct {
-		Pools     []*FleetPool     `hcl:"pool,block"`
-		Providers []*FleetProvider `hcl:"provider,block"`
-		Fleet     *Fleet           `hcl:"fleet,block"`
-		Rest      hcl.Body         `hcl:",remain"`
+		Pools     []*Pool     `hcl:"pool,block"`
+		Providers []*Provider `hcl:"provider,block"`
+		Fleet     *Fleet      `hcl:"fleet,block"`
+		Rest      hcl.Body    `hcl:",remain"`
 	}
-	if diags := gohcl.DecodeBody(file.Body, placeholders(), &in); diags.HasErrors() {
-		return nil, nil, diagnosed(diags)
+	if diags := gohcl.DecodeBody(file.Body, Placeholders(), &in); diags.HasErrors() {
+		return nil, nil, form.Diagnosed(diags)
 	}
 	if in.Fleet != nil {
 		in.Pools, in.Providers = append(in.Pools, in.Fleet.Pools...), append(in.Providers, in.Fleet.Providers...)
 	}
-	if diags := readPools(in.Pools); diags.HasErrors() {
-		return nil, nil, diagnosed(diags)
+	if diags := ReadPools(in.Pools); diags.HasErrors() {
+		return nil, nil, form.Diagnosed(diags)
 	}
 	if len(in.Pools) == 0 {
 		return nil, nil, drover.Errorf(drover.Invalid, "configuration: %s has no pool block", name)
@@ -199,8 +188,8 @@ func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*FleetProvider, er
 	return list, in.Providers, nil
 }
 
-// placeholders lets user data say ${token} and so on: what they stand for is known when a machine is made.
-func placeholders() *hcl.EvalContext {
+// Placeholders lets user data say ${token} and so on: what they stand for is known when a machine is made.
+func Placeholders() *hcl.EvalContext {
 	vars := map[string]cty.Value{}
 	for _, name := range []string{"config", "server", "token", "intent", "pool", "node_pool", "secret"} {
 		vars[name] = cty.StringVal("${" + name + "}")

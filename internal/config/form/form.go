@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"reflect"
@@ -13,15 +13,15 @@ var (
 	capacityType = reflect.TypeFor[drover.Capacity]()
 )
 
-// form returns the struct type in which gohcl reads a struct of the vocabulary. It has the fields with an hcl tag, where
-// durations are texts and blocks are pointers, as they may be missing. The fields of a field with the tag ",squash" lie
+// Of returns the struct type in which gohcl reads a struct of the vocabulary. It has the fields with an hcl tag, where
+// Durations are texts and blocks are pointers, as they may be missing. The fields of a field with the tag ",squash" lie
 // beside it; those of a drover.Capacity are cpu, memory and disk, of which ",squash,required" needs the first two.
-func form(t reflect.Type) reflect.Type { return reflect.StructOf(formFields(t)) }
+func Of(t reflect.Type) reflect.Type { return reflect.StructOf(formFields(t)) }
 
 func formFields(t reflect.Type) (list []reflect.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		_, kind, tagged := tagOf(f)
+		_, kind, tagged := Tag(f)
 		switch {
 		case !tagged:
 			continue
@@ -41,8 +41,8 @@ func formFields(t reflect.Type) (list []reflect.StructField) {
 	return list
 }
 
-// tagOf returns the key and the kind of a field's hcl tag; ok is false if it has none.
-func tagOf(f reflect.StructField) (key, kind string, ok bool) {
+// Tag returns the key and the kind of a field's hcl tag; ok is false if it has none.
+func Tag(f reflect.StructField) (key, kind string, ok bool) {
 	tag, ok := f.Tag.Lookup("hcl")
 	key, kind, _ = strings.Cut(tag, ",")
 	return key, kind, ok
@@ -51,19 +51,19 @@ func tagOf(f reflect.StructField) (key, kind string, ok bool) {
 func blockForm(t reflect.Type) reflect.Type {
 	switch {
 	case t.Kind() == reflect.Slice:
-		return reflect.SliceOf(reflect.PointerTo(form(t.Elem())))
+		return reflect.SliceOf(reflect.PointerTo(Of(t.Elem())))
 	case t.Kind() == reflect.Pointer:
 		t = t.Elem()
 	case t == capacityType:
-		return reflect.TypeFor[*FleetSize]()
+		return reflect.TypeFor[*Size]()
 	}
-	return reflect.PointerTo(form(t))
+	return reflect.PointerTo(Of(t))
 }
 
-// capacityForm is FleetSize's fields; with required, cpu and memory have to be there.
+// capacityForm is Size's fields; with required, cpu and memory have to be there.
 func capacityForm(required bool) (list []reflect.StructField) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[FleetSize]()) {
-		if key, _, _ := tagOf(f); required && key != "disk" {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Size]()) {
+		if key, _, _ := Tag(f); required && key != "disk" {
 			f.Tag = reflect.StructTag(`hcl:"` + key + `"`)
 		}
 		list = append(list, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
@@ -71,11 +71,11 @@ func capacityForm(required bool) (list []reflect.StructField) {
 	return list
 }
 
-// fill sets a struct of the vocabulary to what its form says. path is the keys of the blocks around it, each with a dot.
-func (d *durations) fill(dst, said reflect.Value, path string) {
+// Fill sets a struct of the vocabulary to what its form says. path is the keys of the blocks around it, each with a dot.
+func (d *Durations) Fill(dst, said reflect.Value, path string) {
 	for i := range dst.NumField() {
 		f, to := dst.Type().Field(i), dst.Field(i)
-		key, kind, tagged := tagOf(f)
+		key, kind, tagged := Tag(f)
 		switch from := said.FieldByName(f.Name); {
 		case !tagged:
 		case f.Type == capacityType && kind != "block":
@@ -83,28 +83,28 @@ func (d *durations) fill(dst, said reflect.Value, path string) {
 				to.Field(k).Set(said.FieldByName(capacityType.Field(k).Name))
 			}
 		case kind == "squash":
-			d.fill(to, said, path)
+			d.Fill(to, said, path)
 		case kind == "block" && f.Type.Kind() == reflect.Slice:
 			for k := range from.Len() {
 				to.Set(reflect.Append(to, reflect.New(f.Type.Elem()).Elem()))
-				d.fill(to.Index(k), from.Index(k).Elem(), path+key+"."+labelOf(from.Index(k).Elem()))
+				d.Fill(to.Index(k), from.Index(k).Elem(), path+key+"."+Label(from.Index(k).Elem()))
 			}
 		case kind == "block":
 			d.fillBlock(to, from, path+key+".")
 		case f.Type == durationType:
-			to.SetInt(int64(d.read(path+key, from.String())))
+			to.SetInt(int64(d.Read(path+key, from.String())))
 		default:
 			to.Set(from)
 		}
 	}
 }
 
-// fillBlock is fill for a block that may be missing.
-func (d *durations) fillBlock(to, from reflect.Value, path string) {
+// fillBlock is Fill for a block that may be missing.
+func (d *Durations) fillBlock(to, from reflect.Value, path string) {
 	if from.IsNil() {
 		return
 	}
-	if size, ok := from.Interface().(*FleetSize); ok {
+	if size, ok := from.Interface().(*Size); ok {
 		to.Set(reflect.ValueOf(size.Capacity()))
 		return
 	}
@@ -112,13 +112,13 @@ func (d *durations) fillBlock(to, from reflect.Value, path string) {
 		to.Set(reflect.New(to.Type().Elem()))
 		to = to.Elem()
 	}
-	d.fill(to, from.Elem(), path)
+	d.Fill(to, from.Elem(), path)
 }
 
-// labelOf returns the block's label with a dot; "" if such blocks have none.
-func labelOf(said reflect.Value) string {
+// Label returns the block's label with a dot; "" if such blocks have none.
+func Label(said reflect.Value) string {
 	for i := range said.NumField() {
-		if _, kind, _ := tagOf(said.Type().Field(i)); kind == "label" {
+		if _, kind, _ := Tag(said.Type().Field(i)); kind == "label" {
 			return said.Field(i).String() + "."
 		}
 	}
