@@ -1,5 +1,7 @@
 package web
 
+import "github.com/drover-project/drover/internal/httpapi/web/parts"
+
 // allocText is every text of the pages of allocations, in one place for translators.
 var allocText = struct {
 	Parts, Allocation, Logs, Files, Terminal string
@@ -26,7 +28,7 @@ var allocText = struct {
 	TaskColumns, TimelineColumns, ResourceColumns, PortColumns, ScoreColumns, ChainColumns,
 	FileColumns []string
 }{
-	Parts: "Parts of the allocation", Allocation: "Overview", Logs: "Logs", Files: "Files", Terminal: "Terminal",
+	Parts: "Parts of the allocation", Allocation: "Overview", Logs: "Logs", Files: "Files", Terminal: parts.Terminal,
 
 	State: map[string]string{
 		"run pending": "It is to run, and is being prepared.", "run running": "It runs, as it should.",
@@ -62,7 +64,7 @@ var allocText = struct {
 	FoundFirst: "Lines found: %d. There may be more.", FoundSoFar: "Lines found: %d. The search was stopped.",
 
 	Open: "Open", Opening: "opening", Opened: "open", Exited: "It ended with code %d.",
-	Cut:          "The connection is lost, and the program ended with it.",
+	Cut:          parts.Cut,
 	NotRunning:   "The allocation does not run: there is nothing to open a terminal in.",
 	TerminalMore: "The program ends when this page is left. In a shell of your own:",
 

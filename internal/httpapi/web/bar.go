@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
 	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/httpapi/web/play"
 	"github.com/drover-project/drover/internal/policy"
 )
 
@@ -52,7 +53,7 @@ func (e entry) offered(l *acl.Levels) bool { return l == nil || l.Management || 
 var (
 	navigation = []entry{
 		{herd.OverviewName, html.Path("ui", ""), "o", everyone},
-		{text.Playground, html.Path("ui", "play"), "p", ofPlayers},
+		{play.Text.Playground, html.Path("ui", "play"), "p", ofPlayers},
 		{herd.EnvironmentsName, html.Path("ui", "environments"), "e", ofRunners},
 		{lists.ExecutionsName, html.Path("ui", "executions"), "x", ofRunners},
 		{lists.JobsName, html.Path("ui", "jobs"), "j", ofJobs},

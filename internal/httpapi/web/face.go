@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
 	"github.com/drover-project/drover/internal/httpapi/web/nodeview"
 	"github.com/drover-project/drover/internal/httpapi/web/parts"
+	"github.com/drover-project/drover/internal/httpapi/web/play"
 	"github.com/drover-project/drover/internal/httpapi/web/static"
 	"github.com/drover-project/drover/internal/httpapi/web/viewers"
 )
@@ -61,18 +62,13 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /ui/allocations/{allocation}/terminal", Handle: f.terminal},
 		{Pattern: "GET /ui/allocations/{allocation}/terminal/live", Handle: f.terminalLive, Stream: true},
 		{Pattern: "POST /ui/allocations/{allocation}/{action}", Handle: f.allocAction, MaxBody: 64 << 10},
-		{Pattern: "GET /ui/play", Handle: f.playPage},
-		{Pattern: "POST /ui/play", Handle: f.playSubmit},
-		{Pattern: "POST /ui/play/claim", Handle: f.playClaim},
-		{Pattern: "GET /ui/play/live/{runner}", Handle: f.playLive, Stream: true},
-		{Pattern: "POST /ui/play/facts", Handle: f.playFacts},
-		{Pattern: "POST /ui/play/environment", Handle: f.playEnvironment},
 	}
 	routes = append(routes, (&herd.Pages{Site: site{f}}).Routes()...)
 	routes = append(routes, (&admin.Pages{Site: site{f}}).Routes()...)
 	routes = append(routes, (&find.Pages{Site: site{f}}).Routes()...)
 	routes = append(routes, (&lists.Pages{Site: listSite{site{f}}}).Routes()...)
 	routes = append(routes, (&nodeview.Pages{Site: nodeSite{site{f}}}).Routes()...)
+	routes = append(routes, (&play.Pages{Site: site{f}, Clock: f.Clock}).Routes()...)
 	for i := range routes {
 		routes[i].Where, routes[i].Need = httpapi.Here, httpapi.Nothing
 		if routes[i].Handle != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/web/cookies"
 	"github.com/drover-project/drover/internal/httpapi/web/find"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
+	"github.com/drover-project/drover/internal/httpapi/web/play"
 	"github.com/drover-project/drover/internal/httpapi/web/static"
 )
 
@@ -21,7 +22,7 @@ type view struct {
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	static.Protect(w.Header())
-	if v.module == terminalModule || v.module == playModule {
+	if v.module == terminalModule || v.module == play.Module {
 		w.Header().Set("Content-Security-Policy", terminalPolicy)
 	}
 	cookies.Forget(w, r)
@@ -94,12 +95,6 @@ func themeForm(r *http.Request) html.Part {
 	return html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "theme")),
 		html.El("input", html.Attr("type", "hidden"), html.Attr("name", "next"), html.Attr("value", r.URL.RequestURI())),
 		html.El("button", html.Class("plain"), html.Attr("name", "theme"), html.Attr("value", other), html.Text(words)))
-}
-
-// notice is a message with a tone: "bad", "warn" or "idle".
-func notice(tone, title, more string) html.Part {
-	return html.El("div", html.Class("notice "+tone), html.Attr("role", "alert"), html.El("strong", html.Text(title)),
-		html.El("p", html.Text(more)))
 }
 
 // failed says what went wrong, and what to do. Who is not signed in is told how to.

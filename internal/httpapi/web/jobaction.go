@@ -81,10 +81,6 @@ func confirmJob(r *http.Request, key drover.NamespacedID, name string, words act
 		cmp.Or(r.PostForm.Get("version"), r.PostForm.Get("deployment"), key.ID), words, fields...)
 }
 
-func hidden(name, value string) html.Part {
-	return html.El("input", html.Attr("type", "hidden"), html.Attr("name", name), html.Attr("value", value))
-}
-
 // done says what the action did that led to the page; nothing if none did.
 func done(r *http.Request, actions map[string]action) html.Part {
 	words, known := actions[told(r)]

@@ -21,6 +21,3 @@ func (f *Face) show(w http.ResponseWriter, r *http.Request, title string, body h
 
 // moment is a time in UTC, from unix ns; 0 is a dash.
 func moment(ns int64) html.Part { return parts.Moment(ns) }
-
-// environmentsPath lists what the viewer may read, of all namespaces.
-const environmentsPath = "/v1/environments?namespace=*"

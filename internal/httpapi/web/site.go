@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
 	"github.com/drover-project/drover/internal/httpapi/web/lists"
+	"github.com/drover-project/drover/internal/httpapi/web/play"
 	"github.com/drover-project/drover/internal/policy"
 )
 
@@ -121,7 +122,7 @@ func (s site) SignIn(r *http.Request) html.Part { return signInOther(r) }
 // Receipt implements herd.Words.
 func (s site) Receipt(r *execution.Receipt) html.Part {
 	rows := []html.Part{factOf(liveText.Started, instant(r.StartedAt))}
-	for _, one := range receiptFacts(r, times{}) {
+	for _, one := range play.Facts(r, play.Times{}) {
 		if one.Value != "–" {
 			rows = append(rows, html.El("div", html.El("dt", html.Text(one.Name)), html.El("dd", html.Class(one.Tone), html.Text(one.Value))))
 		}
@@ -130,7 +131,7 @@ func (s site) Receipt(r *execution.Receipt) html.Part {
 }
 
 // Cause implements herd.Words.
-func (s site) Cause(c execution.Cause) string { return cmp.Or(text.Causes[string(c)], string(c)) }
+func (s site) Cause(c execution.Cause) string { return cmp.Or(play.Text.Causes[string(c)], string(c)) }
 
 // List implements admin.Site.
 func (s site) List(r *http.Request, path string, query url.Values, out any) (next string, err error) {

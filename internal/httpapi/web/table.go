@@ -52,4 +52,11 @@ var (
 	work     = parts.WorkText
 
 	allocPath = parts.AllocPath
+
+	notice = parts.Notice
+	hint   = parts.Hint
+	hidden = parts.Hidden
+	button = parts.Button
+	area   = parts.Area
+	lines  = parts.Lines
 )

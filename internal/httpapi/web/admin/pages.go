@@ -122,17 +122,13 @@ func filters(r *http.Request, pairs ...string) html.Part {
 	return html.El("form", html.Class("row search"), html.Group(fields...), html.El("button", html.Text(Text.Find)))
 }
 
-func hidden(name, value string) html.Part {
-	return html.El("input", html.Attr("type", "hidden"), html.Attr("name", name), html.Attr("value", value))
-}
-
 // confirm asks whether to do what was asked for, and names what it ends.
 func confirm(action, back html.URL, question, what, button string, fields ...html.Part) html.Part {
 	before, after, _ := strings.Cut(question, "%s")
 	return html.El("form", html.Class("panel"), html.Attr("method", "post"), html.Action(action),
 		html.El("h1", html.Text(Text.Sure)),
 		html.El("p", html.Text(before), html.El("strong", html.Name(what)), html.Text(after)),
-		hidden("sure", "1"), html.Group(fields...),
+		parts.Hidden("sure", "1"), html.Group(fields...),
 		html.El("div", html.Class("row"), html.El("button", html.Class("primary"), html.Text(button)),
 			html.El("a", html.Href(back), html.Text(Text.Cancel))))
 }

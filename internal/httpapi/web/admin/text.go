@@ -1,6 +1,9 @@
 package admin
 
-import "github.com/drover-project/drover/acl"
+import (
+	"github.com/drover-project/drover/acl"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
+)
 
 // Text is the texts of these pages, in one place for translators.
 var Text = struct {
@@ -46,7 +49,7 @@ var Text = struct {
 	Stable: "Votes after being healthy for", Quorum: "Never below so many voters", Doctor: "Doctor", Again: "Examine again",
 	AskDoctor: "Have the doctor examine them",
 
-	Find: "Find", BeginsWith: "Begins with", Sure: "Are you sure?", Cancel: "Cancel", BadForm: "The form could not be read",
+	Find: "Find", BeginsWith: "Begins with", Sure: "Are you sure?", Cancel: "Cancel", BadForm: parts.BadForm,
 	FirstOf: "The first %d of %d.", Yes: "yes", No: "no", Never: "never",
 
 	Status: "Status", Job: "Job", Namespace: "Namespace", Type: "Type", Priority: "Priority", Made: "Made", Changed: "Changed",

@@ -70,7 +70,7 @@ func (h *Pages) variable(w http.ResponseWriter, r *http.Request) error {
 		}
 		rows = append(rows, parts.Row(html.Name(name), value))
 	}
-	of := html.Group(hidden("namespace", namespace), hidden("path", path))
+	of := html.Group(parts.Hidden("namespace", namespace), parts.Hidden("path", path))
 	state, words := "shown", Text.ShowValues
 	if shown {
 		state, words = "", Text.HideValues
@@ -83,10 +83,10 @@ func (h *Pages) variable(w http.ResponseWriter, r *http.Request) error {
 		parts.Facts(parts.Fact(Text.Namespace, html.Name(namespace)), parts.Fact(Text.Made, parts.Moment(v.CreateTime)),
 			parts.Fact(Text.Changed, parts.Moment(v.ModifyTime)), parts.Fact(Text.Index, html.Text(fmt.Sprint(v.ModifyIndex)))),
 		html.El("div", html.Class("row actions"),
-			html.El("form", of, html.If(state != "", hidden("values", state)), html.El("button", html.Text(words))),
+			html.El("form", of, html.If(state != "", parts.Hidden("values", state)), html.El("button", html.Text(words))),
 			html.El("form", html.Action(html.Path("ui", "variable", "edit")), of, html.El("button", html.Text(Text.Change))),
 			html.El("form", html.Attr("method", "post"), html.Action(html.Path("ui", "variable", "delete")), of,
-				hidden("index", strconv.FormatUint(v.ModifyIndex, 10)), html.El("button", html.Text(Text.Delete)))),
+				parts.Hidden("index", strconv.FormatUint(v.ModifyIndex, 10)), html.El("button", html.Text(Text.Delete)))),
 		parts.Table(path, Text.ItemColumns, rows, Text.NoItems))
 	return h.Show(w, r, path, body, nil)
 }
@@ -168,7 +168,7 @@ func (h *Pages) editVariable(w http.ResponseWriter, r *http.Request, status int,
 	}
 	body := html.Group(html.El("h1", html.Name(title)), problem,
 		html.El("form", html.Class("inputs"), html.Attr("method", "post"), html.Action(html.Path("ui", "variable", "edit")),
-			hidden("index", t.index),
+			parts.Hidden("index", t.index),
 			html.El("div", html.Class("row"), field("namespace", Text.Namespace, t.namespace, fixed),
 				html.El("div", html.Class("grow"), field("path", Text.VariablePath, t.path, fixed, html.Flag("required", true)))),
 			html.Group(items...), html.El("p", html.Class("muted"), html.Text(Text.ItemsMore)),
@@ -251,7 +251,7 @@ func (h *Pages) deleteVariable(w http.ResponseWriter, r *http.Request) error {
 	t := typedOf(r)
 	if r.PostForm.Get("sure") == "" {
 		body := confirm(html.Path("ui", "variable", "delete"), variablePath(t.namespace, t.path), Text.DeleteVariable, t.path, Text.Delete,
-			hidden("namespace", t.namespace), hidden("path", t.path), hidden("index", t.index))
+			parts.Hidden("namespace", t.namespace), parts.Hidden("path", t.path), parts.Hidden("index", t.index))
 		return h.Page(w, r, http.StatusOK, Text.Delete, body)
 	}
 	err := h.Do(r, http.MethodDelete, variableAPI(t.namespace, t.path, "cas", t.index), nil, nil)

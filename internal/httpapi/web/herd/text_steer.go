@@ -1,5 +1,7 @@
 package herd
 
+import "github.com/drover-project/drover/internal/httpapi/web/parts"
+
 // deed is what a form asks for, in words: of which kind of page it is, what its button says, what is said after it, and what is asked
 // before with the name of what it is about in %s; "" asks nothing.
 type deed struct{ of, button, done, sure string }
@@ -22,7 +24,7 @@ var steerText = struct {
 			"Kill the execution %s, with all that it started?",
 		},
 	},
-	BadForm: "The form could not be read", NoAction: "There is no such action", Size: "Warm runners to keep",
+	BadForm: parts.BadForm, NoAction: "There is no such action", Size: "Warm runners to keep",
 	NoSize: "size: want a number of runners, 0 or more, got", Idle: "May be idle for",
 	NoIdle: `idle time: want a duration such as "30m" or "2h", or 0 for no end, got`,
 }

@@ -110,7 +110,7 @@ func (p *Pages) steering(r *http.Request, n *drover.Node) html.Part {
 		turn = "eligible"
 	}
 	fields := html.Group(
-		html.El("div", html.El("label", html.Attr("for", "deadline"), html.Text(Text.Deadline), hint(Text.DeadlineMore)),
+		html.El("div", html.El("label", html.Attr("for", "deadline"), html.Text(Text.Deadline), parts.Hint(Text.DeadlineMore)),
 			html.El("input", html.ID("deadline"), html.Attr("name", "deadline"), html.Attr("value", cmp.Or(r.PostForm.Get("deadline"), "1h")),
 				html.Attr("autocomplete", "off"))),
 		check("system", Text.IgnoreSystem, r.PostForm.Has("system")))
@@ -195,7 +195,7 @@ func (p *Pages) metadata(r *http.Request, n *drover.Node) html.Part {
 	steers := p.steers(r)
 	rows := make([]html.Part, 0, len(n.Meta))
 	for _, key := range sorted(n.Meta) {
-		rows = append(rows, parts.Row(html.Name(key), html.Name(n.Meta[key]), html.If(steers, act(n.ID, "unset", hidden("key", key)))))
+		rows = append(rows, parts.Row(html.Name(key), html.Name(n.Meta[key]), html.If(steers, act(n.ID, "unset", parts.Hidden("key", key)))))
 	}
 	list := parts.Table(Text.Metadata, Text.MetaColumns, rows, Text.Nothing)
 	if !steers {
@@ -283,7 +283,7 @@ func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, id, name string,
 	var fields []html.Part
 	for _, field := range []string{"deadline", "system", "key"} {
 		if r.PostForm.Has(field) {
-			fields = append(fields, hidden(field, r.PostForm.Get(field)))
+			fields = append(fields, parts.Hidden(field, r.PostForm.Get(field)))
 		}
 	}
 	if name == "drain" {

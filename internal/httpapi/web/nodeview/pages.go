@@ -58,9 +58,3 @@ func (p *Pages) steers(r *http.Request) bool {
 	l := p.Rights(r)
 	return l == nil || l.Management || l.Node == "write"
 }
-
-func hidden(name, value string) html.Part {
-	return html.El("input", html.Attr("type", "hidden"), html.Attr("name", name), html.Attr("value", value))
-}
-
-func hint(words string) html.Part { return html.El("span", html.Class("muted hint"), html.Text(words)) }

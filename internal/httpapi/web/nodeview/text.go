@@ -1,6 +1,9 @@
 package nodeview
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/web/parts"
+)
 
 // Words are what an action's button says, what is said after it, and what is asked before with the node's name in %s; "" asks nothing.
 type Words struct{ Button, Done, Sure string }
@@ -58,7 +61,7 @@ var Text = struct {
 	Deadline: "Deadline", DeadlineMore: "as 1h or 30m: what is left then is stopped; empty for none", NoDeadline: "none",
 	IgnoreSystem: "Leave system jobs running", MarkEligible: "It may take allocations again",
 	Draining: "Draining", Until: "until", NoEnd: "without a deadline", Waits: "%d allocations are still there.",
-	Eligibility: "Eligibility", NoAction: "There is no such action", BadForm: "The form could not be read",
+	Eligibility: "Eligibility", NoAction: "There is no such action", BadForm: parts.BadForm,
 	NoKey: "key: it is empty; say which one to set", Healthy: "healthy", Unhealthy: "unhealthy", Uptime: "Uptime",
 
 	Actions: map[string]Words{

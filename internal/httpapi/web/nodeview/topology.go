@@ -156,7 +156,7 @@ func controls(a asked, view string) html.Part {
 		pick("colour", Text.Colour, a.colour, Text.Colours, "cpu", "memory", "health"),
 		html.El("div", html.El("label", html.Attr("for", "q"), html.Text(Text.Find)), html.El("input", html.ID("q"), html.Attr("name", "q"),
 			html.Attr("type", "search"), html.Attr("placeholder", Text.FindMore), html.Attr("value", a.words))),
-		html.If(view != "", hidden("view", view)), html.If(a.job != "", hidden("job", a.job)),
+		html.If(view != "", parts.Hidden("view", view)), html.If(a.job != "", parts.Hidden("job", a.job)),
 		html.El("button", html.Attr("data-scripted", "hide"), html.Text(Text.Show)),
 		html.El("a", html.ID("topology-table"), html.Href(other), html.Text(words)))
 }
