@@ -147,7 +147,7 @@ func (n *Nodes) pipe(w http.ResponseWriter, r *http.Request, nodeID string) erro
 // Through returns the workloads of a node that another server reaches. It opens a pipe when it is used, and another one when that
 // broke. dial connects with a server that has a tunnel to the node. Close closes it.
 func Through(nodeID string, dial func(ctx context.Context) (net.Conn, error)) *Piped {
-	p := &Piped{nodeID: nodeID, dial: dial}
+	p := &Piped{nodeID: nodeID, dial: dial, turn: make(chan struct{}, 1)}
 	p.workloadsClient = newWorkloadsClient(&http.Client{Transport: p})
 	return p
 }
@@ -157,11 +157,16 @@ type Piped struct {
 	*workloadsClient
 	nodeID string
 	dial   func(ctx context.Context) (net.Conn, error)
+	turn   chan struct{} // holds one element while one opens a pipe
 
-	mu   sync.Mutex // one opens a pipe at a time
+	mu   sync.Mutex // guards what follows
 	open *http2.ClientConn
 	raw  net.Conn // that of open
 }
+
+// pipeWithin is how long it may take until a pipe is there. A server that accepts connections and stands still, or is about to end,
+// answers nothing: who waits for it would not be served by the next server either.
+const pipeWithin = 5 * time.Second
 
 // RoundTrip implements http.RoundTripper.
 func (p *Piped) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -183,16 +188,50 @@ func (p *Piped) Close() {
 	}
 }
 
-// connected returns the pipe, which it opens if there is none. Errors: Unavailable.
-func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
+// usable returns the pipe, if it is there.
+func (p *Piped) usable() *http2.ClientConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open != nil && p.open.CanTakeNewRequest() {
-		return p.open, nil
+		return p.open
 	}
-	c, err := p.dial(ctx)
+	return nil
+}
+
+// connected returns the pipe, which it opens if there is none; one does, and the others wait. Errors: Unavailable; ctx's.
+func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
+	if open := p.usable(); open != nil {
+		return open, nil
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if open := p.usable(); open != nil {
+		return open, nil
+	}
+	limit, cancel := context.WithTimeout(ctx, pipeWithin)
+	defer cancel()
+	raw, open, err := p.opened(limit)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		err = drover.Errorf(drover.Unavailable, "link: no server led to node %s within %v: %w", p.nodeID, pipeWithin, err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.raw, p.open = raw, open
+	return open, nil
+}
+
+// opened opens a pipe. Errors: Unavailable; ctx's.
+func (p *Piped) opened(ctx context.Context) (net.Conn, *http2.ClientConn, error) {
+	c, err := p.dial(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	unwatch := context.AfterFunc(ctx, func() { _ = c.Close() })
 	piped, err := upgraded(c, p.nodeID)
@@ -201,18 +240,18 @@ func (p *Piped) connected(ctx context.Context) (*http2.ClientConn, error) {
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, nil, err
 	}
 	t := &http2.Transport{
 		AllowHTTP: true, ReadIdleTimeout: lasting.idle, PingTimeout: lasting.ping, IdleConnTimeout: time.Minute,
 		StrictMaxConcurrentStreams: true,
 	}
-	if p.open, err = t.NewClientConn(piped); err != nil {
+	open, err := t.NewClientConn(piped)
+	if err != nil {
 		_ = c.Close()
-		return nil, drover.Errorf(drover.Unavailable, "link: opening a pipe: %w", err)
+		return nil, nil, drover.Errorf(drover.Unavailable, "link: opening a pipe: %w", err)
 	}
-	p.raw = c
-	return p.open, nil
+	return c, open, nil
 }
 
 // upgraded asks for a pipe over the connection.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,4 +81,37 @@ func TestANodeThatNobodyReaches(t *testing.T) {
 	t.Parallel()
 	p := piped(t, NewNodes(), nil)
 	require.Equal(t, drover.Unavailable, drover.CodeOf(p.CollectGarbage(t.Context(), "a")))
+}
+
+// A server that was about to end took the connection and answered nothing. The one call that asked it for a pipe held up all others of
+// that node, whatever time these had, so that nobody took an execution over.
+func TestAServerThatOpensNoPipe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan net.Conn, 2)
+		p := Through("n1", func(context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			asked <- theirs
+			return ours, nil
+		})
+		defer p.Close()
+		began := time.Now()
+		first := make(chan error, 1)
+		go func() { first <- p.CollectGarbage(t.Context(), "a") }()
+		stands := <-asked
+		go func() { _, _ = io.Copy(io.Discard, stands) }() // ends with the connection
+
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, p.CollectGarbage(hasty, "a"), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, drover.Unavailable, drover.CodeOf(<-first))
+		require.Equal(t, pipeWithin, time.Since(began))
+
+		next := make(chan error, 1)
+		go func() { next <- p.CollectGarbage(t.Context(), "a") }()
+		_ = (<-asked).Close() // another server is asked
+		require.Equal(t, drover.Unavailable, drover.CodeOf(<-next))
+		require.Equal(t, pipeWithin, time.Since(began))
+	})
 }

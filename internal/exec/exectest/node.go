@@ -28,6 +28,29 @@ type Node struct {
 	files    map[string]map[string]file // by allocation and path
 	started  int
 	away     bool
+	mute     int // calls that find no answer
+}
+
+// Mute has the next calls that ask for what runs, or attach to it, find no answer: they end with their context.
+func (n *Node) Mute(calls int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mute = calls
+}
+
+// answers waits for ctx to end if the node is mute.
+func (n *Node) answers(ctx context.Context) error {
+	n.mu.Lock()
+	mute := n.mute > 0
+	if mute {
+		n.mute--
+	}
+	n.mu.Unlock()
+	if !mute {
+		return nil
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
 // NewNode returns a node without files.
@@ -64,7 +87,10 @@ func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec execu
 
 // AttachExecution serves exchange.Workloads: of what runs this node replays no output, it goes on where the last session was. A
 // receipt that was read is given again until its session is closed; then all of the output is, see execution.Spec.Keep.
-func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ execution.Offsets) (execution.Session, error) {
+func (n *Node) AttachExecution(ctx context.Context, allocID, _, executionID string, _ execution.Offsets) (execution.Session, error) {
+	if err := n.answers(ctx); err != nil {
+		return nil, err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away {
@@ -96,7 +122,10 @@ func (n *Node) CutLink(away bool) {
 }
 
 // Executions serves exchange.Workloads.
-func (n *Node) Executions(_ context.Context, allocID string) ([]execution.Execution, error) {
+func (n *Node) Executions(ctx context.Context, allocID string) ([]execution.Execution, error) {
+	if err := n.answers(ctx); err != nil {
+		return nil, err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away {

@@ -20,6 +20,9 @@ const (
 	recoverFor   = 2 * time.Minute
 	settleFor    = 3 * time.Second // in which a node may not know its tasks yet
 	awaitRecover = 5 * time.Second // a request for an execution that may still be found
+	// answerWithin is how long a node is waited for at one time: one that answers nothing on this connection may do so on the next, which
+	// may be there by then.
+	answerWithin = 5 * time.Second
 )
 
 // reattach connects again to an execution that outlives its session: the node's agent restarted, or the connection to
@@ -35,7 +38,9 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 		x.mu.Lock()
 		from := execution.Offsets{Stdout: x.journal.streams[0].end, Stderr: x.journal.streams[1].end}
 		x.mu.Unlock()
-		session, err := x.lease.Workloads().AttachExecution(limit, x.runner.AllocID, taskName, x.id, from)
+		try, tried := x.clock.WithTimeout(limit, answerWithin)
+		session, err := x.lease.Workloads().AttachExecution(try, x.runner.AllocID, taskName, x.id, from)
+		tried()
 		switch {
 		case err == nil:
 			x.mu.Lock()
@@ -118,7 +123,9 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 		return err
 	}
 	defer lease.Done()
-	list, err := lease.Workloads().Executions(ctx, lease.Runner().AllocID)
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, answerWithin)
+	list, err := lease.Workloads().Executions(limit, lease.Runner().AllocID)
+	cancel()
 	if err != nil {
 		return err
 	}
@@ -152,7 +159,9 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 	if err != nil {
 		return err
 	}
-	session, err := lease.Workloads().AttachExecution(ctx, lease.Runner().AllocID, taskName, found.ID, execution.Offsets{})
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	session, err := lease.Workloads().AttachExecution(limit, lease.Runner().AllocID, taskName, found.ID, execution.Offsets{})
 	if err != nil {
 		lease.Done()
 		return err

@@ -39,3 +39,35 @@ func TestANodeSpeaksOfItsOwnRunnersOnly(t *testing.T) {
 		require.Equal(t, 1, next.hooks.count())
 	})
 }
+
+// A server that had been back for moments reached the node through another one, which was about to end and answered nothing. It waited
+// for that answer for two minutes, and so nobody had the execution, though its own connection with the node was there a second later.
+func TestANodeThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for what, mute := range map[string]int{"what runs": 1, "and the attachment": 2} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+				x := b.sleeper(t)
+				synctest.Wait()
+				b.control.Node.CutLink(true)
+				b.stop()
+				b.control.Node.CutLink(false)
+				b.control.Node.Mute(mute)
+				next := b.again(t, executor.Config{})
+				time.Sleep(time.Duration(mute)*5*time.Second + time.Second)
+				require.True(t, next.Has(x.ID()))
+				b.control.Node.CutLink(true)
+				synctest.Wait()
+				b.control.Node.Mute(mute) // now it is found, and its connection breaks
+				b.control.Node.CutLink(false)
+				time.Sleep(time.Minute)
+				found, err := next.Info(t.Context(), x.ID())
+				require.NoError(t, err)
+				require.True(t, found.Running)
+				time.Sleep(11 * time.Minute) // until it ended
+				next.stop()
+			})
+		})
+	}
+}
