@@ -150,6 +150,16 @@ type Session interface {
 	Close() error
 }
 
+// LetGo is Close for a user who may not have got the receipt, as it goes before it knows of an end: a session that can tell has the
+// receipt kept for the next user.
+func LetGo(s Session) {
+	if u, ok := s.(interface{ Untaken() }); ok {
+		u.Untaken()
+		return
+	}
+	_ = s.Close() // detaching cannot fail
+}
+
 // FileInfo describes a file in a runner. Names are raw bytes as the kernel has them.
 type FileInfo struct {
 	Path       string    `json:"path"` // relative to the listed directory

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,6 +112,7 @@ type echo struct {
 	off  int64
 	over bool
 	left chan string
+	once sync.Once
 }
 
 func (e *echo) Next(ctx context.Context) (execution.Frame, error) {
@@ -150,10 +152,11 @@ func (e *echo) Resize(context.Context, execution.WindowSize) error { return nil 
 func (e *echo) Signal(_ context.Context, s string) error           { e.quit <- s; return nil }
 func (e *echo) Close() error                                       { e.leave("closed"); return nil }
 func (e *echo) Lost()                                              { e.leave("lost") }
+func (e *echo) Untaken()                                           { e.leave("untaken") }
 
 func (e *echo) leave(how string) {
 	if e.left != nil {
-		e.left <- how
+		e.once.Do(func() { e.left <- how })
 	}
 }
 

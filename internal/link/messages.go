@@ -154,6 +154,7 @@ type sessionOp struct {
 	CloseStdin bool
 	Resize     *execution.WindowSize
 	Signal     string
+	Untaken    bool // its user goes, and did not get the receipt
 }
 
 type fileList struct{ Files []execution.FileInfo }

@@ -70,6 +70,10 @@ func TestANodeThroughAnotherServer(t *testing.T) {
 			go p.Close() // ends at once
 			require.Equal(t, "lost", <-w.left)
 			require.NoError(t, s.Close())
+			s = start()
+			go execution.LetGo(s) // ends when the node has heard it
+			require.Equal(t, "untaken", <-w.left)
+			require.NoError(t, s.Close())
 			s = start() // through a new pipe
 			require.NoError(t, s.Close())
 			require.Equal(t, "closed", <-w.left)

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"io"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -139,6 +140,21 @@ func (s *sessionClient) op(ctx context.Context, op sessionOp) error {
 		return drover.Errorf(drover.Gone, "link: the session was closed")
 	}
 	return err
+}
+
+// untakenWithin is how long the node has to hear that the receipt was not taken.
+const untakenWithin = 2 * time.Second
+
+// Untaken is Close for a user who may not have got the receipt: the node keeps it for the next. A connection that broke says as much.
+func (s *sessionClient) Untaken() {
+	select {
+	case <-s.ended:
+	default:
+		limit, cancel := context.WithTimeout(s.life, untakenWithin)
+		_ = s.op(limit, sessionOp{Untaken: true}) // a node that does not hear it finds the connection broken
+		cancel()
+	}
+	_ = s.Close() // detaching cannot fail
 }
 
 // Close detaches.

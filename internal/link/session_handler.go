@@ -79,6 +79,9 @@ func (s *sessions) perform(ctx context.Context, op *sessionOp) error {
 	switch {
 	case !ok:
 		return drover.Errorf(drover.Gone, "link: the execution's session ended")
+	case op.Untaken:
+		execution.LetGo(session)
+		return nil
 	case op.CloseStdin:
 		return session.CloseStdin(ctx)
 	case op.Resize != nil:

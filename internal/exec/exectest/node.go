@@ -133,7 +133,7 @@ func (n *Node) Executions(ctx context.Context, allocID string) ([]execution.Exec
 	}
 	var list []execution.Execution
 	for key, s := range n.sessions {
-		if strings.HasPrefix(key, allocID+"/") && !s.forgotten() {
+		if strings.HasPrefix(key, allocID+"/") && (!s.forgotten() || s.waits()) {
 			list = append(list, execution.Execution{ID: s.spec.ID, Spec: s.spec})
 		}
 	}

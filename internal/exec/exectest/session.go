@@ -41,6 +41,7 @@ type session struct {
 	over    bool
 	all     []execution.Frame // its output
 	dropped bool              // that is not kept any more
+	untaken bool              // who read went before the end
 
 	truncated bool // what was written when it was killed did not arrive
 }
@@ -347,6 +348,21 @@ func (s *session) forgotten() bool {
 	default:
 		return false
 	}
+}
+
+// waits reports whether its end waits for the next reader.
+func (s *session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.untaken
+}
+
+// Untaken is Close, but after the end the next reader gets all of it.
+func (s *session) Untaken() {
+	s.mu.Lock()
+	s.untaken = s.over
+	s.mu.Unlock()
+	_ = s.Close() // it never fails
 }
 
 // Close kills an execution that may not run detached. A cut link changes nothing, since the node does not see the

@@ -324,7 +324,7 @@ func (x *Execution) leave() {
 	x.wakeLocked()
 	x.mu.Unlock()
 	runtime.Gosched()
-	_ = x.current().Close()
+	execution.LetGo(x.current())
 }
 
 // changedLocked returns a channel that is closed at the next change.

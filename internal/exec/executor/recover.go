@@ -31,7 +31,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 	if errors.Is(cause, io.EOF) || drover.CodeOf(cause) == drover.Gone {
 		return false
 	}
-	_ = x.current().Close() // it is broken
+	execution.LetGo(x.current()) // it is broken, or this server stops
 	limit, cancel := x.clock.WithTimeout(ctx, reattachFor)
 	defer cancel()
 	for wait := firstRetry; clock.Sleep(limit, x.clock, wait); wait = min(2*wait, maxRetry) {

@@ -70,6 +70,31 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 	})
 }
 
+// A command ended while its server stopped, which was still to read what it wrote before. By letting go of it the server said that it had
+// the receipt, and so the next one never heard of the execution: nobody could say how it ended.
+func TestAnEndThatAServerDidNotReadIsTheNextServers(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{Window: 128 << 10}, func(t *testing.T, b *bundle) {
+		spec := sh("spew 81920;exit 3")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{}) // who reads nothing, so that the receipt waits
+		synctest.Wait()
+		require.True(t, x.Info().Running)
+		b.stop()
+		require.NoError(t, r.Close())
+		next := b.again(t, executor.Config{})
+		found, err := next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		receipt, err := found.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3, receipt.ExitCode)
+		require.Equal(t, execution.CauseExited, receipt.Cause)
+		next.stop()
+	})
+}
+
 // While a node is away nobody can say that an execution is none of it. Its claimer was told so after five seconds (chaos, seed 20261130).
 func TestAnExecutionOfANodeThatIsAwayMayExist(t *testing.T) {
 	t.Parallel()

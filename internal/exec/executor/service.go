@@ -331,7 +331,7 @@ func (s *Service) adopt(lease *runner.Lease, spec execution.Spec, session execut
 	defer s.mu.Unlock()
 	if s.closed {
 		stop()
-		_ = session.Close()
+		execution.LetGo(session)
 		return nil, drover.Errorf(drover.Unavailable, "shutting down")
 	}
 	s.byID[x.id] = x

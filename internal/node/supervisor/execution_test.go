@@ -366,6 +366,34 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A server that stopped in the moment in which a command ended let go of it. The supervisor took that for the word that the receipt was
+// written down, so that the server that came after it was told that the end is known, and nobody ever said how the command had ended.
+func TestAReceiptThatNobodyTookIsTheNextReaders(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	ctx := t.Context()
+	spec := sh("exit 3")
+	spec.ID, spec.Keep = "x", time.Minute
+	s, err := c.StartExecution(ctx, spec)
+	require.NoError(t, err)
+	for range 2 {
+		require.Equal(t, 3, drain(t, s).ExitCode)
+		execution.LetGo(s)
+		list, err := c.Executions(ctx)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.False(t, list[0].Taken)
+		s, err = c.AttachExecution(ctx, "x", execution.Offsets{})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 3, drain(t, s).ExitCode)
+	require.NoError(t, s.Close())
+	require.Eventually(t, func() bool {
+		list, err := c.Executions(ctx)
+		return err == nil && len(list) == 1 && list[0].Taken
+	}, time.Minute, time.Millisecond)
+}
+
 // Each session hears how much of stdin came before it. From then on what an earlier one sends is not the program's any more: who
 // goes on knows what is missing, and sends it.
 func TestStdinGoesOnInAnotherSession(t *testing.T) {

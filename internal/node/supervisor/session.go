@@ -179,6 +179,9 @@ func (s *session) Close() error {
 // and its receipt is kept.
 func (s *session) Lost() { s.leave(wire.CloseLost) }
 
+// Untaken is Close for a user who may not have got the receipt: the supervisor keeps it for the next.
+func (s *session) Untaken() { s.leave(wire.CloseUntaken) }
+
 // leave ends the session once; how tells the supervisor whether its user may come back.
 func (s *session) leave(how uint8) {
 	s.close.Do(func() {
@@ -186,7 +189,7 @@ func (s *session) leave(how uint8) {
 		s.k.forget()
 		_ = s.k.c.write(wire.Frame(wire.KindClose, how, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
-		if leave := s.spent.Load(); leave != nil && how != wire.CloseLost {
+		if leave := s.spent.Load(); leave != nil && how == 0 {
 			(*leave)()
 		} else { // it may have to complete the receipt again
 			s.k.c.abandonGroup(s.id, s.keep)

@@ -27,7 +27,7 @@ type Kind uint8
 const (
 	KindHello   Kind = 1  // both: Hello, on channel 0
 	KindOpen    Kind = 2  // agent: Op, request
-	KindClose   Kind = 3  // agent: the channel is no longer wanted; with stream CloseLost its user may come back
+	KindClose   Kind = 3  // agent: the channel is no longer wanted; its stream says how its user went
 	KindReply   Kind = 4  // supervisor: the answer
 	KindError   Kind = 5  // supervisor: Failure; the channel is over
 	KindStarted Kind = 6  // supervisor: pid, bytes of stdin that the command was given
@@ -40,8 +40,11 @@ const (
 	KindNotice  Kind = 13 // supervisor: text, on a channel of OpTaskWait that asked for it
 )
 
-// CloseLost stands in a KindClose's stream: who used the channel vanished, as if the connection had ended.
-const CloseLost = 1
+// What stands in a KindClose's stream; 0 is a user who is done.
+const (
+	CloseLost    = 1 // who used the channel vanished, as if the connection had ended
+	CloseUntaken = 2 // who used it is done, and did not get the receipt: one that was sent is kept
+)
 
 // Op says what a channel is for.
 type Op uint8

@@ -78,6 +78,27 @@ func TestAnEndThatWasReadIsForgotten(t *testing.T) {
 	require.Equal(t, 2, list[0].Receipt.ExitCode)
 }
 
+// The receipt was on its way when its reader went: it is the next reader's, who is not told that another has it.
+func TestAnEndThatWasSentButNotTakenIsKept(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	spec := script("untaken", "echo x; exit 2")
+	spec.Keep = time.Minute
+	went := g.start(t, spec)
+	went.end(t)
+	went.Untaken()
+	went.Gone(false)
+	went.x.await(t, func() bool { return len(went.x.sessions) == 0 && went.x.leaving != nil })
+	list := g.List()
+	require.Len(t, list, 1)
+	require.False(t, list[0].Taken)
+	next := g.attach(t, "untaken", execution.Offsets{})
+	_, receipt := next.end(t)
+	require.Equal(t, 2, receipt.ExitCode)
+	next.Gone(false)
+	require.Eventually(t, func() bool { return g.List()[0].Taken }, time.Minute, time.Millisecond)
+}
+
 // TestEndsThatNobodyReadsAreBounded: the oldest give way.
 func TestEndsThatNobodyReadsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package executions
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/buffer"
@@ -17,9 +18,10 @@ type Session struct {
 	table *Table
 	in    *channel.Inbox // stdin from this session
 
-	once  sync.Once
-	ready chan struct{} // closed when x is set, or will never be
-	x     *command
+	once    sync.Once
+	untaken atomic.Bool   // whoever read did not get the receipt
+	ready   chan struct{} // closed when x is set, or will never be
+	x       *command
 
 	// Guarded by x.mu.
 	pos, acked [2]int64
@@ -192,6 +194,9 @@ func (s *Session) ack(stream uint8, offset int64) {
 	x.cond.Broadcast()
 }
 
+// Untaken says that whoever read did not get the receipt, though it was sent. It comes before Gone.
+func (s *Session) Untaken() { s.untaken.Store(true) }
+
 // Gone ends the session: the agent closed it, or (lost) vanished and may come back. It does not block.
 func (s *Session) Gone(lost bool) {
 	s.once.Do(func() {
@@ -203,7 +208,7 @@ func (s *Session) Gone(lost bool) {
 			}
 			s.x.mu.Lock()
 			s.closed = true
-			delivered := s.delivered
+			delivered := s.delivered && !s.untaken.Load()
 			s.x.mu.Unlock()
 			s.x.leave(s, lost, delivered)
 		}()

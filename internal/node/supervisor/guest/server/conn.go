@@ -110,6 +110,9 @@ func (c *conn) handle(h wire.Header, p []byte) error {
 		c.open(channel.Channel{Agent: c, ID: h.Channel}, wire.Op(p[0]), p[1:], fds)
 	case wire.KindClose:
 		if t := c.take(h.Channel); t != nil {
+			if u, ok := t.(interface{ Untaken() }); ok && h.Stream == wire.CloseUntaken {
+				u.Untaken()
+			}
 			t.Gone(h.Stream == wire.CloseLost)
 		}
 	default:
