@@ -306,7 +306,18 @@ func (s *session) Write(_ context.Context, p []byte) error {
 	return err
 }
 
-func (s *session) CloseStdin(context.Context) error { return s.inW.Close() }
+// CloseStdin does not arrive while the link is cut.
+func (s *session) CloseStdin(context.Context) error {
+	s.mu.Lock()
+	cut := s.cut
+	s.mu.Unlock()
+	select {
+	case <-cut:
+		return drover.Errorf(drover.Unavailable, "the link broke")
+	default:
+		return s.inW.Close()
+	}
+}
 
 // Resize only records the size, for tests to look at.
 func (s *session) Resize(_ context.Context, size execution.WindowSize) error {

@@ -119,13 +119,7 @@ func (x *Execution) Write(ctx context.Context, p []byte) error {
 }
 
 // CloseStdin ends stdin. Errors: Conflict once it ended.
-func (x *Execution) CloseStdin(ctx context.Context) error {
-	if err := x.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer func() { x.stdin.turn <- struct{}{} }()
-	return x.act(func(s execution.Session) error { return s.CloseStdin(ctx) })
-}
+func (x *Execution) CloseStdin(ctx context.Context) error { return x.closeStdin(ctx, anywhere) }
 
 // Resize sets the terminal's size. Errors: Conflict once it ended; Invalid: it has no terminal.
 func (x *Execution) Resize(ctx context.Context, size execution.WindowSize) error {

@@ -91,6 +91,55 @@ func (x *Execution) takeTurn(ctx context.Context) error {
 	}
 }
 
+// closeStdin ends stdin behind the offset. A session that breaks meanwhile does not keep the command waiting for the end: the next one is
+// told. Errors: those of act; Conflict: bytes before the end did not arrive; ctx's, after which stdin ends all the same.
+func (x *Execution) closeStdin(ctx context.Context, from int64) error {
+	if err := x.takeTurn(ctx); err != nil {
+		return err
+	}
+	if at, known, lost := x.stdin.position(); from != anywhere && known && (lost || from != at) {
+		x.stdin.turn <- struct{}{}
+		return drover.Errorf(drover.Conflict, "stdin of execution %s does not end at byte %d: attach again", x.id, from)
+	}
+	done := make(chan error, 1)
+	go func() { // ends with a session's answer, or the execution
+		err := x.endStdin()
+		x.stdin.turn <- struct{}{}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// endStdin tells one session after the other that stdin ends, until one has heard it. A terminal is told once: it would take each for a
+// key. Errors: those of act.
+func (x *Execution) endStdin() error {
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		limit, cancel := x.clock.WithTimeout(x.base, answerWithin)
+		err := x.act(func(s execution.Session) error { return s.CloseStdin(limit) })
+		cancel()
+		switch code := drover.CodeOf(err); {
+		case err == nil, x.spec.TTY, code == drover.Conflict, code == drover.Invalid, code == drover.NotImplemented:
+			return err
+		}
+		timer := x.clock.NewTimer(wait)
+		select {
+		case <-timer.C():
+		case <-x.done:
+		}
+		timer.Stop()
+		select {
+		case <-x.done:
+			return x.act(func(execution.Session) error { return nil })
+		default:
+		}
+	}
+}
+
 // write gives the command the bytes, which begin at the offset, but for those that it was given before. It returns the offset behind
 // them. Errors: those of act; Conflict: bytes before them did not arrive; ctx's, after which they may arrive yet.
 func (x *Execution) write(ctx context.Context, from int64, p []byte) (int64, error) {

@@ -39,3 +39,16 @@ func TestHowFarStdinHasCome(t *testing.T) {
 	_, known, soon := in.position()
 	require.False(t, known || soon, "an older supervisor")
 }
+
+// Stdin does not end for who resumes while bytes that it sent before are missing: it has to attach again, and sends them first.
+func TestStdinDoesNotEndBeforeWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	x := &Execution{id: "x", stdin: newInput(), done: make(chan struct{})}
+	x.stdin.tell(new(int64(5)))
+	for _, from := range []int64{3, 8} {
+		require.Equal(t, drover.Conflict, drover.CodeOf(x.closeStdin(t.Context(), from)))
+	}
+	x.stdin.wrote(x.stdin.current(), 3, drover.Errorf(drover.Unavailable, "the connection broke"))
+	require.Equal(t, drover.Conflict, drover.CodeOf(x.closeStdin(t.Context(), 5)))
+	require.Len(t, x.stdin.turn, 1, "others may write")
+}

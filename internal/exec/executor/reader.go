@@ -129,6 +129,17 @@ func (r *Reader) Write(ctx context.Context, p []byte) error {
 	return err
 }
 
+// CloseStdin is that of the Execution; where the attachment resumes, behind what it has sent. Errors: as Write.
+func (r *Reader) CloseStdin(ctx context.Context) error {
+	r.mu.Lock()
+	at := int64(anywhere)
+	if r.resumes && r.stdinAt >= 0 {
+		at = r.stdinAt
+	}
+	r.mu.Unlock()
+	return r.closeStdin(ctx, at)
+}
+
 // Given is how much of stdin the command was given, for an attachment that resumes.
 func (r *Reader) Given() int64 {
 	r.mu.Lock()

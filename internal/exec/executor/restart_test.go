@@ -70,6 +70,31 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 	})
 }
 
+// The connection broke when stdin was to be closed: the command waited for the end of its input for ever, and its claimer, whose own
+// connection lived, for the command. (TestAnExecutionOutlivesItsServers: a server that was back for moments reached the node through the
+// one that stopped.)
+func TestStdinEndsThoughTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("cat;exit 4")
+		spec.Stdin, spec.Detach = true, -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		require.NoError(t, r.Write(t.Context(), []byte("all")))
+		b.control.Node.CutLink(true)
+		closed := make(chan error, 1)
+		go func() { closed <- r.CloseStdin(t.Context()) }()
+		synctest.Wait()
+		b.control.Node.CutLink(false)
+		_, _, receipt := collect(t, r)
+		require.Equal(t, 4, receipt.ExitCode)
+		require.NoError(t, <-closed)
+		require.Equal(t, drover.Conflict, drover.CodeOf(r.CloseStdin(t.Context())), "it has ended")
+		require.NoError(t, r.Close())
+	})
+}
+
 // A command ended while its server stopped, which was still to read what it wrote before. By letting go of it the server said that it had
 // the receipt, and so the next one never heard of the execution: nobody could say how it ended.
 func TestAnEndThatAServerDidNotReadIsTheNextServers(t *testing.T) {

@@ -372,7 +372,7 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	case execution.MessageStdin:
 		return func() error { return p.write(ctx, []byte(m.Data)) }
 	case execution.MessageCloseStdin:
-		return func() error { return p.session.CloseStdin(ctx) }
+		return func() error { return p.refused(ctx, p.session.CloseStdin(ctx)) }
 	case execution.MessageResize:
 		return func() error { return resize(ctx, p.session, execution.WindowSize{Rows: m.Rows, Cols: m.Cols}) }
 	case execution.MessageSignal:
@@ -384,11 +384,15 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 // write gives the command stdin. A client that resumes hears how much that was so far, and that it has to attach again.
 func (p *peer) write(ctx context.Context, data []byte) error {
 	err := p.session.Write(ctx, data)
-	switch {
-	case p.given == nil || ctx.Err() != nil:
-	case err == nil:
+	if err == nil && p.given != nil && ctx.Err() == nil {
 		return p.send(ctx, execution.Message{Type: execution.MessageGiven, Stdin: new(p.given())})
-	case drover.CodeOf(err) != drover.Invalid:
+	}
+	return p.refused(ctx, err)
+}
+
+// refused tells a client that resumes of what did not become of its stdin, so that it attaches again. It returns the error.
+func (p *peer) refused(ctx context.Context, err error) error {
+	if err != nil && p.given != nil && ctx.Err() == nil && drover.CodeOf(err) != drover.Invalid {
 		p.report(ctx, execution.MessageRefused, err)
 	}
 	return err
