@@ -34,6 +34,7 @@ type world struct {
 	down, fails error
 	problems    map[string]string
 	configured  []*fleet.Policy
+	before      func() // what happens before pools are applied; may be nil
 }
 
 // at is a clock that stands.
@@ -115,6 +116,9 @@ func (w *world) PutPools(_ context.Context, list []*fleet.Pool) error {
 }
 
 func (w *world) ApplyPools(ctx context.Context, list []*fleet.Pool, version uint64) error {
+	if w.before != nil {
+		w.before()
+	}
 	if now := fleet.PoolsVersion(w.FleetPools()); now != version {
 		return drover.Errorf(drover.Conflict, "changed")
 	}

@@ -108,29 +108,42 @@ func (o *Office) putPool(ctx context.Context, policy *fleet.Policy, was *uint64)
 		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name,
 			policy.Region, policy.Provider, region)
 	}
+	again, err := o.store(ctx, policy, was)
+	for tries := 0; again && tries < otherChanges; tries++ {
+		again, err = o.store(ctx, policy, was)
+	}
+	if err != nil {
+		return err
+	}
+	o.deps.Audit.Add(fleet.Audit{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
+	return nil
+}
+
+// otherChanges is how many changes of other pools may come between, while a pool is replaced that is as it was.
+const otherChanges = 20
+
+// store stores a pool, if it is still as it was. If any pool changed meanwhile, again is set. Errors: those of ReplacePool.
+func (o *Office) store(ctx context.Context, policy *fleet.Policy, was *uint64) (again bool, err error) {
 	s := o.deps.State()
 	next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceAPI}
 	put, now := o.deps.Log.PutPools, uint64(0)
 	if old := s.FleetPool(policy.Name); old != nil {
 		now = old.ModifyIndex
 		if old.Source == fleet.SourceConfig && !old.Retiring {
-			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: change it there", policy.Name)
+			return false, drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: change it there", policy.Name)
 		}
 		next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
 	}
 	if was != nil {
 		if now != *was {
-			return drover.Errorf(drover.Conflict, "pool %q was changed since index %d: it is at %d by now, read it again", policy.Name, *was, now)
+			return false, drover.Errorf(drover.Conflict, "pool %q was changed since index %d: it is at %d by now, read it again", policy.Name, *was, now)
 		}
 		put = func(ctx context.Context, pools []*fleet.Pool) error { // so that nothing comes between
 			return o.deps.Log.ApplyPools(ctx, pools, fleet.PoolsVersion(s.FleetPools()))
 		}
 	}
-	if err := put(ctx, []*fleet.Pool{next}); err != nil {
-		return err
-	}
-	o.deps.Audit.Add(fleet.Audit{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
-	return nil
+	err = put(ctx, []*fleet.Pool{next})
+	return was != nil && drover.CodeOf(err) == drover.Conflict, err
 }
 
 // change stores a changed copy of a pool. Errors: NotFound.

@@ -45,6 +45,28 @@ func TestAPoolIsReplacedAsItWasSeen(t *testing.T) {
 	require.NoError(t, w.ReplacePool(t.Context(), policy("new"), 0))
 }
 
+// A change of another pool that came between was told as one of this pool; the log has one version for all.
+func TestAPoolIsReplacedBesideChangesOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pools["p"].ModifyIndex = 7
+	require.NoError(t, w.PutPool(t.Context(), policy("q")))
+	changes := func(name string, times int) {
+		w.before = func() {
+			if times--; times >= 0 {
+				w.pools[name].ModifyIndex = fleet.PoolsVersion(w.FleetPools()) + 1
+			}
+		}
+	}
+	changes("q", 3)
+	require.NoError(t, w.ReplacePool(t.Context(), policy("p"), 7))
+	at := w.pools["p"].ModifyIndex
+	changes("p", 1)
+	requireCode(t, drover.Conflict, w.ReplacePool(t.Context(), policy("p"), at), "read it again")
+	changes("q", 1000)
+	requireCode(t, drover.Conflict, w.ReplacePool(t.Context(), policy("p"), w.pools["p"].ModifyIndex), "changed")
+}
+
 func TestAPoolOfTheConfigurationIsChangedThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
