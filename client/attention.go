@@ -24,6 +24,18 @@ func (c *Client) Doctor(ctx context.Context) (cluster.Examination, error) {
 	return x, err
 }
 
+// DoctorOfNodes is what the nodes of the region found of themselves, in words; with node, an id, a prefix of one or a name, what that one
+// did, also what is well. Errors: NotFound.
+func (c *Client) DoctorOfNodes(ctx context.Context, node string) (cluster.NodesExamination, error) {
+	query := url.Values{}
+	if node != "" {
+		query.Set("node", node)
+	}
+	var x cluster.NodesExamination
+	_, err := c.call(ctx, http.MethodGet, []string{"doctor", "nodes"}, query, nil, &x)
+	return x, err
+}
+
 // Audit is what the servers of the region recorded of requests, the newest first. Errors: Forbidden without a management token; Invalid.
 func (c *Client) Audit(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error) {
 	query := url.Values{}

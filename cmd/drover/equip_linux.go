@@ -10,9 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/control/archive"
 	"github.com/drover-project/drover/internal/evaluator"
 	"github.com/drover-project/drover/internal/fleet/whatif"
-	"github.com/drover-project/drover/internal/node/cgroup"
-	examine "github.com/drover-project/drover/internal/node/doctor"
-	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	trials "github.com/drover-project/drover/internal/node/doctor"
+	"github.com/drover-project/drover/internal/node/examine"
 	"github.com/drover-project/drover/internal/node/gitfetch"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/server"
@@ -33,7 +32,7 @@ func parts() cli.Parts {
 	return cli.Parts{
 		Archives: ops.Archives{Inspect: archive.Inspect, State: archive.State, Node: localstate.Print},
 		RunAgent: server.Run,
-		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
+		Doctor:   doctor.Probes{Try: trials.Run, Machine: examine.Machine},
 		Fleet:    fleet.Local{Check: fleetplane.Check, Simulate: whatif.Simulate},
 		Bench:    bench.Commands(state.Fill),
 	}

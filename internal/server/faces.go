@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/insight"
 	"github.com/drover-project/drover/internal/control/intake"
@@ -124,6 +125,9 @@ func (a *Agent) joinFaces() (http.Handler, error) {
 			Environments: a.exec, Runners: a.exec, Executions: a.exec, Observations: a.exec, Variables: a.control.variables,
 			Incarnation: a.exec.Terms, Receipts: a.control.issuer, Known: a.control.tokens, Checkup: a.info().Checkup,
 			Attention: attention.New(a.sources().Facts, a.deps.Clock).For, Examine: asked.Examine, Audit: asked.Audit,
+			ExamineNodes: func(node string) cluster.NodesExamination {
+				return insight.ExamineNodes(a.control.store.Snapshot(), node)
+			},
 			History: a.exec.History(), Topology: attention.NewTopology(nodesState, a.deps.Clock).Newest,
 			Usage: samples.Batch, PlanDrain: a.control.intake.PlanDrain, UsagePast: samples.Past, NodePast: samples.PastOfNode,
 			Clock: a.deps.Clock, Log: shared.Logger,

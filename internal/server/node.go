@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/cloud"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/examine"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/node/stats"
 	"github.com/drover-project/drover/internal/optional"
@@ -59,7 +60,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	n.agent, err = agent.New(cfg, agent.Deps{
 		Groups: sweeper, Networks: h.Networks(), Devices: h.Devices(), Evaluator: a.texts.Templates(),
 		Controller: controller, Drivers: h.Drivers(), Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
-		TaskAPI: a.taskAPI(), Clouds: cloud.New(clouds),
+		TaskAPI: a.taskAPI(), Clouds: cloud.New(clouds), Machine: examine.New(cfg.DataDir, d.Clock),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
 		},

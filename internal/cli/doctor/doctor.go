@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
@@ -25,9 +27,9 @@ type finding struct {
 
 // What a finding can be.
 const (
-	findingOK      = "ok"
-	findingWeak    = "weak"
-	findingMissing = "missing"
+	findingOK      = cluster.OK
+	findingWeak    = cluster.Weak
+	findingMissing = cluster.Missing
 	findingEscaped = "escaped"
 )
 
@@ -43,21 +45,25 @@ type Probes struct {
 	// Try runs hostile programs in sandboxes of this machine, in a new folder below dir ("" = any), and tells of each
 	// how it fared: contained, weak, escaped, not tried.
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
-	// Overlay reports whether sandboxes can layer images here.
-	Overlay func() bool
-	// Groups says what control groups an agent with our rights has here, and what is weaker for want of more.
-	Groups func() (has string, weaker []string)
+	// Machine says what this machine has and lacks; dir is where data would be kept. Without it tasks do not run on this system.
+	Machine func(ctx context.Context, dir string) []cluster.Part
 }
 
 // Command is "drover doctor".
 func Command(app *term.App, probes Probes) *cobra.Command {
 	o := &term.Output{}
 	var dir, scratch string
-	var quick, servers bool
+	var quick, servers, nodes bool
+	var node string
 	c := term.Command(app, "doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0,
 		0, func(ctx context.Context, app *term.App, _ []string) error {
-			if servers {
+			switch {
+			case servers && (nodes || node != ""):
+				return drover.Errorf(drover.Invalid, "-cluster: looks at servers, -nodes and -node at nodes; give one of them")
+			case servers:
 				return examineCluster(ctx, app, o)
+			case nodes || node != "":
+				return examineNodes(ctx, app, o, node)
 			}
 			list := examine(ctx, probes, dir)
 			if !quick && probes.Try != nil {
@@ -77,15 +83,34 @@ If an agent answers, what its node's drivers say is shown too.
 With -cluster it looks at the servers of the agent's region instead: who leads, how many may fail, clocks, versions, settings that
 differ, the disk under each log, entries that are missing, and certificates that end within 30 days.
 
-Exit codes: 0 if sandboxes can run here and held, 1 if not. With -cluster: 0 if all is well, 1 if something is broken, 5 if all
-works but something is weak: one more failure stops the cluster, for instance.`,
-		"drover doctor\ndrover doctor -quick\ndrover doctor -json\ndrover doctor -cluster")
+With -nodes it shows what the region's nodes found of themselves and registered, and what is wrong with their drivers: findings in the
+same words together, with how many nodes have them. -node NODE shows one node's, also what is well.
+
+Exit codes: 0 if sandboxes can run here and held, 1 if not. With -cluster, -nodes or -node: 0 if all is well, 1 if something is
+broken, 5 if all works but something is weak: one more failure stops the cluster, for instance.`,
+		"drover doctor\ndrover doctor -quick\ndrover doctor -json\ndrover doctor -cluster\ndrover doctor -nodes\ndrover doctor -node web-1")
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&dir, "data-dir", "/var/lib", "where data would be kept: its disk is looked at")
 	c.Flags().StringVar(&scratch, "scratch", "", "folder for the sandboxes' files while it runs (default: the system's for temporary files)")
 	c.Flags().BoolVar(&quick, "quick", false, "only look, run nothing")
 	c.Flags().BoolVar(&servers, "cluster", false, "look at the servers of the region instead of this machine")
+	c.Flags().BoolVar(&nodes, "nodes", false, "show what the nodes of the region found of themselves")
+	c.Flags().StringVar(&node, "node", "", "show what this node found of itself; id, prefix or name")
 	return term.Remote(app, c)
+}
+
+// examine has this machine looked at.
+func examine(ctx context.Context, probes Probes, dir string) (list []finding) {
+	if probes.Machine == nil {
+		return []finding{{
+			Check: "kernel", State: findingMissing, Needed: true,
+			Says: runtime.GOOS + ": agents and their tasks run on Linux; here drover is the command line of an agent elsewhere (-address)",
+		}}
+	}
+	for _, p := range probes.Machine(ctx, dir) {
+		list = append(list, finding{Check: p.Check, State: p.State, Says: p.Says, Needed: p.Needed})
+	}
+	return list
 }
 
 // tryGuests runs the hostile programs, which takes some seconds. An error means that no sandbox could be started at

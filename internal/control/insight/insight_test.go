@@ -143,6 +143,50 @@ func TestNodes(t *testing.T) {
 	require.Equal(t, []string{"broken nodes.none_ready  2: no node takes work: 0 away, 1 draining, 1 not eligible or not ready"}, lines)
 }
 
+// TestWhatNodesFoundOfThemselves: what several found alike is told together, the worst first; of one that is named also what is well.
+func TestWhatNodesFoundOfThemselves(t *testing.T) {
+	t.Parallel()
+	found := func(rights string) map[string]string {
+		had := map[string]string{"drover.secrets": "tmpfs", "unique.examined.gone": "ok"}
+		return cluster.WithParts(had, cluster.PartAttributes([]cluster.Part{
+			{Check: "control groups", State: cluster.OK, Says: "v2: cpu, memory"},
+			{Check: "rights", State: rights, Says: "not root: it is weak"},
+			{Check: "seccomp", State: cluster.Missing, Needed: rights == cluster.Missing},
+		}))
+	}
+	s := &state{}
+	for i := range 12 {
+		n := &drover.Node{ID: fmt.Sprintf("%02d", i), Name: fmt.Sprintf("n%02d", 11-i), Status: "ready", Attributes: found(cluster.Weak)}
+		s.nodes = append(s.nodes, n)
+	}
+	s.nodes[0].Attributes["drover.secrets"] = "disk: no tmpfs here"
+	s.nodes[1].Attributes = nil
+	s.nodes[2].Status = "down"
+	s.nodes[3].Drivers = map[string]*drover.DriverInfo{
+		"docker": {HealthDescription: "no daemon"}, "sandbox": {HealthDescription: "no overlay"}, "java": nil,
+		"raw_exec": {Detected: true, Healthy: true, Attributes: map[string]string{"driver.raw_exec.weaker": "no groups"}},
+	}
+	x := insight.ExamineNodes(s, "")
+	var lines []string
+	for _, f := range x.Findings {
+		require.LessOrEqual(t, len(f.Nodes), 10)
+		lines = append(lines, fmt.Sprintf("%s %s %d %s: %s", f.State, f.Check, f.Count, f.Nodes[0].Name, f.Says))
+	}
+	require.Equal(t, []string{
+		"broken answers 1 n09: It is down.", "broken driver sandbox 1 n08: no overlay", "weak rights 11 n00: not root: it is weak",
+		"weak seccomp 11 n00: ", "weak driver raw_exec 1 n08: no groups", "weak secrets 1 n11: Tasks' secrets are on the disk: no tmpfs here",
+	}, lines)
+	require.Equal(t, []any{12, 1, cluster.Broken}, []any{x.Nodes, x.Silent, x.State})
+	one := &state{nodes: []*drover.Node{{ID: "a1", Name: "web", Status: "ready", Attributes: found(cluster.OK)}}}
+	x = insight.ExamineNodes(one, "a1")
+	require.Len(t, x.Findings, 4)
+	require.Equal(t, "v2: cpu, memory", x.Findings[2].Says)
+	require.Equal(t, "control groups", x.Findings[2].Check)
+	one.nodes[0].Attributes = found(cluster.Missing)
+	require.Equal(t, cluster.Broken, insight.ExamineNodes(one, "").State, "sandboxes need it")
+	require.Equal(t, cluster.NodesExamination{State: cluster.OK, Findings: []cluster.NodesFinding{}}, insight.ExamineNodes(&state{}, ""))
+}
+
 // TestAnEvaluationThatWaits: the reasons stand in the one that the blocked one follows, and what the fleet does about it is told.
 func TestAnEvaluationThatWaits(t *testing.T) {
 	t.Parallel()

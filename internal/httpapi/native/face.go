@@ -92,6 +92,9 @@ type Deps struct {
 	Checkup     func() (cluster.Checkup, error) // of the server that is asked
 	// Examine asks all servers how they are, and says what that means; nil on an agent without server.
 	Examine func(ctx context.Context) cluster.Examination
+	// ExamineNodes says what nodes found of themselves: all, or those that have an id, a prefix of one or a name; nil on an agent without
+	// server.
+	ExamineNodes func(node string) cluster.NodesExamination
 	// Audit reads what the servers of the region recorded of requests; nil on an agent without server.
 	Audit func(ctx context.Context, q cluster.AuditQuery) (cluster.AuditRecords, error)
 	// Attention is what of the cluster wants attention, as far as the viewer sees it; nil on an agent without server.

@@ -28,6 +28,15 @@ func (f *Face) serverOperations() []operation {
 			summary: "What is well and what is wrong with the servers of the region, in words: each is asked",
 			out:     cluster.Examination{},
 		},
+		{
+			Route: httpapi.Route{
+				Pattern: "GET /v1/doctor/nodes", Where: httpapi.Reads, Need: httpapi.Level(policy.Node, policy.Read), Handle: f.doctorOfNodes,
+			},
+			summary: "What the nodes of the region found of themselves, and what is wrong with their drivers, in words: what several found " +
+				"alike is told together",
+			query: []param{{Name: "node", Kind: "string", About: "one node, also what is well of it: its id, a prefix of it, or its name"}},
+			out:   cluster.NodesExamination{},
+		},
 	}
 }
 
@@ -37,6 +46,19 @@ func (f *Face) doctor(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
 	}
 	return httpapi.WriteJSON(w, r, http.StatusOK, f.Examine(r.Context()))
+}
+
+// doctorOfNodes answers GET /v1/doctor/nodes. Errors: NotFound.
+func (f *Face) doctorOfNodes(w http.ResponseWriter, r *http.Request) error {
+	if f.ExamineNodes == nil {
+		return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
+	}
+	named := r.URL.Query().Get("node")
+	found := f.ExamineNodes(named)
+	if named != "" && found.Nodes == 0 {
+		return drover.Errorf(drover.NotFound, "node: no node has the id or name %q", named)
+	}
+	return httpapi.WriteJSON(w, r, http.StatusOK, found)
 }
 
 func (f *Face) checkup(w http.ResponseWriter, r *http.Request) error {

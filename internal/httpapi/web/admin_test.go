@@ -35,6 +35,8 @@ var estateAnswers = map[string]string{
 	"/v1/rights": `{"management": true}`,
 	"/v1/doctor": `{"State": "weak", "Findings": [{"Check": "leader", "State": "ok", "Server": "BAD", "Says": "BAD leads."},
 			{"Check": "quorum", "State": "weak", "Says": "one more failure stops the cluster"}]}`,
+	"/v1/doctor/nodes": `{"State": "broken", "Nodes": 12, "Silent": 1, "Findings": [{"Check": "driver BAD", "State": "broken", "Says": "BAD",
+			"Count": 3, "Nodes": [{"ID": "n1", "Name": "BAD"}, {"ID": "n2", "Name": "two"}]}]}`,
 	"/v1/operator/audit": `{"Records": [{"Time": "2026-01-02T03:04:05Z", "Server": "BAD", "TokenName": "BAD", "AccessorID": "t1",
 			"Operation": "BAD", "Path": "/BAD", "Object": "BAD", "Namespace": "BAD", "Reason": "BAD", "Remote": "BAD"},
 			{"Allowed": true, "Status": 503, "Needs": "BAD"}],
@@ -131,6 +133,34 @@ func TestThePartsOfAClusterAreShownAndInert(t *testing.T) {
 		if path == "/ui/variable?namespace=ns&path=a%2Fb" {
 			require.NotContains(t, body, "secret ", "values are hidden")
 		}
+	}
+}
+
+// TestTheDoctorSaysWhatNodesFound: those that found the same stand together, and who may read nodes alone sees them alone.
+func TestTheDoctorSaysWhatNodesFound(t *testing.T) {
+	t.Parallel()
+	body := ask(t, of(estate()), "GET", "/ui/doctor", "good", nil).Body.String()
+	require.Contains(t, body, `<a href="/ui/clients/n2"><bdi>two</bdi></a> and 1 more</td>`)
+	require.Contains(t, body, "Nodes that were looked at: 12. Of them 1 do not say")
+	for rights, holds := range map[string]string{
+		`{"node": "read"}`: "Nodes that were looked at", `{"agent": "read"}`: "one more failure stops the cluster", `{"jobs": true}`: "",
+	} {
+		h := of(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answers := map[string]string{"/v1/rights": rights}
+			if holds != "" && !strings.Contains(rights, "agent") || r.URL.Path == "/v1/doctor" && strings.Contains(rights, "agent") {
+				answers["/v1/doctor/nodes"], answers["/v1/doctor"] = estateAnswers["/v1/doctor/nodes"], estateAnswers["/v1/doctor"]
+			}
+			if body, ok := answers[r.URL.Path]; ok {
+				_, _ = w.Write([]byte(body))
+				return
+			}
+			http.Error(w, "Permission denied", http.StatusForbidden)
+		}))
+		body := ask(t, h, "GET", "/ui/doctor", "good", nil).Body.String()
+		require.Equal(t, holds == "", strings.Contains(body, text.Forbidden), rights)
+		require.Contains(t, body, holds)
+		require.Equal(t, strings.Contains(rights, "node"), strings.Contains(body, "Nodes that were looked at"), rights)
+		require.Equal(t, strings.Contains(rights, "agent"), strings.Contains(body, "one more failure"), rights)
 	}
 }
 

@@ -38,7 +38,7 @@ func ofVariables(l *acl.Levels) bool  { return l.Variables }
 func ofNodes(l *acl.Levels) bool      { return l.Node != "" }
 func ofFleet(l *acl.Levels) bool      { return l.Fleet != "" }
 func ofServers(l *acl.Levels) bool    { return l.Operator != "" || l.Node != "" }
-func ofAgents(l *acl.Levels) bool     { return l.Agent != "" }
+func ofDoctor(l *acl.Levels) bool     { return l.Agent != "" || l.Node != "" }
 func ofManagement(l *acl.Levels) bool { return l.Management }
 func ofNamespaces(l *acl.Levels) bool {
 	return l.Jobs || l.Runners || l.Services || l.Volumes || l.Variables
@@ -65,7 +65,7 @@ var (
 	more = []entry{
 		{herd.EventsName, html.Path("ui", "events"), "v", everyone},
 		{admin.Text.Servers, html.Path("ui", "servers"), "s", ofServers},
-		{admin.Text.Doctor, html.Path("ui", "doctor"), "", ofAgents},
+		{admin.Text.Doctor, html.Path("ui", "doctor"), "", ofDoctor},
 		{herd.RunnersName, html.Path("ui", "runners"), "r", ofRunners},
 		{admin.Text.Deployments, html.Path("ui", "deployments"), "", ofJobs},
 		{admin.Text.Evaluations, html.Path("ui", "evaluations"), "", ofJobs},

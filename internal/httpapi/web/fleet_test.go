@@ -106,11 +106,13 @@ func TestTheBarHasWhatTheTokenMaySee(t *testing.T) {
 	t.Parallel()
 	api := fixed{"/v1/rights": {http.StatusOK, `{"node": "read", "jobs": true}`}}
 	body := ask(t, of(api), "GET", "/ui/nothing", "good", nil).Body.String()
-	for _, shown := range []string{"clients", "jobs", "allocations", "evaluations", "deployments", "namespaces", "servers", "events"} {
+	for _, shown := range []string{
+		"clients", "jobs", "allocations", "evaluations", "deployments", "namespaces", "servers", "events", "doctor",
+	} {
 		require.Contains(t, body, `<a href="/ui/`+shown+`"`, shown)
 	}
 	for _, hidden := range []string{
-		"fleet", "doctor", "environments", "runners", "executions", "play", "services", "volumes", "variables", "access",
+		"fleet", "environments", "runners", "executions", "play", "services", "volumes", "variables", "access",
 	} {
 		require.NotContains(t, body, `<a href="/ui/`+hidden+`"`, hidden)
 	}

@@ -43,6 +43,7 @@ type Agent struct {
 	networks  Networks
 	devices   Devices
 	clouds    Clouds
+	machine   Machine
 	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
@@ -93,11 +94,10 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
-		devices: deps.Devices, clouds: deps.Clouds,
+		devices: deps.Devices, clouds: deps.Clouds, machine: deps.Machine,
 		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
-		back: make(chan struct{}), heard: make(chan struct{}),
-		contacted: make(chan struct{}),
-		again:     wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
+		back: make(chan struct{}), heard: make(chan struct{}), contacted: make(chan struct{}),
+		again: wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*usage.TaskResourceUsage{}},
 		disk:    diskuse.NewMeter(deps.Clock),
 	}
@@ -282,6 +282,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.life = life
 	a.mu.Unlock()
 	a.node.Store(a.describe(ctx))
+	a.lookAtMachine(ctx)
 	if err := a.restore(); err != nil {
 		return fmt.Errorf("restoring the node's tasks: %w", err)
 	}

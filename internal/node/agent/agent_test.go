@@ -37,6 +37,7 @@ type bundle struct {
 	state   localstate.Store
 	devices Devices
 	clouds  Clouds
+	machine Machine
 	fails   string // how Run ends
 	cfg     Config
 	agent   *Agent
@@ -58,7 +59,7 @@ func (b *bundle) start() *bundle {
 	}
 	a, err := New(b.cfg, Deps{
 		Controller: c, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
-		Log: slog.New(slog.DiscardHandler), State: b.state, Devices: b.devices, Clouds: b.clouds,
+		Log: slog.New(slog.DiscardHandler), State: b.state, Devices: b.devices, Clouds: b.clouds, Machine: b.machine,
 	})
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

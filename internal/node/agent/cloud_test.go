@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -94,5 +95,34 @@ func TestTheAgentEndsWithoutItsCloud(t *testing.T) {
 		default:
 			t.Error("the agent goes on")
 		}
+	})
+}
+
+type someMachine struct{ found map[string]string }
+
+func (m *someMachine) On(_ context.Context, attributes map[string]string) map[string]string {
+	out := maps.Clone(attributes)
+	maps.Copy(out, m.found)
+	return out
+}
+
+// What a machine has is registered at once, and again only when it changed; it makes the node of no other class.
+func TestWhatAMachineHasIsRegistered(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		m := &someMachine{map[string]string{"unique.examined.kernel": "ok"}}
+		b.machine = m
+		b.start()
+		before := b.agent.Node()
+		require.Equal(t, "ok", b.control.node.Attributes["unique.examined.kernel"])
+		require.False(t, b.agent.lookAtMachine(t.Context()))
+		sleep(fingerprintWait + time.Second)
+		registered, _ := b.control.counts()
+		require.Equal(t, 1, registered)
+		m.found = map[string]string{"unique.examined.kernel": "broken: old"}
+		sleep(fingerprintWait + time.Second)
+		registered, _ = b.control.counts()
+		require.Equal(t, 2, registered)
+		require.Equal(t, "broken: old", b.control.node.Attributes["unique.examined.kernel"])
+		require.Equal(t, before.ComputedClass, b.control.node.ComputedClass)
 	})
 }

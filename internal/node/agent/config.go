@@ -122,6 +122,8 @@ type Deps struct {
 	Devices Devices
 	// Clouds asks the cloud that the machine is in; nil: nobody does.
 	Clouds Clouds
+	// Machine says what it has for tasks and lacks; nil: nobody looks.
+	Machine Machine
 	// Networks has the network namespaces that groups share; nil: there are none. It was restored.
 	Networks Networks
 	// Evaluator renders templates, where that can harm nobody. nil: tasks that have templates fail.

@@ -63,12 +63,11 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 	}
 }
 
-// watchDrivers asks for a registration whenever a driver's health changed, or the networks of CNI did. It is a loop of its own, as a
-// driver may take its time to answer, and the heartbeat must not wait for it.
+// watchDrivers asks for a registration whenever a driver's health, the networks of CNI or the machine changed. It is a loop of its own, as
+// a driver may take its time to answer, and the heartbeat must not wait for it.
 func (a *Agent) watchDrivers(ctx context.Context) {
 	for clock.Sleep(ctx, a.clock, fingerprintWait) {
-		drivers := a.lookAgain(ctx)
-		if a.lookAtNetworks(ctx) || drivers {
+		if drivers, machine := a.lookAgain(ctx), a.lookAtMachine(ctx); a.lookAtNetworks(ctx) || drivers || machine {
 			a.again.Send()
 		}
 	}

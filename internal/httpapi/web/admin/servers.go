@@ -135,28 +135,67 @@ func gossip(known members) html.Part {
 	return parts.Table(Text.Gossip, Text.GossipColumns, rows, Text.NoServers)
 }
 
-// doctor has each server examined, when the page is opened: it is not kept up to date, as the servers are asked for it.
+// doctor has each server examined, when the page is opened: it is not kept up to date, as the servers are asked for it. Who may not read
+// the one of servers and nodes still sees the other.
 func (h *Pages) doctor(w http.ResponseWriter, r *http.Request) error {
-	var x cluster.Examination
-	if err := h.Ask(r, api("doctor"), &x); err != nil {
-		return h.Show(w, r, Text.Doctor, html.Part{}, err)
+	l := h.Levels(r)
+	seesServers, seesNodes := l == nil || l.Management || l.Agent != "", l == nil || l.Management || l.Node != ""
+	var body []html.Part
+	if seesServers || !seesNodes { // who sees neither is told so
+		var x cluster.Examination
+		if err := h.Ask(r, api("doctor"), &x); err != nil {
+			return h.Show(w, r, Text.Doctor, html.Part{}, err)
+		}
+		body = append(body, serversFound(&x))
 	}
+	if seesNodes {
+		body = append(body, h.nodesFound(r))
+	}
+	return h.Show(w, r, Text.Doctor, html.Group(append(body, html.El("form", html.El("button", html.Text(Text.Again))))...), nil)
+}
+
+// serversFound is what was found of the servers, the worst first.
+func serversFound(x *cluster.Examination) html.Part {
 	rows := make([]html.Part, 0, len(x.Findings))
-	for _, state := range []string{cluster.Broken, cluster.Weak, cluster.OK} { // the worst first
+	for _, state := range []string{cluster.Broken, cluster.Weak, cluster.OK} {
 		for _, f := range x.Findings {
 			if f.State == state {
 				rows = append(rows, parts.Row(finding(f.State), html.Text(f.Check), html.Name(f.Server), html.Name(f.Says)))
 			}
 		}
 	}
-	tone := map[string]string{cluster.OK: "ok", cluster.Weak: "warn", cluster.Broken: "bad"}[x.State]
-	body := html.Group(notice(tone, Text.Verdicts[x.State], ""),
-		parts.Table(Text.Doctor, Text.DoctorColumns, rows, Text.NoServers),
-		html.El("form", html.El("button", html.Text(Text.Again))))
-	return h.Show(w, r, Text.Doctor, body, nil)
+	return html.Group(notice(toneOf[x.State], Text.Verdicts[x.State], ""), html.El("h2", html.Text(Text.Servers)),
+		parts.Table(Text.Servers, Text.DoctorColumns, rows, Text.NoServers))
 }
 
-func finding(state string) html.Part {
-	tone := map[string]string{cluster.OK: "ok", cluster.Weak: "warn", cluster.Broken: "bad"}[state]
-	return parts.Toned(tone, state)
+// nodesFound is what the nodes found of themselves.
+func (h *Pages) nodesFound(r *http.Request) html.Part {
+	var x cluster.NodesExamination
+	if err := h.Ask(r, api("doctor", "nodes"), &x); err != nil {
+		return html.Group(html.El("h2", html.Text(Text.NodesFound)), h.Failed(r, err))
+	}
+	rows := make([]html.Part, 0, len(x.Findings))
+	for _, f := range x.Findings {
+		links := make([]html.Part, 0, 2*len(f.Nodes)+1)
+		for i, n := range f.Nodes {
+			if i > 0 {
+				links = append(links, html.Text(", "))
+			}
+			links = append(links, html.El("a", html.Href(html.Path("ui", "clients", n.ID)), html.Name(n.Name)))
+		}
+		if more := f.Count - len(f.Nodes); more > 0 {
+			links = append(links, html.Text(fmt.Sprintf(Text.NodesMore, more)))
+		}
+		rows = append(rows, parts.Row(finding(f.State), html.Text(f.Check), html.Group(links...), html.Name(f.Says)))
+	}
+	said := fmt.Sprintf(Text.NodesLooked, x.Nodes)
+	if x.Silent > 0 {
+		said += " " + fmt.Sprintf(Text.NodesSilent, x.Silent)
+	}
+	return html.Group(html.El("h2", html.Text(Text.NodesFound)), parts.Table(Text.NodesFound, Text.NodesFoundColumns, rows, Text.NodesWell),
+		html.El("p", html.Class("muted"), html.Text(said)))
 }
+
+var toneOf = map[string]string{cluster.OK: "ok", cluster.Weak: "warn", cluster.Broken: "bad"}
+
+func finding(state string) html.Part { return parts.Toned(toneOf[state], state) }

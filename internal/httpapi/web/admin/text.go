@@ -8,7 +8,8 @@ import (
 // Text is the texts of these pages, in one place for translators.
 var Text = struct {
 	Servers, Consensus, Gossip, Autopilot, Healthy, Unhealthy, UnhealthyMore, Judgement, Tolerance, Leader, Voters, Voter, NoVoter,
-	NoServers, CleanUp, Silent, Behind, Stable, Quorum, Doctor, AskDoctor, Again string
+	NoServers, CleanUp, Silent, Behind, Stable, Quorum, Doctor, AskDoctor, Again,
+	NodesFound, NodesMore, NodesLooked, NodesSilent, NodesWell string
 
 	Find, BeginsWith, Sure, Cancel, BadForm, FirstOf, Yes, No, Never string
 
@@ -37,9 +38,9 @@ var Text = struct {
 
 	TokenTypes, Done, Explained, Verdicts map[string]string
 
-	ConsensusColumns, GossipColumns, DoctorColumns, EvaluationColumns, DeploymentColumns, QueuedColumns, PlacedColumns, RelatedColumns,
-	ServiceColumns, InstanceColumns, VolumeColumns, NamespaceColumns, QuotaColumns, VariableColumns, ItemColumns, ConflictColumns,
-	TokenColumns, PolicyColumns, RoleColumns, MethodColumns, RuleColumns []string
+	ConsensusColumns, GossipColumns, DoctorColumns, NodesFoundColumns, EvaluationColumns, DeploymentColumns, QueuedColumns,
+	PlacedColumns, RelatedColumns, ServiceColumns, InstanceColumns, VolumeColumns, NamespaceColumns, QuotaColumns, VariableColumns,
+	ItemColumns, ConflictColumns, TokenColumns, PolicyColumns, RoleColumns, MethodColumns, RuleColumns []string
 }{
 	Servers: "Servers", Consensus: "Consensus (Raft)", Gossip: "Members (gossip)", Autopilot: "Autopilot",
 	Healthy: "healthy", Unhealthy: "unhealthy", Judgement: "Health", Tolerance: "May fail at once without an outage", Leader: "leader",
@@ -47,7 +48,9 @@ var Text = struct {
 	UnhealthyMore: "A server is unhealthy, or there are too few. The table says which; the doctor says why.",
 	CleanUp:       "Removes servers that failed", Silent: "Unhealthy if silent for", Behind: "Unhealthy if behind by (entries)",
 	Stable: "Votes after being healthy for", Quorum: "Never below so many voters", Doctor: "Doctor", Again: "Examine again",
-	AskDoctor: "Have the doctor examine them",
+	AskDoctor:  "Have the doctor examine them",
+	NodesFound: "What nodes found of themselves", NodesMore: " and %d more", NodesLooked: "Nodes that were looked at: %d.",
+	NodesSilent: "Of them %d do not say what they found: their agents are older.", NodesWell: "Nothing is wrong with a node.",
 
 	Find: "Find", BeginsWith: "Begins with", Sure: "Are you sure?", Cancel: "Cancel", BadForm: parts.BadForm,
 	FirstOf: "The first %d of %d.", Yes: "yes", No: "no", Never: "never",
@@ -130,6 +133,7 @@ var Text = struct {
 	},
 	GossipColumns:     []string{"Member", "Status", "Address", "Region", "Datacenter", "Build"},
 	DoctorColumns:     []string{"State", "Check", "Server", "What was found"},
+	NodesFoundColumns: []string{"State", "Check", "Nodes", "What was found"},
 	EvaluationColumns: []string{"Id", "Status", "Job", "Namespace", "Cause", "Made", "Why"},
 	DeploymentColumns: []string{"Id", "Status", "Job", "Namespace", "Version", "Healthy", "Made", "Why"},
 	QueuedColumns:     []string{"Group", "Allocations"},
