@@ -1,5 +1,25 @@
 package drover
 
+import (
+	"net/url"
+	"strconv"
+)
+
+// Parameters of the question what a drain would do: the node's id, and what of DrainSpec counts.
+const (
+	DrainPlanNode         = "node_id"
+	DrainPlanIgnoreSystem = "ignore_system"
+	DrainPlanMoveBatch    = "move_batch"
+)
+
+// PlanQuery is the question what such a drain of the node would do, as GET /v1/drain/plan is asked it.
+func (s DrainSpec) PlanQuery(nodeID string) url.Values {
+	return url.Values{
+		DrainPlanNode: {nodeID}, DrainPlanIgnoreSystem: {strconv.FormatBool(s.IgnoreSystemJobs)},
+		DrainPlanMoveBatch: {strconv.FormatBool(s.MoveBatch)},
+	}
+}
+
 // DrainPlan is what a drain of a node would do, at its end: where each allocation would go as things are now.
 type DrainPlan struct {
 	NodeID   string

@@ -3,9 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -245,10 +243,7 @@ func (s *drainNotes) add(now *drover.Node, still bool) {
 // planDrain says what a drain would do. Nothing is changed.
 func planDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node, spec *drover.DrainSpec) error {
 	var plan drover.DrainPlan
-	query := url.Values{
-		"node_id": {n.ID}, "ignore_system": {strconv.FormatBool(spec.IgnoreSystemJobs)}, "move_batch": {strconv.FormatBool(spec.MoveBatch)},
-	}
-	if _, err := c.Get(ctx, "/v1/drain/plan", query, &plan); err != nil {
+	if _, err := c.Get(ctx, "/v1/drain/plan", spec.PlanQuery(n.ID), &plan); err != nil {
 		return err
 	}
 	rows := make([][]string, 0, len(plan.Moves))

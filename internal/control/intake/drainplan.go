@@ -2,14 +2,22 @@ package intake
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/id"
+)
+
+// Bounds of plans of drains, which only tell: each job of a node is scheduled for one.
+const (
+	maxDrainPlans = 2                // at a time; others wait
+	drainPlanTime = 10 * time.Second // of one, with its wait; whoever asked is gone by then, or should be told
 )
 
 // drained is the state as if a node were drained, and what was planned so far were placed.
@@ -108,8 +116,17 @@ func (d *drained) ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.
 }
 
 // PlanDrain says what a drain of the node would do with each of its allocations, as things are now, and changes nothing. The scheduler
-// decides as it would; jobs of a higher priority come first. Errors: NotFound.
-func (in *Intake) PlanDrain(nodeID string, spec drover.DrainSpec) (drover.DrainPlan, error) {
+// decides as it would; jobs of a higher priority come first. It ends early with the context. Errors: NotFound, Exhausted if it takes too
+// long, Canceled.
+func (in *Intake) PlanDrain(ctx context.Context, nodeID string, spec drover.DrainSpec) (drover.DrainPlan, error) {
+	planCtx, cancel := in.deps.Clock.WithTimeout(ctx, drainPlanTime)
+	defer cancel()
+	select {
+	case in.drains <- struct{}{}:
+		defer func() { <-in.drains }()
+	case <-planCtx.Done():
+		return drover.DrainPlan{}, undone(ctx, nodeID)
+	}
 	s := in.deps.Store.Snapshot()
 	node := s.Node(nodeID)
 	if node == nil {
@@ -142,6 +159,9 @@ func (in *Intake) PlanDrain(nodeID string, spec drover.DrainSpec) (drover.DrainP
 		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
 	})
 	for _, j := range order {
+		if planCtx.Err() != nil {
+			return drover.DrainPlan{}, undone(ctx, nodeID)
+		}
 		out.Moves = append(out.Moves, in.planLeaving(d, j, jobs[j], spec)...)
 	}
 	slices.SortFunc(out.Moves, func(a, b drover.DrainMove) int {
@@ -149,6 +169,15 @@ func (in *Intake) PlanDrain(nodeID string, spec drover.DrainSpec) (drover.DrainP
 			cmp.Compare(a.AllocID, b.AllocID))
 	})
 	return out, nil
+}
+
+// undone is why a plan of a drain was not made, of the context of who asked for it.
+func undone(ctx context.Context, nodeID string) error {
+	if err := ctx.Err(); err != nil {
+		return drover.Errorf(drover.Canceled, "planning the drain of node %s: %w", nodeID, err)
+	}
+	return drover.Errorf(drover.Exhausted, "planning the drain of node %s takes longer than %v: the server is busy, try again later",
+		nodeID, drainPlanTime)
 }
 
 // planLeaving says what becomes of a job's allocations on the node.

@@ -1,7 +1,10 @@
 package intake
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,7 +63,7 @@ func TestADrainIsTriedWithoutOne(t *testing.T) {
 	}
 	index := b.store.Index()
 	plan := func(spec drover.DrainSpec) (map[string]string, drover.DrainPlan) {
-		p, err := b.PlanDrain("goes", spec)
+		p, err := b.PlanDrain(t.Context(), "goes", spec)
 		require.NoError(t, err)
 		require.Equal(t, index, b.store.Index(), "it changes nothing")
 		fates := map[string]string{}
@@ -87,6 +90,50 @@ func TestADrainIsTriedWithoutOne(t *testing.T) {
 	require.Equal(t, 1, moved, "room for three of 300 MB: %v", fates)
 	fates, _ = plan(drover.DrainSpec{IgnoreSystemJobs: true})
 	require.Equal(t, "stays ", fates["agent0"])
-	_, err := b.PlanDrain("nothing", drover.DrainSpec{})
+	_, err := b.PlanDrain(t.Context(), "nothing", drover.DrainSpec{})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+}
+
+// TestAPlanOfADrainIsBounded: few are made at a time, those that wait are told after a while, and whoever left is not worked for.
+func TestAPlanOfADrainIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bundleIn(t)
+		b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Status: drover.NodeStatusReady, Datacenter: "dc1", NodePool: "default"}})
+		for range maxDrainPlans {
+			b.drains <- struct{}{}
+		}
+		begun := time.Now()
+		_, err := b.PlanDrain(t.Context(), "n", drover.DrainSpec{})
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		require.ErrorContains(t, err, "takes longer than 10s")
+		require.Equal(t, drainPlanTime, time.Since(begun))
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		_, err = b.PlanDrain(left, "n", drover.DrainSpec{})
+		require.Equal(t, drover.Canceled, drover.CodeOf(err))
+		<-b.drains
+		_, err = b.PlanDrain(t.Context(), "n", drover.DrainSpec{})
+		require.NoError(t, err)
+		require.Len(t, b.drains, maxDrainPlans-1, "its place is free again")
+	})
+}
+
+// TestAPlanOfADrainEndsWithItsAsker: between two jobs.
+func TestAPlanOfADrainEndsWithItsAsker(t *testing.T) {
+	b := setup(t)
+	b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Status: drover.NodeStatusReady, Datacenter: "dc1", NodePool: "default"}})
+	j := job("j", drover.JobTypeService)
+	b.register(j)
+	b.propose(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: b.job("j"), Placed: []*drover.Allocation{{
+		ID: "a", Namespace: "default", JobID: "j", TaskGroup: "g", Name: drover.AllocationName("j", "g", 0), NodeID: "n", Job: b.job("j"),
+		ClientStatus: drover.AllocClientRunning, DesiredStatus: drover.AllocDesiredRun,
+	}}}}})
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for range 20 { // the place and the end of the context are there at once
+		_, err := b.PlanDrain(left, "n", drover.DrainSpec{})
+		require.Equal(t, drover.Canceled, drover.CodeOf(err))
+	}
+	require.Empty(t, b.drains)
 }

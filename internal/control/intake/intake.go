@@ -64,11 +64,13 @@ type Intake struct {
 
 	admission compiledRules
 
+	drains chan struct{} // has a place for each plan of a drain that is made at a time
+
 	dispatching sync.Mutex // held from the look for a token's child to its registration, where the log does not decide
 }
 
 // New returns an Intake.
-func New(deps Deps) *Intake { return &Intake{deps: deps} }
+func New(deps Deps) *Intake { return &Intake{deps: deps, drains: make(chan struct{}, maxDrainPlans)} }
 
 // now is the time of the injected clock; nothing here reads the system's.
 func (in *Intake) now() time.Time { return in.deps.Clock.Now() }

@@ -19,32 +19,32 @@ func (f *Face) drainOperations() []operation {
 		summary: "What a drain of a node would do, as things are now: where each allocation would go, or why it would not fit. " +
 			"Nothing is changed",
 		query: []param{
-			{Name: "node_id", Kind: "string", About: "the id of the node"},
-			{Name: "ignore_system", Kind: "boolean", About: "leave system jobs"},
-			{Name: "move_batch", Kind: "boolean", About: "begin batch work anew on other nodes"},
+			{Name: drover.DrainPlanNode, Kind: "string", About: "the id of the node"},
+			{Name: drover.DrainPlanIgnoreSystem, Kind: "boolean", About: "leave system jobs"},
+			{Name: drover.DrainPlanMoveBatch, Kind: "boolean", About: "begin batch work anew on other nodes"},
 		},
 		out: drover.DrainPlan{},
 	}}
 }
 
-// planDrain answers GET /v1/drain/plan. Errors: Invalid, NotFound.
+// planDrain answers GET /v1/drain/plan. Errors: Invalid, NotFound, Exhausted.
 func (f *Face) planDrain(w http.ResponseWriter, r *http.Request) error {
 	if f.PlanDrain == nil {
 		return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
 	}
-	id := r.URL.Query().Get("node_id")
+	id := r.URL.Query().Get(drover.DrainPlanNode)
 	if id == "" {
 		return drover.Errorf(drover.Invalid, "node_id: name the node")
 	}
 	var spec drover.DrainSpec
 	var err error
-	if spec.IgnoreSystemJobs, err = httpapi.BoolParam(r, "ignore_system", false); err != nil {
+	if spec.IgnoreSystemJobs, err = httpapi.BoolParam(r, drover.DrainPlanIgnoreSystem, false); err != nil {
 		return err
 	}
-	if spec.MoveBatch, err = httpapi.BoolParam(r, "move_batch", false); err != nil {
+	if spec.MoveBatch, err = httpapi.BoolParam(r, drover.DrainPlanMoveBatch, false); err != nil {
 		return err
 	}
-	plan, err := f.PlanDrain(id, spec)
+	plan, err := f.PlanDrain(r.Context(), id, spec)
 	if err != nil {
 		return err
 	}

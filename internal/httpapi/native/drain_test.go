@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
@@ -19,7 +20,7 @@ func TestADrainIsPlanned(t *testing.T) {
 	t.Parallel()
 	var asked drover.DrainSpec
 	face := native.New(native.Config{}, native.Deps{
-		PlanDrain: func(id string, spec drover.DrainSpec) (drover.DrainPlan, error) {
+		PlanDrain: func(_ context.Context, id string, spec drover.DrainSpec) (drover.DrainPlan, error) {
 			if id != "n" {
 				return drover.DrainPlan{}, drover.Errorf(drover.NotFound, "node %q not found", id)
 			}

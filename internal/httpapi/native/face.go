@@ -105,8 +105,8 @@ type Deps struct {
 	Topology func(ctx context.Context) (*cluster.Topology, error)
 	// Usage samples allocations of namespaces that the caller sees; nil on an agent without server.
 	Usage func(ctx context.Context, ids []string, sees func(namespace string) bool) usage.Samples
-	// PlanDrain tries a drain without one; nil on an agent without server. Errors: NotFound.
-	PlanDrain func(nodeID string, spec drover.DrainSpec) (drover.DrainPlan, error)
+	// PlanDrain tries a drain without one; nil on an agent without server. Errors: NotFound, Exhausted.
+	PlanDrain func(ctx context.Context, nodeID string, spec drover.DrainSpec) (drover.DrainPlan, error)
 	// UsagePast and NodePast are what one allocation that the caller sees, and one node, used; nil on an agent without server.
 	UsagePast func(ctx context.Context, id string, sees func(namespace string) bool) (usage.Past, error)
 	NodePast  func(ctx context.Context, nodeID string) usage.Past

@@ -3,8 +3,6 @@ package nodeview
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/drover-project/drover"
@@ -15,7 +13,7 @@ import (
 
 // drainPlan says what a drain with what the form says would do, before anybody is sure.
 func (p *Pages) drainPlan(r *http.Request, id string) html.Part {
-	query := url.Values{"node_id": {id}, "ignore_system": {strconv.FormatBool(r.PostForm.Has("system"))}}
+	query := drover.DrainSpec{IgnoreSystemJobs: r.PostForm.Has("system")}.PlanQuery(id)
 	var plan drover.DrainPlan
 	if err := p.Ask(r, api("drain", "plan")+"?"+query.Encode(), &plan); err != nil {
 		return html.El("p", html.Class("muted"), html.Text(Text.DrainPlanUnknown+": "), html.Name(httpapi.Message(err)))
