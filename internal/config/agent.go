@@ -167,7 +167,7 @@ type Server struct {
 	// how long those of batch jobs are kept; duration; default: eval_gc_threshold
 	BatchEvalGC string `hcl:"batch_eval_gc_threshold,optional"`
 	NodeGC      string `hcl:"node_gc_threshold,optional"` // how long nodes that are down are kept; duration; default 24h
-	// how long tokens of access control are kept after they have expired; duration; default 1h
+	// how long tokens of access control are kept after they have expired, above 0s; duration; default 1h
 	TokenGC string `hcl:"acl_token_gc_threshold,optional"`
 	// how long ended deployments are kept; duration; default 1h
 	DeploymentGC string `hcl:"deployment_gc_threshold,optional"`

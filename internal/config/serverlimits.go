@@ -41,6 +41,9 @@ func (s *Server) tuningProblems(p *problems) {
 	p.check(usual > 0 && usual < most, "server.job_default_priority", "must be from 1 to below job_max_priority (%d), got %d", most, usual)
 	p.check(s.JobTrackedVersions >= 0 && s.JobTrackedVersions <= mostVersions, "server.job_tracked_versions",
 		"must be from 1 to %d, got %d", mostVersions, s.JobTrackedVersions)
+	kept, err := time.ParseDuration(s.TokenGC)
+	p.check(err != nil || kept > 0, "server.acl_token_gc_threshold", "must be above 0s, got %q: expired tokens stay for a while, so that "+
+		"a leader whose clock jumped takes none away that others honour; leave it out for 1h", s.TokenGC)
 	threshold, window := s.Rejections()
 	p.check(threshold >= 0 && threshold <= 100_000, "server.plan_rejection_tracker.node_threshold",
 		"must be from 1 to 100000, got %d", threshold)

@@ -53,6 +53,8 @@ func TestTuning(t *testing.T) {
 		"no window":              {tracks(true, 10, "0s"), "server.plan_rejection_tracker.node_window: must be above 0s"},
 		"a window that is none":  {tracks(false, 10, "soon"), `server.plan_rejection_tracker.node_window: "soon" is no duration`},
 		"tokens for ever":        {server(Server{TokenGC: "never"}), `server.acl_token_gc_threshold: "never" is no duration`},
+		"tokens for no time":     {server(Server{TokenGC: "0s"}), `server.acl_token_gc_threshold: must be above 0s, got "0s"`},
+		"tokens for a minute":    {server(Server{TokenGC: "1m"}), ""},
 		"a label":                {label(Label{Text: "staging", Background: "#b00020", Color: "white"}), ""},
 		"an empty label":         {label(Label{}), "ui.label.text: must have from 1 to 60 bytes, got 0"},
 		"a colour that is none":  {label(Label{Text: "a", Color: "red;x"}), "ui.label.text_color: must be a colour"},
