@@ -106,7 +106,7 @@ func (a *attempt) explain(client context.Context, err error) error {
 	switch code := drover.CodeOf(err); {
 	case client.Err() != nil:
 		return drover.Errorf(drover.Canceled, "asking server %s: %w", to.Name, context.Cause(client))
-	case code == drover.NotLeader, code == drover.Invalid:
+	case code == drover.NotLeader, code == drover.Invalid, code == drover.NotImplemented:
 		return err
 	case unsent(err) && to.leads:
 		a.log.Debug("the leader is not reached", "server", to.Name, "address", to.Address, "error", err)
@@ -141,6 +141,11 @@ func (a *attempt) RoundTrip(out *http.Request) (*http.Response, error) {
 			}
 		}
 		if !again || !a.held.Whole() || a.hold.Err() != nil {
+			if err == nil {
+				if err = lacking(to.Server, out, res); err != nil {
+					return nil, err
+				}
+			}
 			a.mu.Lock()
 			a.answered = err == nil
 			a.mu.Unlock()

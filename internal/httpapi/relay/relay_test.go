@@ -192,6 +192,42 @@ func TestRegionOfTheBody(t *testing.T) {
 }
 
 // Without a leader a request waits, and then says Nomad's sentence.
+// While servers are upgraded the leader may be an older one, without a path that a follower has. Whoever asked the follower was told that
+// the environment does not exist.
+func TestALeaderThatDoesNotKnowThePath(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answers := func(contentType, text string) httpapi.Handle {
+		return func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(http.StatusNotFound)
+			_, err := io.WriteString(w, text)
+			return err
+		}
+	}
+	of := func(says func(text string) httpapi.Handle) []httpapi.Route {
+		return []httpapi.Route{
+			{Pattern: "POST /size", Where: httpapi.Leader, Handle: says("no such path: /size")},
+			{Pattern: "POST /mux", Where: httpapi.Leader, Handle: says("404 page not found\n")},
+			{Pattern: "POST /gone", Where: httpapi.Leader, Handle: says("node not found")},
+			{Pattern: "POST /long", Where: httpapi.Leader, Handle: says(strings.Repeat("not found, ", 1000))},
+		}
+	}
+	w.add("a", "global", nil, of(func(text string) httpapi.Handle { return answers("text/plain; charset=utf-8", text) })...)
+	follower := w.add("b", "global", nil, of(say)...)
+	w.lead("a")
+	for _, path := range []string{"/size", "/mux"} {
+		got := follower.ask(t, "POST", path, strings.NewReader("{}"))
+		require.Equal(t, http.StatusNotImplemented, got.status)
+		require.Contains(t, got.body, "runs an older program that does not know it")
+	}
+	got := follower.ask(t, "POST", "/gone", nil)
+	require.Equal(t, http.StatusNotFound, got.status)
+	require.Equal(t, "node not found", got.body)
+	got = follower.ask(t, "POST", "/long", nil)
+	require.Len(t, got.body, 11_000)
+}
+
 func TestNoLeader(t *testing.T) {
 	t.Parallel()
 	w, s := three(t, func(c *Config, _ *Deps) { c.Hold = 100 * time.Millisecond }, func() []httpapi.Route {
@@ -330,7 +366,7 @@ func TestNode(t *testing.T) {
 		require.Equal(t, by, got.by, "%s: %d %s", path, got.status, got.body)
 	}
 	got = n.ask(t, "GET", "/node?node_id=another", nil)
-	require.Equal(t, http.StatusNotFound, got.status, "a server was asked, which has no such route here")
+	require.Equal(t, http.StatusNotImplemented, got.status, "a server was asked, which has no such route here")
 }
 
 // What regions share is written in the authoritative one, from whichever the request comes and whatever it names.
