@@ -46,7 +46,8 @@ func Accept(plan *drover.Plan, accepted *drover.PlanResult) PlanCommit {
 }
 
 // Sparing returns the commit without the allocations that are spared, each with its node, and without what else is placed and preempted
-// on their nodes; the planner refuses nodes in the same way. find returns an allocation of the state.
+// on their nodes; the planner refuses nodes in the same way. What would replace a spared one elsewhere is left out, too: that goes on, and
+// counts for quotas. find returns an allocation of the state.
 func (p *PlanCommit) Sparing(spared map[string]string, find func(id string) *drover.Allocation) *PlanCommit {
 	left, nodes := *p, map[string]bool{}
 	for _, node := range spared {
@@ -60,7 +61,10 @@ func (p *PlanCommit) Sparing(spared map[string]string, find func(id string) *dro
 		a := find(x.ID)
 		return p.AllAtOnce || a != nil && nodes[a.NodeID]
 	})
-	left.Placed = slices.DeleteFunc(slices.Clone(p.Placed), func(a *drover.Allocation) bool { return p.AllAtOnce || nodes[a.NodeID] })
+	left.Placed = slices.DeleteFunc(slices.Clone(p.Placed), func(a *drover.Allocation) bool {
+		_, replaces := spared[a.PreviousAllocation]
+		return p.AllAtOnce || nodes[a.NodeID] || replaces
+	})
 	if p.AllAtOnce {
 		left.Deployment, left.DeploymentUpdates = nil, nil
 	}

@@ -80,3 +80,22 @@ func TestAcceptOfNothing(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, PlanCommit{EvalID: "e"}, Accept(&drover.Plan{EvalID: "e"}, &drover.PlanResult{}))
 }
+
+// What a plan placed elsewhere for a runner that is spared would be one too many: the spared one goes on, with the other as its replacement,
+// and counts for the quota that the planner thought it had left.
+func TestWhatReplacesASparedAllocationIsNotPlaced(t *testing.T) {
+	t.Parallel()
+	p := PlanCommit{
+		Stopped: []StoppedAlloc{{ID: "warm"}, {ID: "other"}},
+		Placed: []*drover.Allocation{
+			{ID: "for-warm", NodeID: "n2", PreviousAllocation: "warm"},
+			{ID: "for-other", NodeID: "n2", PreviousAllocation: "other"},
+			{ID: "beside", NodeID: "n1"},
+			{ID: "new", NodeID: "n2"},
+		},
+	}
+	left := p.Sparing(map[string]string{"warm": "n1"}, func(string) *drover.Allocation { return nil })
+	require.Equal(t, []string{"other"}, ids(left.Stopped, func(s StoppedAlloc) string { return s.ID }))
+	require.Equal(t, []string{"for-other", "new"}, ids(left.Placed, func(a *drover.Allocation) string { return a.ID }))
+	require.Len(t, p.Placed, 4, "the plan stays as it was")
+}
