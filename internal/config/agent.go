@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover/internal/config/clouds"
 	"github.com/drover-project/drover/internal/config/machines"
+	"github.com/drover-project/drover/internal/config/pages"
 	"github.com/drover-project/drover/internal/config/plugin"
 )
 
@@ -69,7 +70,7 @@ type Agent struct {
 	ACL       *ACL            `hcl:"acl,block"`
 	Audit     *Audit          `hcl:"audit,block"`
 	DNS       *DNS            `hcl:"dns,block"`
-	UI        *UI             `hcl:"ui,block"`
+	UI        *pages.UI       `hcl:"ui,block"`
 	Vault     *Foreign        `hcl:"vault,block"`
 	Consul    *Foreign        `hcl:"consul,block"`
 	Plugins   []*plugin.Block `hcl:"plugin,block"`
@@ -93,23 +94,6 @@ type Addresses struct {
 	RPC  string `hcl:"rpc,optional"`  // of nodes and other servers that dial the server
 	Serf string `hcl:"serf,optional"` // of the servers' gossip
 }
-
-// UI is the web page.
-type UI struct {
-	Enabled *bool    `hcl:"enabled,optional"` // serve the page at /ui/; default true
-	Label   *Label   `hcl:"label,block"`
-	Rest    hcl.Body `hcl:",remain" json:"-"`
-}
-
-// Label is shown on every page, to tell clusters apart.
-type Label struct {
-	Text       string `hcl:"text"`                      // what it says
-	Background string `hcl:"background_color,optional"` // as CSS has colours: "#b00020", "darkred"; default: the page's
-	Color      string `hcl:"text_color,optional"`       // the same of the text; default: the page's
-}
-
-// Off reports that the page is not served.
-func (u *UI) Off() bool { return u != nil && u.Enabled != nil && !*u.Enabled }
 
 // Foreign configures what Drover has no part in; it may only be switched off.
 type Foreign struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config/pages"
 	"github.com/drover-project/drover/internal/optional"
 )
 
@@ -149,7 +150,7 @@ consul { address = "127.0.0.1:8500" }
 	require.True(t, m.Server.NoEvents())
 	require.True(t, m.UI.Off())
 	require.Contains(t, m.Ignored, "ui.show_cli_hints")
-	require.Equal(t, &Label{Text: "ours"}, m.UI.Label)
+	require.Equal(t, &pages.Label{Text: "ours"}, m.UI.Label)
 	docker := m.Driver("docker")
 	require.True(t, optional.Value(docker.Volumes.Enabled))
 	require.Equal(t, []string{"chown"}, docker.AllowCaps)

@@ -17,7 +17,9 @@ type Template struct {
 	Wait             *Wait    `hcl:"wait,block"`
 	Bounds           *Bounds  `hcl:"wait_bounds,block"`
 	Retry            *Retry   `hcl:"nomad_retry,block"`
-	Rest             hcl.Body `hcl:",remain" json:"-"`
+	// longest time that a server is asked at once for what changes; duration; 5m at most; default 5m
+	BlockWait string   `hcl:"block_query_wait_time,optional"`
+	Rest      hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Retry is how stubbornly servers are asked what templates need.

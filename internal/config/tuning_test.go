@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/drover-project/drover/internal/config/clouds"
+	"github.com/drover-project/drover/internal/config/pages"
 )
 
 // Keys of Nomad's that tune what few change.
@@ -18,7 +19,10 @@ func TestTuning(t *testing.T) {
 	tracks := func(on bool, threshold int, window string) *Agent {
 		return server(Server{RejectionTracker: &RejectionTracker{Enabled: &on, Threshold: threshold, Window: window}})
 	}
-	label := func(l Label) *Agent { return &Agent{UI: &UI{Label: &l}} }
+	policy := func(list ...string) *Agent {
+		return &Agent{UI: &pages.UI{Policy: &pages.ContentPolicy{Ancestors: list}}}
+	}
+	label := func(l pages.Label) *Agent { return &Agent{UI: &pages.UI{Label: &l}} }
 	refuses(t, map[string]refusal{
 		"too low a priority":     {server(Server{JobMaxPriority: 99}), "server.job_max_priority: must be from 100 to 32766, got 99"},
 		"too high a priority":    {server(Server{JobMaxPriority: 32_767}), "server.job_max_priority: "},
@@ -55,13 +59,19 @@ func TestTuning(t *testing.T) {
 		"tokens for ever":        {server(Server{TokenGC: "never"}), `server.acl_token_gc_threshold: "never" is no duration`},
 		"tokens for no time":     {server(Server{TokenGC: "0s"}), `server.acl_token_gc_threshold: must be above 0s, got "0s"`},
 		"tokens for a minute":    {server(Server{TokenGC: "1m"}), ""},
-		"a label":                {label(Label{Text: "staging", Background: "#b00020", Color: "white"}), ""},
-		"an empty label":         {label(Label{}), "ui.label.text: must have from 1 to 60 bytes, got 0"},
-		"a colour that is none":  {label(Label{Text: "a", Color: "red;x"}), "ui.label.text_color: must be a colour"},
-		"colours of functions":   {label(Label{Text: "a", Background: "url(x)"}), "ui.label.background_color: must be a colour"},
+		"a label":                {label(pages.Label{Text: "staging", Background: "#b00020", Color: "white"}), ""},
+		"an empty label":         {label(pages.Label{}), "ui.label.text: must have from 1 to 60 bytes, got 0"},
+		"a colour that is none":  {label(pages.Label{Text: "a", Color: "red;x"}), "ui.label.text_color: must be a colour"},
+		"colours of functions":   {label(pages.Label{Text: "a", Background: "url(x)"}), "ui.label.background_color: must be a colour"},
 		"retries":                {node(Client{Template: &Template{Retry: &Retry{Attempts: 12, Backoff: "250ms", Max: "1m"}}}), ""},
 		"retries the wrong way":  {node(Client{Template: &Template{Retry: &Retry{Backoff: "2s", Max: "1s"}}}), "client.template.nomad_retry: "},
 		"retries of no time":     {node(Client{Template: &Template{Retry: &Retry{Max: "x"}}}), `client.template.nomad_retry.max_backoff: "x" is`},
+		"a wait at servers":      {node(Client{Template: &Template{BlockWait: "60s"}}), ""},
+		"no such wait":           {node(Client{Template: &Template{BlockWait: "x"}}), `client.template.block_query_wait_time: "x" is`},
+		"sources":                {policy("'self'", "https://example.org:8443/", "data:", "*.example.org"), ""},
+		"another directive":      {policy("a; script-src *"), "ui.content_security_policy.frame_ancestors: must be sources such as"},
+		"another policy":         {policy("a,b"), "ui.content_security_policy.frame_ancestors: must be"},
+		"an empty source":        {policy(""), "ui.content_security_policy.frame_ancestors: must be"},
 		"negative retries":       {node(Client{Template: &Template{Retry: &Retry{Attempts: -1}}}), "client.template.nomad_retry.attempts: must"},
 		"waits":                  {waits(&Wait{Min: "2s"}, &Bounds{Max: "1m"}), ""},
 	})

@@ -93,16 +93,8 @@ func (a *Agent) agentProblems(p *problems) {
 	a.auditProblems(p)
 	a.dnsProblems(p)
 	a.Telemetry.problems(p)
-	if l := cmp.Or(a.UI, &UI{}).Label; l != nil {
-		p.check(len(l.Text) > 0 && len(l.Text) <= 60, "ui.label.text", "must have from 1 to 60 bytes, got %d", len(l.Text))
-		for key, c := range map[string]string{"background_color": l.Background, "text_color": l.Color} {
-			p.check(c == "" || colour().MatchString(c), "ui.label."+key, `must be a colour such as "#b00020" or "darkred", got %q`, c)
-		}
-	}
+	p.errs = append(p.errs, a.UI.Problems()...)
 }
-
-// colour is a colour of CSS by its name or its parts of red, green and blue.
-var colour = lazyregexp.New(`^(#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})|[a-zA-Z]{3,30})$`)
 
 func (a *Agent) serverProblems(p *problems) {
 	s := a.Server
@@ -216,6 +208,7 @@ func (a *Agent) durations() map[string]string {
 		"client.template.wait.max":                wait.Max,
 		"client.template.wait_bounds.min":         bounds.Min,
 		"client.template.wait_bounds.max":         bounds.Max,
+		"client.template.block_query_wait_time":   cmp.Or(c.Template, &Template{}).BlockWait,
 		"client.template.nomad_retry.backoff":     cmp.Or(cmp.Or(c.Template, &Template{}).Retry, &Retry{}).Backoff,
 		"client.template.nomad_retry.max_backoff": cmp.Or(cmp.Or(c.Template, &Template{}).Retry, &Retry{}).Max,
 		"server.rpc_hold_timeout":                 s.RPCHold,

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/config/form"
 	"github.com/drover-project/drover/internal/config/machines"
 	"github.com/drover-project/drover/internal/config/nomadkeys"
+	webpages "github.com/drover-project/drover/internal/config/pages"
 	"github.com/drover-project/drover/internal/config/plugin"
 )
 
@@ -34,8 +35,8 @@ func configuration(root string) (string, error) {
 	w := &configWriter{sources: map[string]*source{}}
 	// Some blocks have packages of their own, and a pool block is described by the fields of fleet.Policy.
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[config.Agent](), reflect.TypeFor[plugin.Block](), reflect.TypeFor[clouds.Fingerprint](), reflect.TypeFor[fleet.Policy](),
-		reflect.TypeFor[machines.Fleet](), reflect.TypeFor[form.Size](),
+		reflect.TypeFor[config.Agent](), reflect.TypeFor[plugin.Block](), reflect.TypeFor[clouds.Fingerprint](), reflect.TypeFor[webpages.UI](),
+		reflect.TypeFor[fleet.Policy](), reflect.TypeFor[machines.Fleet](), reflect.TypeFor[form.Size](),
 	} {
 		s, err := parseSource(filepath.Join(root, strings.TrimPrefix(t.PkgPath(), reflect.TypeFor[drover.Job]().PkgPath())))
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/config/pages"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -105,7 +106,7 @@ func TestFacesThatAreSwitchedOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, http.StatusNotFound, asked(t, on, http.MethodGet, "/ui/", "").Code)
 	off, err := serverOnly(t, func(c *config.Agent) {
-		c.UI, c.Server.EventBroker = &config.UI{Enabled: new(false)}, new(false)
+		c.UI, c.Server.EventBroker = &pages.UI{Enabled: new(false)}, new(false)
 	}).handler()
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNotFound, asked(t, off, http.MethodGet, "/ui/", "").Code)

@@ -152,7 +152,7 @@ func (a *Agent) withPage(shared httpapi.Config, faces []httpapi.Face) http.Handl
 	if a.cfg.UI.Off() {
 		return httpapi.Handler(shared, faces...)
 	}
-	page := &web.Face{Clock: shared.Clock}
+	page := &web.Face{Clock: shared.Clock, Sources: a.cfg.UI.Sources()}
 	if ui := a.cfg.UI; ui != nil && ui.Label != nil {
 		page.Label = parts.Label(*ui.Label)
 	}

@@ -54,9 +54,8 @@ var Accepted = map[string][]Unheeded{
 	},
 	"client.template": {
 		{"templates never leave the task's folder", []string{"disable_file_sandbox"}},
-		{"servers are asked until they answer; there is neither Consul nor Vault", []string{
-			"block_query_wait_time", "consul_retry", "max_stale", "vault_retry",
-		}},
+		{"there is neither Consul nor Vault", []string{"consul_retry", "vault_retry"}},
+		{"a server answers with its newest state, and catches up with the leader first where it knows no answer", []string{"max_stale"}},
 	},
 	"telemetry": {
 		{"metrics of jobs and allocations have no such labels, and all of them are told", []string{
@@ -68,7 +67,7 @@ var Accepted = map[string][]Unheeded{
 	"tls": {{"whoever dials must speak TLS, and Go chooses the suite", []string{"rpc_upgrade_mode", "tls_prefer_server_cipher_suites"}}},
 	"ui": {
 		{"the page shows no hints", []string{"show_cli_hints"}},
-		{"the page allows no source but its own, and links to nothing else", []string{"content_security_policy", "consul", "vault"}},
+		{"there is neither Consul nor Vault to link to", []string{"consul", "vault"}},
 	},
 	"plugin": {
 		{"drivers are part of the program", []string{"args"}},

@@ -4,17 +4,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/web/html"
-	"github.com/drover-project/drover/internal/httpapi/web/static"
 	"github.com/drover-project/drover/internal/policy"
 )
-
-// terminalPolicy is that of pages with a terminal: xterm.js sets styles of its own. Scripts stay what this agent serves.
-var terminalPolicy = strings.Replace(static.ContentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1)
 
 // terminalModule is the script of pages with a terminal.
 const terminalModule = "term.js"

@@ -24,7 +24,8 @@ type Face struct {
 	API   http.Handler
 	Clock clock.Clock
 	// Label is shown on every page; the zero value is none.
-	Label parts.Label
+	Label   parts.Label
+	Sources static.Sources // that browsers allow pages beside the agent; nil: none
 
 	viewers viewers.Viewers // pages that are kept up to date
 	idle    viewers.Viewers // pages that only hear that they are connected

@@ -21,10 +21,7 @@ type view struct {
 
 // write answers with a view in its frame.
 func (f *Face) write(w http.ResponseWriter, r *http.Request, status int, v view) error {
-	static.Protect(w.Header())
-	if v.module == terminalModule || v.module == play.Module {
-		w.Header().Set("Content-Security-Policy", terminalPolicy)
-	}
+	f.Sources.Protect(w.Header(), v.module == terminalModule || v.module == play.Module)
 	cookies.Forget(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

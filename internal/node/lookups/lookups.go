@@ -26,6 +26,7 @@ const (
 // Retry is what follows an error. The zero value of a field means its default.
 type Retry struct {
 	Attempts    int           // errors one after the other until who has no answer is told that there is none; default: without end
+	Wait        time.Duration // how long a call may wait at control; default and most 5 min
 	First, Most time.Duration // how long a lane waits after the first, which doubles, and at most; default 1 s and 30 s
 }
 
@@ -73,6 +74,7 @@ type lane struct {
 
 // New returns the Watcher of a node.
 func New(control exchange.Lookups, nodeID string, retry Retry, c clock.Clock, log *slog.Logger) *Watcher {
+	retry.Wait = min(cmp.Or(retry.Wait, maxWait), maxWait)
 	retry.First = cmp.Or(retry.First, again)
 	retry.Most = max(cmp.Or(retry.Most, againMost), retry.First)
 	return &Watcher{control: control, nodeID: nodeID, retry: retry, clock: c, log: log, entries: map[shared]*entry{}}
@@ -222,7 +224,7 @@ func (w *Watcher) run(ctx context.Context, l *lane) {
 	for ctx.Err() == nil {
 		call, cancel := context.WithCancel(ctx)
 		list, asked := w.begin(l, cancel)
-		found, err := w.control.Look(call, w.nodeID, asked, maxWait)
+		found, err := w.control.Look(call, w.nodeID, asked, w.retry.Wait)
 		cut := call.Err() != nil
 		cancel()
 		w.end(l, list, found)

@@ -234,3 +234,28 @@ func TestWhoHasNoAnswerIsToldAfterSomeTries(t *testing.T) {
 		require.Empty(t, f.Known()[young].Refused)
 	})
 }
+
+// patient notes how long its calls may wait.
+type patient struct {
+	*control
+	waits chan time.Duration
+}
+
+func (p patient) Look(ctx context.Context, nodeID string, asked []exchange.Lookup, wait time.Duration) ([]exchange.Found, error) {
+	p.waits <- wait
+	return p.control.Look(ctx, nodeID, asked, wait)
+}
+
+// How long a call waits at control the node's configuration says, up to what control allows.
+func TestACallWaitsAsLongAsIsSaid(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[time.Duration]time.Duration{0: maxWait, 7 * time.Second: 7 * time.Second, time.Hour: maxWait} {
+		synctest.Test(t, func(t *testing.T) {
+			p := patient{newControl(), make(chan time.Duration, 100)}
+			f := New(p, "n", Retry{Wait: said}, clock.Wall{}, slog.New(slog.DiscardHandler)).Follow(t.Context(), alloc("a", "j"), "t")
+			defer f.Close()
+			f.Want(about("x"))
+			require.Equal(t, want, <-p.waits)
+		})
+	}
+}

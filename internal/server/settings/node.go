@@ -66,6 +66,7 @@ func Node(all *config.Agent, p Process) (agent.Config, error) {
 		out.Templates.Wait, out.Templates.Bounds = cfg.Template.Waits()
 		r := &out.Templates.Retry
 		r.Attempts, r.First, r.Most = cfg.Template.Retries()
+		r.Wait = config.Duration(cfg.Template.BlockWait, 0)
 	}
 	if r := cfg.Reserved; r != nil {
 		out.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}

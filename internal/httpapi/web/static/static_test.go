@@ -38,3 +38,25 @@ func TestVendoredFilesAreWhatTheManifestSays(t *testing.T) {
 		require.True(t, listed[e.Name()] || e.Name() == "MANIFEST", e.Name())
 	}
 }
+
+// TestWhatPagesMayLoadIsSaidByTheConfiguration: a directive that it names has its sources, and the agent itself stays allowed where it was.
+func TestWhatPagesMayLoadIsSaidByTheConfiguration(t *testing.T) {
+	t.Parallel()
+	said := func(s Sources, terminal bool) (policy, frames string) {
+		h := http.Header{}
+		s.Protect(h, terminal)
+		return h.Get("Content-Security-Policy"), h.Get("X-Frame-Options")
+	}
+	policy, frames := said(nil, false)
+	require.Equal(t, ContentPolicy, policy)
+	require.Equal(t, "DENY", frames)
+	policy, _ = said(Sources{"style-src": {"'none'"}, "form-action": {"'none'"}, "frame-ancestors": {"'none'"}}, true)
+	require.Equal(t, strings.Replace(ContentPolicy, "style-src 'self'", "style-src 'self' 'unsafe-inline'", 1), policy)
+	policy, frames = said(Sources{
+		"frame-ancestors": {"'self'", "https://portal.example"}, "img-src": {"data:", "'self'"}, "default-src": {"https:"},
+		"style-src": {"'unsafe-inline'"},
+	}, true)
+	require.Equal(t, "default-src https:; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "+
+		"form-action 'self'; frame-ancestors 'self' https://portal.example; base-uri 'none'", policy)
+	require.Empty(t, frames, "it knows no list")
+}
