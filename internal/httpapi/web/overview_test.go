@@ -2,9 +2,11 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -187,4 +189,33 @@ func TestTheLabelOfACluster(t *testing.T) {
 	body := ask(t, f.API, "GET", "/ui/login", "", nil).Body.String()
 	require.Contains(t, body, `<strong id="label" class="label" data-background="#b00020" data-color="white">&lt;staging&gt;</strong>`)
 	require.NotContains(t, ask(t, of(http.NotFoundHandler()), "GET", "/ui/login", "", nil).Body.String(), `id="label"`)
+}
+
+// TestTheOverviewDrawsHowPoolsWereFilled: those for which claims waited stand first, and what cannot be told leaves the rest as it is.
+func TestTheOverviewDrawsHowPoolsWereFilled(t *testing.T) {
+	t.Parallel()
+	const areas, history = `{"areas": [{"name": "environments", "state": "ok", "says": "12"}]}`, "/v1/metrics/history"
+	pools := []string{`{"environment": "<b>", "namespace": "ns", "size": [4], "warm": [1], "claimed": [3], "waiting": [7]}`}
+	for i := range 11 {
+		pools = append(pools, fmt.Sprintf(`{"environment": "e%d", "size": [2, 2], "warm": [-1, 2], "claimed": [0, 0], "waiting": [0, 0]}`, i))
+	}
+	slices.Reverse(pools)
+	api := fixed{
+		attentionPath: {http.StatusOK, areas},
+		history:       {http.StatusOK, `{"from": "2026-01-02T03:04:05Z", "step": 60000000000, "pools": [` + strings.Join(pools, ",") + `]}`},
+	}
+	body := ask(t, of(api), "GET", "/ui/", "good", nil).Body.String()
+	inert(t, body)
+	_, body, _ = strings.Cut(body, `<section id="fills"`)
+	require.Less(t, strings.Index(body, "Claims waited: 7 at once."), strings.Index(body, "2 to 2 warm of 2"))
+	require.Contains(t, body, `<a href="/ui/environments/ns~%3Cb%3E"`)
+	require.Equal(t, 8, strings.Count(body, `<small>`))
+	require.Contains(t, body, "All environments: 4 more")
+	api[history] = struct {
+		status int
+		body   string
+	}{http.StatusServiceUnavailable, `{"message": "nobody leads"}`}
+	body = ask(t, of(api), "GET", "/ui/", "good", nil).Body.String()
+	require.Contains(t, body, "Nothing wants attention.")
+	require.Contains(t, body, "nobody leads")
 }

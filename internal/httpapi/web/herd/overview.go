@@ -23,11 +23,12 @@ var overviewTopics = []string{
 func (h *Pages) overview(w http.ResponseWriter, r *http.Request) error {
 	var a cluster.Attention
 	err := h.Ask(r, api("attention"), &a)
-	body := html.Group(parts.Live("concerns", overviewTopics, 5, concernList(&a)), parts.Live("areas", overviewTopics, 5, areaList(&a)))
-	if err == nil && len(a.Areas) == 0 {
-		body = html.Group(warning("idle", overviewText.NoAreas, overviewText.NoAreasMore), h.SignIn(r))
+	if err != nil || len(a.Areas) == 0 {
+		return h.Show(w, r, overviewText.Overview, html.Group(warning("idle", overviewText.NoAreas, overviewText.NoAreasMore), h.SignIn(r)), err)
 	}
-	return h.Show(w, r, overviewText.Overview, body, err)
+	body := html.Group(html.El("h1", html.Text(overviewText.Overview)), parts.Live("concerns", overviewTopics, 5, concernList(&a)),
+		parts.Live("areas", overviewTopics, 5, areaList(&a)), parts.Live("fills", overviewTopics, 5, h.fills(r, &a)))
+	return h.Write(w, r, http.StatusOK, overviewText.Overview, body, "charts.js")
 }
 
 // areaList has a tile for each area.
