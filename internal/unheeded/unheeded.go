@@ -48,7 +48,6 @@ var (
 		{"Multiregion", true, "register the job in each region", func(j *drover.Job) bool { return j.Multiregion != nil }},
 		{"ConsulNamespace", false, noConsul, func(j *drover.Job) bool { return j.ConsulNamespace != "" }},
 		{"VaultNamespace", false, noVault, func(j *drover.Job) bool { return j.VaultNamespace != "" }},
-		{"UI", false, "it is kept with the job, and the page does not show it", func(j *drover.Job) bool { return j.UI != nil }},
 		{"Update.Stagger", false, byHealth, func(j *drover.Job) bool {
 			return j.Update != nil && j.Update.Stagger != 0 && j.Update.Stagger != defaultStagger
 		}},

@@ -45,7 +45,7 @@ func (f *Face) jobPage(w http.ResponseWriter, r *http.Request, code int, failure
 	if failure != nil {
 		problem = failed(r, failure)
 	}
-	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem,
+	body := html.Group(html.El("h1", html.Name(key.ID)), jobTabs(r, key), problem, parts.About(job.UI),
 		facts(factOf(text.Status, status(job.Status)), factOf(text.Namespace, html.Name(key.Namespace)), factOf(text.Type, html.Text(job.Type)),
 			factOf(text.Version, html.Text(strconv.FormatUint(job.Version, 10))), factOf(jobText.Submitted, moment(job.SubmitTime)),
 			factOf(text.Priority, html.Int(job.Priority))),

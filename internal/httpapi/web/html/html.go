@@ -153,6 +153,15 @@ func Anchor(id string, parts ...Part) Part {
 	return El("a", append(parts, address("href", URL{"#" + url.PathEscape(id)}))...)
 }
 
+// Elsewhere is a link to another site, which gets no hold of this page. Of an address that is none of the web's only the words are shown.
+func Elsewhere(to, words string) Part {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return Name(words)
+	}
+	return El("a", address("href", URL{u.String()}), Attr("rel", "noopener noreferrer nofollow"), Name(words))
+}
+
 // Document is a whole document of one html element.
 func Document(root Part) []byte { return []byte("<!doctype html>\n" + root.markup) }
 
