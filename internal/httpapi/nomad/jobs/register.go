@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
@@ -29,6 +30,24 @@ type jobBody struct {
 	// PreserveResources does the same as PreserveCounts, for the resources of tasks.
 	PreserveResources bool
 	Submission        *drover.JobSubmission
+
+	// These are sent by Nomad's clients, and say nothing here: the request itself does, or no rule can be overridden.
+	Region, SecretID string
+	PolicyOverride   bool
+
+	unknown string // a field that is none; "" if there is none
+}
+
+// warned are warnings, with that of the unknown field.
+func (b *jobBody) warned(warnings string) string {
+	if b.unknown == "" {
+		return warnings
+	}
+	said := strconv.Quote(b.unknown) + " has no effect: there is no such field; others may be unknown, too"
+	if warnings == "" {
+		return said
+	}
+	return warnings + "; " + said
 }
 
 // decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's. Its region is the
@@ -36,9 +55,11 @@ type jobBody struct {
 // region that is not this one.
 func (f *face) decodeJob(r *http.Request, need policy.Capability) (jobBody, error) {
 	var b jobBody
-	if err := httpapi.DecodeJSON(r, &b); err != nil {
+	unknown, err := httpapi.DecodeKnownJSON(r, &b)
+	if err != nil {
 		return b, err
 	}
+	b.unknown = unknown
 	if b.Job == nil {
 		return b, drover.Errorf(drover.Invalid, "Job must be specified")
 	}
@@ -106,6 +127,7 @@ func (f *face) register(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return err
 	}
+	o.Warnings = b.warned(o.Warnings)
 	return f.Written(w, r, o, evalAnswer(o))
 }
 
@@ -166,6 +188,7 @@ func (f *face) planJob(w http.ResponseWriter, r *http.Request, id string) error 
 	if c := httpapi.CallerOf(r.Context()); !c.Namespace(b.Job.Namespace, policy.ReadJob) && !c.Part(policy.Node, policy.Read) {
 		p.Placements = nil // names of nodes are for who reads allocations there, or nodes
 	}
+	p.Warnings = b.warned(p.Warnings)
 	return f.Reply(w, r, struct {
 		drover.Preview
 		Index uint64

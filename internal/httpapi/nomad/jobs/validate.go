@@ -24,7 +24,7 @@ func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		ValidationErrors      []string
 		Error                 string
 		Warnings              string
-	}{Warnings: strings.Join(unheeded.Warnings(b.Job), "; ")}
+	}{Warnings: b.warned(strings.Join(unheeded.Warnings(b.Job), "; "))}
 	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		found = append(found, err)
