@@ -41,14 +41,14 @@ var layers = []layer{ // a table
 	},
 	{
 		"deciders",
-		"control/scheduler control/scheduler/* control/trigger control/evalbroker control/leases control/insight node/taskmachine node/pace " +
-			"exec/pool exec/listing exec/timeline fleet/learned fleet/scaler",
+		"control/scheduler control/scheduler/* control/trigger control/progress control/evalbroker control/leases control/insight " +
+			"node/taskmachine node/pace exec/pool exec/listing exec/timeline fleet/learned fleet/scaler",
 		"values: no store, context, goroutine or I/O",
 	},
 	{
 		"state",
-		"control/store control/sealed control/quotas control/tokens control/volumes control/snapshot control/fsm control/eventstream " +
-			"exec/environment node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
+		"control/store control/sealed control/quotas control/tokens control/volumes control/machines control/snapshot control/fsm " +
+			"control/eventstream exec/environment node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{
@@ -62,8 +62,8 @@ var layers = []layer{ // a table
 	{
 		"loops",
 		"control/access control/archive control/intake control/keyring control/planner control/assignment control/leader " +
-			"control/variables control/lookups control/cluster control/federation node/agent node/allocrunner node/checks node/taskrunner " +
-			"node/hook node/volumes " +
+			"control/variables control/lookups control/cluster control/federation node/agent node/refill node/allocrunner node/checks " +
+			"node/taskrunner node/hook node/volumes " +
 			"node/trial node/doctor exec/runner exec/executor exec/turns exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
 			"fleet/keeper fleet/meters fleet/check control/identity node/identities node/lookups node/taskapi",
 		"they own goroutines; effects come through interfaces that they declare",

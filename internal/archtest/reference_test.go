@@ -18,7 +18,7 @@ import (
 type tree struct {
 	top   string
 	files map[string]bool // and folders
-	tails map[string]bool // what a path may end with: "agent/refill.go" is enough to find a file
+	tails map[string]bool // what a path may end with: "agent/pull.go" is enough to find a file
 }
 
 func newTree(t *testing.T) *tree {

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leases"
+	"github.com/drover-project/drover/internal/control/progress"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/quota"
 )
@@ -55,7 +56,7 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 	switch {
 	case u.DeploymentStatus != nil && u.DeploymentStatus.Healthy != nil && (u.DeploymentID == "" || u.DeploymentID == old.DeploymentID):
 		e.setHealth(&a, *u.DeploymentStatus.Healthy, u.DeploymentStatus.Timestamp)
-	case a.ClientStatus == drover.AllocClientFailed && !a.ServerTerminal() && a.DeploymentID != "" && health(&a) == 0:
+	case a.ClientStatus == drover.AllocClientFailed && !a.ServerTerminal() && a.DeploymentID != "" && !progress.Judged(&a):
 		e.setHealth(&a, false, time.Unix(0, a.ModifyTime).UTC()) // its node could not even say that
 	}
 	e.leaseRunning(old, &a)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/progress"
 )
 
 // upsertDeployment stores a deployment whole, whatever it was before. Plans use planDeployment instead.
@@ -56,7 +57,7 @@ func (e *entry) changeDeployment(old *drover.Deployment, u *drover.DeploymentSta
 	if old.Status == drover.DeploymentPaused && d.Status == drover.DeploymentRunning {
 		d.TaskGroups = maps.Clone(old.TaskGroups)
 		for name, s := range old.TaskGroups {
-			d.TaskGroups[name] = renewed(s, now)
+			d.TaskGroups[name] = progress.Renewed(s, now)
 		}
 	}
 	e.putDeployment(&d)
@@ -66,16 +67,6 @@ func (e *entry) changeDeployment(old *drover.Deployment, u *drover.DeploymentSta
 			Namespace: d.Namespace, ID: d.JobID, Version: d.JobVersion, Stable: true,
 		})
 	}
-}
-
-// renewed is the group's state with a progress deadline that begins now, if one had begun: the time of a pause, or of
-// waiting for a promotion, does not count.
-func renewed(s *drover.DeploymentState, now int64) *drover.DeploymentState {
-	next := *s
-	if s.ProgressDeadline > 0 && !s.RequireProgressBy.IsZero() {
-		next.RequireProgressBy = time.Unix(0, now).UTC().Add(s.ProgressDeadline)
-	}
-	return &next
 }
 
 // activeDeployment returns the deployment, which must not be over.
@@ -154,81 +145,15 @@ func (e *entry) setAllocHealth(c *command.SetAllocHealth) error {
 	return nil
 }
 
-// countInDeployment keeps the deployment's counters: placed, healthy, unhealthy, canaries, and the deadline.
+// countInDeployment keeps the counters of the allocation's deployment, and its deadline.
 func (e *entry) countInDeployment(old, a *drover.Allocation) {
-	if a.DeploymentID == "" {
+	if a.DeploymentID == "" || !progress.Counts(old, a) {
 		return
 	}
-	was := health(old)
-	joined := old == nil || old.DeploymentID != a.DeploymentID
-	if joined {
-		was = 0
+	if next := progress.Counted(e.txn.Deployment(a.DeploymentID), old, a); next != nil {
+		next.ModifyIndex, next.ModifyTime = e.index, a.ModifyTime
+		e.putDeployment(next)
 	}
-	is := health(a)
-	if !joined && was == is {
-		return
-	}
-	before := e.txn.Deployment(a.DeploymentID)
-	if before == nil || before.TaskGroups[a.TaskGroup] == nil {
-		return
-	}
-	d := *before
-	d.TaskGroups = maps.Clone(before.TaskGroups)
-	s := *before.TaskGroups[a.TaskGroup]
-	d.TaskGroups[a.TaskGroup] = &s
-	if joined {
-		s.PlacedAllocs++
-		if a.DeploymentStatus != nil && a.DeploymentStatus.Canary && !slices.Contains(s.PlacedCanaries, a.ID) {
-			s.PlacedCanaries = append(slices.Clone(s.PlacedCanaries), a.ID)
-		}
-	}
-	s.HealthyAllocs += delta(was, is, 1)
-	s.UnhealthyAllocs += delta(was, is, -1)
-	pushDeadline(&s, a, joined, is)
-	d.ModifyIndex, d.ModifyTime = e.index, a.ModifyTime
-	e.putDeployment(&d)
-}
-
-// pushDeadline moves the deadline by which there must be progress: from the first placement, then from each that
-// became healthy.
-func pushDeadline(s *drover.DeploymentState, a *drover.Allocation, joined bool, health int) {
-	if s.ProgressDeadline == 0 {
-		return
-	}
-	var by time.Time
-	switch {
-	case health == 1 && a.DeploymentStatus != nil:
-		by = a.DeploymentStatus.Timestamp.Add(s.ProgressDeadline)
-	case joined && s.RequireProgressBy.IsZero():
-		by = time.Unix(0, a.ModifyTime).UTC().Add(s.ProgressDeadline)
-	}
-	if by.After(s.RequireProgressBy) {
-		s.RequireProgressBy = by
-	}
-}
-
-// health is 1 for healthy, -1 for unhealthy, 0 for not yet known.
-func health(a *drover.Allocation) int {
-	switch {
-	case a == nil || a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil:
-		return 0
-	case *a.DeploymentStatus.Healthy:
-		return 1
-	}
-	return -1
-}
-
-// delta returns by how much the number of allocations whose health is of changes when one goes from was to is: -1, 0 or
-// 1.
-func delta(was, is, of int) int {
-	n := 0
-	if was == of {
-		n--
-	}
-	if is == of {
-		n++
-	}
-	return n
 }
 
 // promoteDeployment promotes the canaries of the groups, of all groups if there are none given. Errors: NotFound,
@@ -260,14 +185,14 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 		}
 		next := *s
 		if s.DesiredCanaries > 0 {
-			next = *renewed(s, c.Time)
+			next = *progress.Renewed(s, c.Time)
 			canaries = append(canaries, s.PlacedCanaries...)
 		}
 		next.Promoted = true
 		d.TaskGroups[g] = &next
 	}
 	d.ModifyIndex, d.ModifyTime = e.index, c.Time
-	if d.Status == drover.DeploymentRunning && !awaitsPromotion(&d) {
+	if d.Status == drover.DeploymentRunning && !progress.AwaitsPromotion(&d) {
 		d.StatusDescription = "Deployment is running"
 	}
 	e.putDeployment(&d)
@@ -278,22 +203,12 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 	return nil
 }
 
-// awaitsPromotion reports whether a group still has canaries to be promoted.
-func awaitsPromotion(d *drover.Deployment) bool {
-	for _, s := range d.TaskGroups {
-		if s.Unpromoted() {
-			return true
-		}
-	}
-	return false
-}
-
 // healthyCanaries counts the placed canaries that still run and are healthy. Replaced canaries remain in
 // PlacedCanaries, so the length of that list is not the number.
 func (e *entry) healthyCanaries(s *drover.DeploymentState) int {
 	n := 0
 	for _, id := range s.PlacedCanaries {
-		if a := e.txn.Allocation(id); a != nil && !a.Terminal() && health(a) == 1 {
+		if a := e.txn.Allocation(id); a != nil && !a.Terminal() && progress.Healthy(a) {
 			n++
 		}
 	}

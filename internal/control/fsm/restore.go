@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/cluster"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/machines"
 	"github.com/drover-project/drover/internal/control/snapshot"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -123,7 +124,7 @@ func (f *FSM) replace(index uint64, p *parts, c *command.RestoreState) error {
 		}
 		e.txn.RestoreTables(changed)
 		e.txn.PutCluster(nextCluster(before.Cluster(), e.txn.Cluster(), c, index, log))
-		e.keepFleet(before.FleetIdentity())
+		machines.Keep(e.txn, before.FleetIdentity())
 		e.endLessees(c.Then.Time)
 		e.stopAllocs(&c.Then)
 		e.deriveStatuses()

@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/identities"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/lookups"
+	"github.com/drover-project/drover/internal/node/refill"
 	"github.com/drover-project/drover/internal/node/taskrunner"
 	"github.com/drover-project/drover/internal/node/volumes"
 	"github.com/drover-project/drover/internal/stack"
@@ -49,7 +50,7 @@ type Agent struct {
 	drivers   map[string]driver.Driver
 	runnerCfg allocrunner.Config
 	pusher    *pusher
-	refills   *refills
+	refills   *refill.Pacer
 	stops     *stops
 	known     chan struct{}   // closed with the first registration
 	heard     chan struct{}   // closed when a cloud has answered, or none will
@@ -175,8 +176,8 @@ func (a *Agent) open(deps Deps) (err error) {
 		return err
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, start<<startBits, deps.Clock, deps.Log)
-	a.refills = newRefills(deps.Clock, runtime.NumCPU())
-	a.stops = newStops(deps.Clock, a.refills.busy)
+	a.refills = refill.New(deps.Clock, runtime.NumCPU())
+	a.stops = newStops(deps.Clock, a.refills.Busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
 	a.runnerCfg = allocrunner.Config{
 		Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous, Writers: a.writers,
@@ -207,7 +208,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
-		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
+		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.Busy() },
 		Hooks:    hook.Standard(settings),
 		Settings: settings,
 		Networks: deps.Networks, Signer: signer, SignedBy: a.signers.of,
@@ -439,7 +440,7 @@ func (a *Agent) previous(allocID string) *allocrunner.Runner {
 
 // report takes an observation of an allocation runner. It does not block, as runners call it in their loops.
 func (a *Agent) report(u exchange.AllocUpdate) {
-	a.refills.observe(u.ID, u.ClientStatus)
+	a.refills.Observe(u.ID, u.ClientStatus)
 	a.pusher.add(u)
 }
 

@@ -130,7 +130,7 @@ func (a *Agent) remind(e *entry) {
 func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	v := e.runner.View()
 	a.pusher.learn(alloc)
-	a.refills.learn(alloc)
+	a.refills.Learn(alloc)
 	switch {
 	case v.Alloc.AllocModifyIndex == alloc.AllocModifyIndex:
 	case released(alloc) && !released(v.Alloc):
@@ -170,7 +170,7 @@ func (a *Agent) admit(alloc *drover.Allocation) {
 		a.refuse(alloc, drover.AllocClientFailed, err.Error())
 		return
 	}
-	a.start(r, alloc.ID, func(life context.Context) { a.refills.await(life, alloc) })
+	a.start(r, alloc.ID, func(life context.Context) { a.refills.Await(life, alloc) })
 }
 
 // mustNotStart returns why the allocation may not start, or "". A warm runner that was used, or ran once, serves nobody

@@ -12,7 +12,7 @@ import (
 
 // StartExecution runs a command in a task. Errors: NotFound, Gone, Conflict (not running), NotImplemented.
 func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error) {
-	a.refills.markUsed()
+	a.refills.MarkUsed()
 	e, err := a.execer(allocID, task)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (f files) Apply(ctx context.Context, changes []execution.FileChange) error 
 	if err != nil {
 		return err
 	}
-	f.agent.refills.markUsed()
+	f.agent.refills.MarkUsed()
 	return coded(files.Apply(ctx, changes), f.allocID)
 }
 

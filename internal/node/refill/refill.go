@@ -1,4 +1,4 @@
-package agent
+package refill
 
 import (
 	"context"
@@ -27,8 +27,8 @@ const (
 	refillDrawn    = time.Second // a server from whose share nothing was claimed for so long is not one that hands out
 )
 
-// refills paces the starts of the runners that replace claimed ones. Its methods may be called by any goroutine.
-type refills struct {
+// Pacer paces the starts of the runners that replace claimed ones. Its methods may be called by any goroutine.
+type Pacer struct {
 	clock clock.Clock
 	limit int // starts at once while it is busy; one more than none when patience ended
 
@@ -105,30 +105,30 @@ const (
 	refillWarm
 )
 
-// newRefills returns the pacing of a node with so many cores. One core stays free and half of the rest may start
+// New returns the pacing of a node with so many cores. One core stays free and half of the rest may start
 // runners, rounded down: none on two cores, until their patience has ended.
-func newRefills(c clock.Clock, cores int) *refills {
-	return &refills{
+func New(c clock.Clock, cores int) *Pacer {
+	return &Pacer{
 		clock: c, limit: max(0, cores-1) / 2, pools: map[drover.NamespacedID]*localPool{}, of: map[string]*refill{},
 	}
 }
 
-// markUsed notes that a runner is used: it is claimed, a command starts, a file is written.
-func (f *refills) markUsed() {
+// MarkUsed notes that a runner is used: it is claimed, a command starts, a file is written.
+func (f *Pacer) MarkUsed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used = f.clock.Now()
 }
 
-// busy reports whether a runner was used just now.
-func (f *refills) busy() bool {
+// Busy reports whether a runner was used just now.
+func (f *Pacer) Busy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clock.Now().Sub(f.used) < refillCalm
 }
 
-// await returns when the allocation may start, or ctx ended. What is no replacement may start at once.
-func (f *refills) await(ctx context.Context, a *drover.Allocation) {
+// Await returns when the allocation may start, or ctx ended. What is no replacement may start at once.
+func (f *Pacer) Await(ctx context.Context, a *drover.Allocation) {
 	size := poolSize(a)
 	if size == 0 {
 		return
@@ -169,7 +169,7 @@ func poolSize(a *drover.Allocation) int {
 }
 
 // join makes the allocation one of its pool's.
-func (f *refills) join(a *drover.Allocation) *localPool {
+func (f *Pacer) join(a *drover.Allocation) *localPool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
@@ -184,7 +184,7 @@ func (f *refills) join(a *drover.Allocation) *localPool {
 }
 
 // enter takes a turn (0), or says how long to wait for one at most.
-func (f *refills) enter(id string, w *localPool, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
+func (f *Pacer) enter(id string, w *localPool, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -210,8 +210,8 @@ func (f *refills) enter(id string, w *localPool, size int, since time.Time) (cha
 	return nil, 0
 }
 
-// observe takes what became of an allocation.
-func (f *refills) observe(id, status string) {
+// Observe takes what became of an allocation.
+func (f *Pacer) Observe(id, status string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.of[id]
@@ -227,8 +227,8 @@ func (f *refills) observe(id, status string) {
 	}
 }
 
-// learn takes what control says of an allocation: who may hand it out, and that it was handed out and is not warm any more.
-func (f *refills) learn(a *drover.Allocation) {
+// Learn takes what control says of an allocation: who may hand it out, and that it was handed out and is not warm any more.
+func (f *Pacer) Learn(a *drover.Allocation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.of[a.ID]
@@ -249,7 +249,7 @@ func (f *refills) learn(a *drover.Allocation) {
 
 // forgetLocked takes an allocation out of its pool, whatever its phase, and gives its place to others. One that is
 // unknown changes nothing. The pool goes with its last member. f.mu is held.
-func (f *refills) forgetLocked(id string) {
+func (f *Pacer) forgetLocked(id string) {
 	r := f.of[id]
 	if r == nil {
 		return
@@ -269,7 +269,7 @@ func (f *refills) forgetLocked(id string) {
 }
 
 // startedLocked ends one start, and lets those who wait look again. f.mu is held.
-func (f *refills) startedLocked() {
+func (f *Pacer) startedLocked() {
 	f.starting--
 	f.changed.Send()
 }

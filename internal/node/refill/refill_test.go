@@ -1,4 +1,4 @@
-package agent
+package refill
 
 import (
 	"context"
@@ -8,19 +8,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 )
 
-type refillBundle struct {
-	*refills
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type bundle struct {
+	*Pacer
 	started map[string]bool
 	ids     []string
 }
 
-func newRefillBundle(cores int) *refillBundle {
-	return &refillBundle{refills: newRefills(clock.Wall{}, cores), started: map[string]bool{}}
+func newBundle(cores int) *bundle {
+	return &bundle{Pacer: New(clock.Wall{}, cores), started: map[string]bool{}}
 }
 
 func warmAlloc(id string, size int) *drover.Allocation {
@@ -29,12 +32,12 @@ func warmAlloc(id string, size int) *drover.Allocation {
 }
 
 // ask has n runners of a pool ask for their turns.
-func (b *refillBundle) ask(ctx context.Context, n, size int) {
+func (b *bundle) ask(ctx context.Context, n, size int) {
 	for range n {
 		id := fmt.Sprint(len(b.ids))
 		b.ids = append(b.ids, id)
 		go func() { // ends with its turn, or ctx
-			b.await(ctx, warmAlloc(id, size))
+			b.Await(ctx, warmAlloc(id, size))
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.started[id] = true
@@ -44,31 +47,31 @@ func (b *refillBundle) ask(ctx context.Context, n, size int) {
 }
 
 // claimed has control say that a runner was claimed.
-func (b *refillBundle) claimed(id string) { b.told(id, 0, true) }
+func (b *bundle) claimed(id string) { b.told(id, 0, true) }
 
 // told has control say who may hand a runner out, and whether that was done.
-func (b *refillBundle) told(id string, lease uint64, claimed bool) {
+func (b *bundle) told(id string, lease uint64, claimed bool) {
 	a := &drover.Allocation{ID: id, Lease: lease}
 	if claimed {
 		a.Claim = &drover.Claim{}
 	}
-	b.learn(a)
+	b.Learn(a)
 }
 
-func (b *refillBundle) count() int {
+func (b *bundle) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.started)
 }
 
 // finish makes all that were started run.
-func (b *refillBundle) finish() {
+func (b *bundle) finish() {
 	for _, id := range b.ids {
 		b.mu.Lock()
 		on := b.started[id]
 		b.mu.Unlock()
 		if on {
-			b.observe(id, drover.AllocClientRunning)
+			b.Observe(id, drover.AllocClientRunning)
 		}
 	}
 	synctest.Wait()
@@ -77,22 +80,22 @@ func (b *refillBundle) finish() {
 func TestRefillsGoAtOnceWhenItIsCalm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle(2)
+		b := newBundle(2)
 		b.ask(t.Context(), 10, 10)
 		require.Equal(t, 10, b.count())
 	})
 }
 
 // claimedFour is a bundle whose pool of ten lost four and asks for them while it is busy.
-func claimedFour(t *testing.T, cores int) *refillBundle {
+func claimedFour(t *testing.T, cores int) *bundle {
 	t.Helper()
-	b := newRefillBundle(cores)
+	b := newBundle(cores)
 	b.ask(t.Context(), 10, 10)
 	b.finish()
 	for i := range 4 {
 		b.claimed(fmt.Sprint(i))
 	}
-	b.markUsed()
+	b.MarkUsed()
 	b.ask(t.Context(), 4, 10)
 	return b
 }
@@ -117,7 +120,7 @@ func TestRefillsOfABusyNodeGoOneByOneUntilItIsCalm(t *testing.T) {
 		time.Sleep(refillCalm)
 		synctest.Wait()
 		require.Equal(t, 14, b.count())
-		b.observe("13", drover.AllocClientFailed)
+		b.Observe("13", drover.AllocClientFailed)
 		b.finish()
 		require.Equal(t, 9, b.of["12"].warm)
 		require.Zero(t, b.starting)
@@ -130,9 +133,9 @@ func TestRefillsOfANodeThatIsAlwaysBusyGoOneByOneInTheEnd(t *testing.T) {
 		b := claimedFour(t, 2)
 		for begin := time.Now(); time.Since(begin) < refillPatience; time.Sleep(refillCalm / 2) {
 			require.Equal(t, 10, b.count())
-			b.markUsed()
+			b.MarkUsed()
 		}
-		b.markUsed()
+		b.MarkUsed()
 		synctest.Wait()
 		require.Equal(t, 11, b.count())
 		b.finish()
@@ -145,7 +148,7 @@ func TestRefillsOfAScarcePoolWaitForAMoment(t *testing.T) {
 	t.Parallel()
 	for size, wait := range map[int]time.Duration{8: 8 * refillHaste, 200: refillHasteMax} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newRefillBundle(2)
+			b := newBundle(2)
 			b.ask(t.Context(), size, size)
 			b.finish()
 			for i := range size - 1 {
@@ -154,7 +157,7 @@ func TestRefillsOfAScarcePoolWaitForAMoment(t *testing.T) {
 			b.ask(t.Context(), size-1, size)
 			for begin := time.Now(); time.Since(begin) < wait; time.Sleep(wait / 8) {
 				require.Equal(t, size, b.count())
-				b.markUsed()
+				b.MarkUsed()
 			}
 			synctest.Wait()
 			require.Equal(t, 2*size-1, b.count())
@@ -169,7 +172,7 @@ func TestAPoolIsScarceWhenTheShareIsThatIsDrawnFrom(t *testing.T) {
 	for lease, started := range map[uint64]int{1: 39, 0: 30} { // 0: a server that is alone
 		synctest.Test(t, func(t *testing.T) {
 			const size = 30
-			b := newRefillBundle(2)
+			b := newBundle(2)
 			b.ask(t.Context(), size, size)
 			b.finish()
 			for i := range size {
@@ -180,7 +183,7 @@ func TestAPoolIsScarceWhenTheShareIsThatIsDrawnFrom(t *testing.T) {
 			}
 			b.ask(t.Context(), 9, size)
 			for begin := time.Now(); time.Since(begin) <= 2*size*refillHaste; time.Sleep(refillCalm / 4) {
-				b.markUsed()
+				b.MarkUsed()
 			}
 			synctest.Wait()
 			require.Equal(t, started, b.count())
@@ -220,35 +223,35 @@ func TestWhichShareIsScarce(t *testing.T) {
 func TestAClaimThatIsKnownIsNoUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle(2)
+		b := newBundle(2)
 		b.ask(t.Context(), 2, 2)
 		b.finish()
 		b.claimed("0")
-		require.True(t, b.busy())
+		require.True(t, b.Busy())
 		time.Sleep(refillCalm)
 		b.claimed("0")
-		require.False(t, b.busy())
+		require.False(t, b.Busy())
 	})
 }
 
 func TestRefillsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle(2)
+		b := newBundle(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		b.ask(ctx, 4, 4)
 		b.finish()
-		b.markUsed()
+		b.MarkUsed()
 		b.ask(ctx, 3, 4)
 		cancel() // the agent ends
 		synctest.Wait()
 		for _, id := range b.ids {
-			b.observe(id, drover.AllocClientComplete)
+			b.Observe(id, drover.AllocClientComplete)
 			b.claimed(id)
 		}
 		require.Empty(t, b.pools)
 		require.Empty(t, b.of)
 		require.Zero(t, b.starting)
-		b.await(t.Context(), &drover.Allocation{ID: "of no pool"})
+		b.Await(t.Context(), &drover.Allocation{ID: "of no pool"})
 	})
 }
