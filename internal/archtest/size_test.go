@@ -114,3 +114,36 @@ func eachDeclaration(t *testing.T, visit func(at token.Position, lines int, n as
 	})
 	require.Positive(t, seen)
 }
+
+const (
+	leastTried    = 55 // lines of tests to a hundred of code
+	leastComments = 10 // lines with a comment in a hundred that are not empty
+)
+
+// TestTheTreeIsTriedAndExplained: code does not outgrow its tests, nor what says why it is as it is.
+func TestTheTreeIsTriedAndExplained(t *testing.T) {
+	code, tests, written, explained := 0, 0, 0, 0
+	newTree(t).each(t, ".go", func(rel, text string) {
+		lines := strings.Count(text, "\n")
+		switch {
+		case strings.HasSuffix(rel, "_test.go"):
+			tests += lines
+			return
+		case strings.Contains(text, "\n// Code generated "):
+			return
+		}
+		code += lines
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if line == "" {
+				continue
+			}
+			written++
+			if strings.HasPrefix(line, "//") || strings.Contains(line, " // ") {
+				explained++
+			}
+		}
+	})
+	require.GreaterOrEqual(t, 100*tests, leastTried*code, "%d lines of tests to %d of code", tests, code)
+	require.GreaterOrEqual(t, 100*explained, leastComments*written, "%d of %d lines have a comment", explained, written)
+}
