@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // input is how far an execution's stdin has come. Whoever holds the turn writes, so that bytes keep their order and each is
@@ -92,49 +93,26 @@ func (x *Execution) takeTurn(ctx context.Context) error {
 }
 
 // closeStdin ends stdin behind the offset. A session that breaks meanwhile does not keep the command waiting for the end: the next one is
-// told. Errors: those of act; Conflict: bytes before the end did not arrive; ctx's, after which stdin ends all the same.
+// told, but of a terminal, which would take each for a key. Errors: those of act; Conflict: bytes before the end did not arrive; ctx's.
 func (x *Execution) closeStdin(ctx context.Context, from int64) error {
 	if err := x.takeTurn(ctx); err != nil {
 		return err
 	}
+	defer func() { x.stdin.turn <- struct{}{} }()
 	if at, known, lost := x.stdin.position(); from != anywhere && known && (lost || from != at) {
-		x.stdin.turn <- struct{}{}
 		return drover.Errorf(drover.Conflict, "stdin of execution %s does not end at byte %d: attach again", x.id, from)
 	}
-	done := make(chan error, 1)
-	go func() { // ends with a session's answer, or the execution
-		err := x.endStdin()
-		x.stdin.turn <- struct{}{}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// endStdin tells one session after the other that stdin ends, until one has heard it. A terminal is told once: it would take each for a
-// key. Errors: those of act.
-func (x *Execution) endStdin() error {
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		limit, cancel := x.clock.WithTimeout(x.base, answerWithin)
+		limit, cancel := x.clock.WithTimeout(ctx, answerWithin)
 		err := x.act(func(s execution.Session) error { return s.CloseStdin(limit) })
 		cancel()
-		switch code := drover.CodeOf(err); {
-		case err == nil, x.spec.TTY, code == drover.Conflict, code == drover.Invalid, code == drover.NotImplemented:
+		code := drover.CodeOf(err)
+		if err == nil || x.spec.TTY || code == drover.Conflict || code == drover.Invalid || !clock.Sleep(ctx, x.clock, wait) {
 			return err
 		}
-		timer := x.clock.NewTimer(wait)
-		select {
-		case <-timer.C():
-		case <-x.done:
-		}
-		timer.Stop()
 		select {
 		case <-x.done:
-			return x.act(func(execution.Session) error { return nil })
+			return err
 		default:
 		}
 	}

@@ -200,6 +200,13 @@ func (k *call) consumed(ctx context.Context, offset int64, over <-chan struct{})
 	}
 }
 
+// given reports whether the supervisor took what was sent up to the offset.
+func (k *call) given(offset int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.acked >= offset
+}
+
 // forget takes the call out of the connection.
 func (k *call) forget() {
 	k.c.mu.Lock()

@@ -394,6 +394,26 @@ func TestAReceiptThatNobodyTookIsTheNextReaders(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
+// Bytes that the program was not given when their session was closed were acknowledged: their sender dropped them, and nobody could say where
+// stdin goes on. (a variant of TestAnExecutionOutlivesItsServers)
+func TestAClosedSessionAcknowledgesNothing(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	spec := sh("exec sleep 1000") // which reads nothing
+	spec.Stdin, spec.Detach = true, -1
+	s, err := c.StartExecution(t.Context(), spec)
+	require.NoError(t, err)
+	wrote := make(chan error, 1)
+	began := make(chan struct{})
+	go func() {
+		close(began)
+		wrote <- s.Write(t.Context(), make([]byte, 1<<20)) // more than its pipe takes
+	}()
+	<-began
+	execution.LetGo(s)
+	require.Equal(t, drover.Gone, drover.CodeOf(<-wrote))
+}
+
 // Each session hears how much of stdin came before it. From then on what an earlier one sends is not the program's any more: who
 // goes on knows what is missing, and sends it.
 func TestStdinGoesOnInAnotherSession(t *testing.T) {

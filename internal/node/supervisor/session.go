@@ -21,6 +21,7 @@ type session struct {
 	end   sync.Once     // of over
 	close sync.Once
 	spent atomic.Pointer[func()] // removes the group of an execution that has ended
+	left  atomic.Bool            // its user went
 
 	// Owned by the caller of Next.
 	first    *message // was read by the start
@@ -136,10 +137,13 @@ func (s *session) Write(ctx context.Context, p []byte) error {
 	}
 	n, err := s.k.send(ctx, execution.Stdin, s.written, p, s.over)
 	s.written += int64(n)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.k.consumed(ctx, s.written, s.over)
 	}
-	return s.k.consumed(ctx, s.written, s.over)
+	if err == nil && s.left.Load() && (n < len(p) || !s.k.given(s.written)) { // another session goes on before them
+		err = drover.Errorf(drover.Gone, "the session was closed before the program was given the bytes")
+	}
+	return err
 }
 
 // CloseStdin implements execution.Session.
@@ -185,6 +189,7 @@ func (s *session) Untaken() { s.leave(wire.CloseUntaken) }
 // leave ends the session once; how tells the supervisor whether its user may come back.
 func (s *session) leave(how uint8) {
 	s.close.Do(func() {
+		s.left.Store(true)
 		s.end.Do(func() { close(s.over) })
 		s.k.forget()
 		_ = s.k.c.write(wire.Frame(wire.KindClose, how, s.k.id, nil))
