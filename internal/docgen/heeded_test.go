@@ -46,6 +46,9 @@ var heededOtherwise = map[string]string{
 	"RestartPolicy.RenderTemplates": "each start of a task renders its templates",
 	"TaskGroup.MaxClientDisconnect": "Canonicalize makes Disconnect.LostAfter of it",
 	"LogConfig.Enabled":             "Canonicalize makes Disabled of it",
+	"JobUIConfig.Description":       "the page shows it",
+	"JobUILink.Label":               "the page shows it",
+	"JobUILink.URL":                 "the page links to it",
 	"VolumeRequest.Name":            "it is the key under which the request stands",
 }
 

@@ -48,14 +48,14 @@ func ExamineNodes(s Nodes, named string) cluster.NodesExamination {
 
 // away is what is wrong with the node as a whole.
 func away(n *drover.Node) (list []cluster.Finding) {
-	switch {
-	case n.Status == drover.NodeStatusDown:
+	switch n.Status {
+	case drover.NodeStatusDown:
 		list = append(list, cluster.Finding{Check: "answers", State: cluster.Broken, Says: "It is down."})
-	case n.Status == drover.NodeStatusDisconnected:
+	case drover.NodeStatusDisconnected:
 		list = append(list, cluster.Finding{
 			Check: "answers", State: cluster.Broken, Says: "It is disconnected, and its work may still run there.",
 		})
-	case n.Status == drover.NodeStatusReady:
+	case drover.NodeStatusReady:
 		list = append(list, cluster.Finding{Check: "answers", State: cluster.OK, Says: "It answers."})
 	}
 	if where, ok := strings.CutPrefix(n.Attributes["drover.secrets"], "disk: "); ok {

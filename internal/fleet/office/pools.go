@@ -136,7 +136,9 @@ func (o *Office) store(ctx context.Context, policy *fleet.Policy, was *uint64) (
 	}
 	if was != nil {
 		if now != *was {
-			return false, drover.Errorf(drover.Conflict, "pool %q was changed since index %d: it is at %d by now, read it again", policy.Name, *was, now)
+			return false, drover.Errorf(
+				drover.Conflict, "pool %q was changed since index %d: it is at %d by now, read it again", policy.Name, *was, now,
+			)
 		}
 		put = func(ctx context.Context, pools []*fleet.Pool) error { // so that nothing comes between
 			return o.deps.Log.ApplyPools(ctx, pools, fleet.PoolsVersion(s.FleetPools()))

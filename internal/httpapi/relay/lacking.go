@@ -28,8 +28,10 @@ func lacking(to Server, r *http.Request, res *http.Response) error {
 	for _, begins := range unknownPaths {
 		if strings.HasPrefix(string(head[:n]), begins) {
 			_ = res.Body.Close() // it is short
-			return drover.Errorf(drover.NotImplemented, "server %s, which has to answer %s %s, runs an older program that does not know it: upgrade it",
-				to.Name, r.Method, r.URL.Path)
+			return drover.Errorf(
+				drover.NotImplemented, "server %s, which has to answer %s %s, runs an older program that does not know it: upgrade it",
+				to.Name, r.Method, r.URL.Path,
+			)
 		}
 	}
 	res.Body = begun{io.MultiReader(bytes.NewReader(head[:n]), res.Body), res.Body}

@@ -394,8 +394,8 @@ func TestAReceiptThatNobodyTookIsTheNextReaders(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// Bytes that the program was not given when their session was closed were acknowledged: their sender dropped them, and nobody could say where
-// stdin goes on. (a variant of TestAnExecutionOutlivesItsServers)
+// Bytes that the program was not given when their session was closed were acknowledged: their sender dropped them, and nobody could say
+// where stdin goes on. (a variant of TestAnExecutionOutlivesItsServers)
 func TestAClosedSessionAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)

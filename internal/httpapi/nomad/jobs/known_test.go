@@ -86,7 +86,9 @@ func TestAnUnknownFieldIsTold(t *testing.T) {
 	require.Equal(t, `"Frobnicate" has no effect: there is no such field; others may be unknown, too`, b.warned(""))
 	require.Equal(t, `one; "Frobnicate" has no effect: there is no such field; others may be unknown, too`, b.warned("one"))
 	require.Equal(t, "one", (&jobBody{}).warned("one"))
-	for body, want := range map[string]string{"": "no body", " ": "no body", `{"Job": 1}`: "Job: got a JSON number", "{} x": "behind its JSON value"} {
+	for body, want := range map[string]string{
+		"": "no body", " ": "no body", `{"Job": 1}`: "Job: got a JSON number", "{} x": "behind its JSON value",
+	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "/", bytes.NewReader([]byte(body)))
 		require.NoError(t, err)
 		_, err = httpapi.DecodeKnownJSON(r, &jobBody{})

@@ -140,7 +140,8 @@ func (h *Pages) show(w http.ResponseWriter, r *http.Request, status int, p progr
 	var environments []execution.Environment
 	err := h.Send(r, http.MethodGet, "/v1/environments?namespace=*", nil, &environments)
 	head := html.Group(html.El("h1", html.Text(Text.Playground)), html.El("p", html.Class("muted"), html.Text(Text.PlayMore)))
-	body, module := html.Part{}, Module
+	var body html.Part
+	module := Module
 	switch {
 	case (err == nil && len(environments) == 0 || httpapi.Status(err) == http.StatusForbidden) && h.mayOnlyRun(r):
 		body = html.Group(head, h.form(r, p, nil, out)) // it may not see which there are, but name one
