@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,7 +133,7 @@ func TestForgedTokens(t *testing.T) {
 		"not yet":                        change("nbf", c.Now().Add(2*time.Minute).Unix()),
 		"issued in the future":           change("iat", c.Now().Add(2*time.Minute).Unix()),
 		"no token":                       "x.y.z",
-		"one bit":                        good[:len(good)-2] + "AA",
+		"another signature":              good[:len(good)-10] + turned(good[len(good)-10:]),
 		"endless":                        acl.Secret(make([]byte, maxToken+1)),
 		"two issuers":                    change("ISS", "https://ci"),
 	} {
@@ -152,6 +153,16 @@ func TestForgedTokens(t *testing.T) {
 	config.SigningAlgs = nil
 	_, err = p.VerifyJWT(t.Context(), &strict, good)
 	require.ErrorContains(t, err, "unexpected algorithm", "RS256 where nobody says otherwise")
+}
+
+// turned is a text of which every character is another one.
+func turned(s acl.Secret) acl.Secret {
+	return acl.Secret(strings.Map(func(r rune) rune {
+		if r == 'A' {
+			return 'B'
+		}
+		return 'A'
+	}, string(s)))
 }
 
 // keyServer publishes keys, and counts who asks.
