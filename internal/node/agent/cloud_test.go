@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,18 +99,21 @@ func TestTheAgentEndsWithoutItsCloud(t *testing.T) {
 	})
 }
 
-type someMachine struct{ found map[string]string }
+type someMachine struct {
+	found atomic.Pointer[map[string]string]
+}
 
 func (m *someMachine) On(_ context.Context, attributes map[string]string) map[string]string {
 	out := maps.Clone(attributes)
-	maps.Copy(out, m.found)
+	maps.Copy(out, *m.found.Load())
 	return out
 }
 
 // What a machine has is registered at once, and again only when it changed; it makes the node of no other class.
 func TestWhatAMachineHasIsRegistered(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
-		m := &someMachine{map[string]string{"unique.examined.kernel": "ok"}}
+		m := &someMachine{}
+		m.found.Store(&map[string]string{"unique.examined.kernel": "ok"})
 		b.machine = m
 		b.start()
 		before := b.agent.Node()
@@ -118,7 +122,7 @@ func TestWhatAMachineHasIsRegistered(t *testing.T) {
 		sleep(fingerprintWait + time.Second)
 		registered, _ := b.control.counts()
 		require.Equal(t, 1, registered)
-		m.found = map[string]string{"unique.examined.kernel": "broken: old"}
+		m.found.Store(&map[string]string{"unique.examined.kernel": "broken: old"})
 		sleep(fingerprintWait + time.Second)
 		registered, _ = b.control.counts()
 		require.Equal(t, 2, registered)
