@@ -15,9 +15,9 @@ import (
 	"github.com/drover-project/drover/internal/dockerdtest"
 )
 
-// TestNomadsPodmanDriver: a job of Nomad's client with the keys of Nomad's podman driver. Its container is found again after kill -9 of
-// the agent, also while podman is away, and started once; a task of it and one of another driver share their group's network.
-func TestNomadsPodmanDriver(t *testing.T) {
+// startPodman starts a podman that has the tests' images, for as long as the test takes.
+func startPodman(t *testing.T) *dockerdtest.Podman {
+	t.Helper()
 	if dockerdtest.Off() {
 		t.Skip("DROVER_TEST_DOCKER=off")
 	}
@@ -27,6 +27,13 @@ func TestNomadsPodmanDriver(t *testing.T) {
 	podman, err := dockerdtest.StartPodman(daemon.Endpoint)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, podman.Stop()) })
+	return podman
+}
+
+// TestNomadsPodmanDriver: a job of Nomad's client with the keys of Nomad's podman driver. Its container is found again after kill -9 of
+// the agent, also while podman is away, and started once; a task of it and one of another driver share their group's network.
+func TestNomadsPodmanDriver(t *testing.T) {
+	podman := startPodman(t)
 	data := filepath.Join(t.TempDir(), "data")
 	args := append([]string{"-server", "-client"}, config(t, data, `plugin "nomad-driver-podman" {
   config {
@@ -50,7 +57,7 @@ plugin "docker" {
 		"command": "/bin/busybox", "args": []string{"sh", "-c", "until busybox wget -qO- http://127.0.0.1:8080/once; do :; done; sleep 600"},
 	}).TaskGroups[0].Tasks[0])
 	j.TaskGroups[0].Tasks[0].Name = "web"
-	_, _, err = c.Jobs().Register(j, nil)
+	_, _, err := c.Jobs().Register(j, nil)
 	require.NoError(t, err)
 	pods := allocation(t, c, "pods", "running")
 	eventually(t, "what the other task of the group sees", func() (bool, string) {
@@ -86,15 +93,7 @@ plugin "docker" {
 // TestPodmansEnvironment: its runners are containers of podman's, with and without a network. What one wrote is there after kill -9 of
 // the agent, and its container goes with it.
 func TestPodmansEnvironment(t *testing.T) {
-	if dockerdtest.Off() {
-		t.Skip("DROVER_TEST_DOCKER=off")
-	}
-	daemon, err := dockerdtest.Start()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, daemon.Stop()) })
-	podman, err := dockerdtest.StartPodman(daemon.Endpoint)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, podman.Stop()) })
+	podman := startPodman(t)
 	data := filepath.Join(t.TempDir(), "data")
 	args := append([]string{"-server", "-client"}, config(t, data, `plugin "podman" {
   config {
@@ -116,7 +115,7 @@ func TestPodmansEnvironment(t *testing.T) {
 		require.NoError(t, out.Close())
 		return string(text)
 	}
-	_, _, err = a.native().PutEnvironment(t.Context(), execution.Environment{ID: "h", Image: "host", Driver: "podman"})
+	_, _, err := a.native().PutEnvironment(t.Context(), execution.Environment{ID: "h", Image: "host", Driver: "podman"})
 	require.ErrorContains(t, err, `"host" is not an image that podman has`)
 	var claimed []string
 	for id, network := range map[string]bool{"alone": false, "wired": true} {
