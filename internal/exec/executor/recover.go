@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -20,9 +23,8 @@ const (
 	recoverFor   = 2 * time.Minute
 	settleFor    = 3 * time.Second // in which a node may not know its tasks yet
 	awaitRecover = 5 * time.Second // a request for an execution that may still be found
-	// answerWithin is how long a node is waited for at one time: one that answers nothing on this connection may do so on the next, which
-	// may be there by then.
-	answerWithin = 5 * time.Second
+	answerWithin = 5 * time.Second // of a node, at one time: it may answer on the next connection
+	looksAtOnce  = 64              // runners that are looked through at a time
 )
 
 // reattach connects again to an execution that outlives its session: the node's agent restarted, or the connection to
@@ -66,15 +68,21 @@ func (s *Service) recover(ctx context.Context, pending []string, running map[str
 	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
 		sure := !s.deps.Clock.Now().Before(settled)
 		s.willSee(pending)
-		var later []string
-		for _, id := range pending {
-			if again(s.recoverRunner(limit, id, running), sure) {
-				later = append(later, id)
-			} else {
-				s.saw(id)
-			}
+		later := make([]string, len(pending))
+		var looks errgroup.Group // at once, as a node that answers nothing must not hold up the others
+		looks.SetLimit(looksAtOnce)
+		for i, id := range pending {
+			looks.Go(func() error {
+				if again(s.recoverRunner(limit, id, running), sure) {
+					later[i] = id
+				} else {
+					s.saw(id)
+				}
+				return nil
+			})
 		}
-		if pending = later; len(pending) > 0 {
+		_ = looks.Wait() // none fails
+		if pending = slices.DeleteFunc(later, func(id string) bool { return id == "" }); len(pending) > 0 {
 			if more := s.listed(s.deps.Keeping.Adopted(limit)); len(more) > 0 {
 				maps.Copy(running, s.inherit(ctx))
 				pending = append(pending, more...)

@@ -71,3 +71,41 @@ func TestANodeThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 		})
 	}
 }
+
+// A node that answered nothing held up the takeover of what ran elsewhere: its runners were asked one after the other, each for as long as
+// an answer may take.
+func TestANodeThatDoesNotAnswerHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		all := []*executor.Execution{b.sleeper(t)}
+		for range 3 {
+			r, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: "e", IdleTimeout: time.Minute, Wait: time.Minute})
+			require.NoError(t, err)
+			spec := sh("sleep 10m")
+			spec.Detach = -1
+			x, err := b.Start(t.Context(), r.ID, spec)
+			require.NoError(t, err)
+			all = append(all, x)
+			synctest.Wait()
+		}
+		b.control.Node.CutLink(true)
+		b.stop()
+		b.control.Node.CutLink(false)
+		b.control.Node.Mute(3)
+		next := b.again(t, executor.Config{})
+		found := func() (n int) {
+			for _, x := range all {
+				if next.Has(x.ID()) {
+					n++
+				}
+			}
+			return n
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, 1, found(), "three were not answered")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 4, found())
+		time.Sleep(11 * time.Minute) // until they ended
+		next.stop()
+	})
+}
