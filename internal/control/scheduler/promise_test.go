@@ -10,18 +10,20 @@ import (
 )
 
 // checkPromise: where a plan takes down what serves because the job changed, max_parallel less than the count go on serving. What
-// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces (DEPLOYMENTS.md).
+// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces, and that a scale down does
+// not know who of those that were updated in place a moment ago had been healthy (DEPLOYMENTS.md).
 func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 	j := l.w.jobs[id]
 	g := j.TaskGroups[0]
 	stopped := stoppedBy(out)
-	left, taken, late := map[string]bool{}, map[string]bool{}, 0
+	left, taken, late, alike := map[string]bool{}, map[string]bool{}, 0, mistaken{}
 	for a := range l.w.AllocationsByJob("default", id) {
 		l.well[a.ID] = l.well[a.ID] || a.DeploymentStatus.IsHealthy()
 		why := stopped[a.ID]
 		if l.failedLate(a, j) {
 			late++
 		}
+		alike.see(a, why, l.well[a.ID])
 		switch {
 		case a.Terminal() || l.proving(a) || !l.serves(a):
 		case why == "":
@@ -33,11 +35,27 @@ func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 	for name := range left {
 		delete(taken, name)
 	}
-	if len(taken) > 0 && !j.Stop && g.Update != nil {
-		require.GreaterOrEqual(t, len(left), *g.Count-*g.Update.MaxParallel-late, "of %d, max_parallel %d, %d failed late:\n%s\nhad %s", *g.Count,
+	if len(taken) > alike.pairs() && !j.Stop && g.Update != nil {
+		require.GreaterOrEqual(t, len(left), *g.Count-*g.Update.MaxParallel-late-alike.pairs(), "of %d, max_parallel %d, %d failed late:\n%s\nhad %s", *g.Count,
 			*g.Update.MaxParallel, late, l.w.describe(out), l.w.list(id))
 	}
 }
+
+// mistaken counts, of what runs and nobody judged since it joined its deployment, the allocations that a scale down stops though
+// they had been healthy before, and those that stay though they never were.
+type mistaken struct{ stopped, kept int }
+
+func (m *mistaken) see(a *drover.Allocation, why string, wasHealthy bool) {
+	switch {
+	case a.Terminal() || a.ClientStatus != drover.AllocClientRunning || a.DeploymentID == "" || a.DeploymentStatus.Judged():
+	case wasHealthy && why == draft.WhyNotNeeded:
+		m.stopped++
+	case !wasHealthy && why == "":
+		m.kept++
+	}
+}
+
+func (m *mistaken) pairs() int { return min(m.stopped, m.kept) }
 
 // stoppedBy is what a plan stops, and why.
 func stoppedBy(out Output) map[string]string {

@@ -233,7 +233,12 @@ func TestInvariants(t *testing.T) {
 				}
 				l.w.health(id, rapid.IntRange(0, 4).Draw(t, "healthy") > 0)
 			},
-			"promote": func(*rapid.T) { l.w.deploymentCommand("roll", "promote") },
+			"promote": func(t *rapid.T) {
+				if !l.promotable("roll") {
+					t.Skip("canaries that are not healthy")
+				}
+				l.w.deploymentCommand("roll", "promote")
+			},
 			"pause":   func(*rapid.T) { l.w.deploymentCommand("roll", "pause") },
 			"resume":  func(*rapid.T) { l.w.deploymentCommand("roll", "resume") },
 			"scale": func(t *rapid.T) {
@@ -251,6 +256,22 @@ func TestInvariants(t *testing.T) {
 			l.converge(t)
 		}
 	})
+}
+
+// promotable reports whether all canaries of the job's roll-out are healthy: else nobody can promote them.
+func (l *life) promotable(id string) bool {
+	for d := range l.w.DeploymentsByJob("default", id) {
+		healthy := 0
+		for a := range l.w.AllocationsByJob("default", id) {
+			if a.DeploymentID == d.ID && l.proving(a) && !a.Terminal() && a.DeploymentStatus.IsHealthy() {
+				healthy++
+			}
+		}
+		if s := d.TaskGroups["g"]; d.Active() && s.Unpromoted() && healthy < s.DesiredCanaries {
+			return false
+		}
+	}
+	return true
 }
 
 // converge gives the jobs room, health and time, and asserts that everything wanted comes to run.
@@ -274,7 +295,9 @@ func (l *life) converge(t *rapid.T) {
 			}
 		}
 		l.w.deploymentCommand("roll", "resume")
-		l.w.deploymentCommand("roll", "promote")
+		if l.promotable("roll") {
+			l.w.deploymentCommand("roll", "promote")
+		}
 		l.w.now = l.w.now.Add(10 * time.Minute)
 	}
 	for _, id := range l.jobs {
@@ -285,7 +308,7 @@ func (l *life) converge(t *rapid.T) {
 }
 
 // undecided reports whether a roll-out of the job's version failed, or waits for a person or for its deadline, which this
-// world has not: one of its allocations failed after it was healthy.
+// world has not: one of its allocations failed after it was healthy, or a canary ended.
 func (l *life) undecided(id string) bool {
 	for d := range l.w.DeploymentsByJob("default", id) {
 		if d.Status == drover.DeploymentFailed && d.JobVersion == l.w.jobs[id].Version {
@@ -294,7 +317,7 @@ func (l *life) undecided(id string) bool {
 	}
 	for a := range l.w.AllocationsByJob("default", id) {
 		d := l.w.deployments[a.DeploymentID]
-		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && a.DeploymentStatus.IsHealthy() {
+		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && a.NextAllocation == "" && (a.DeploymentStatus.IsHealthy() || l.proving(a)) {
 			return true
 		}
 	}

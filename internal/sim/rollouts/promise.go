@@ -34,10 +34,10 @@ func (h *history) checkPlan(in scheduler.Input, p *drover.Plan) (broken string) 
 		if why := v.excess(); why != "" {
 			return why
 		}
-		if g.Update == nil || optional.Value(g.Update.MaxParallel) == 0 || v.taken == 0 {
+		if g.Update == nil || optional.Value(g.Update.MaxParallel) == 0 || v.taken <= v.mistaken() {
 			continue
 		}
-		floor := *g.Count - *g.Update.MaxParallel - v.late
+		floor := *g.Count - *g.Update.MaxParallel - v.late - v.mistaken()
 		if left := len(v.names); left < floor {
 			return fmt.Sprintf("%s is left with %d allocations that serve, of %d, having %d before; max_parallel is %d, and %d failed late", g.Name,
 				left, *g.Count, left+v.taken, *g.Update.MaxParallel, v.late)
@@ -125,6 +125,10 @@ type view struct {
 	canaries int             // that wait for promotion, afterwards
 	wanted   int             // of them
 	proven   bool            // its canaries were promoted
+
+	// Of what runs and nobody judged since it joined its deployment (an update in place): what had been healthy before and is stopped
+	// by a scale down, and what never was and stays. The scheduler sees no difference between them.
+	forgotten, unknown int
 }
 
 // look compares the state that a plan was made of with what it leaves.
@@ -145,7 +149,11 @@ func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, s
 			if why == "" && !a.ServerTerminal() && !canary(in.Snapshot, a) && excused(a, d) {
 				v.late++
 			}
-			if h.serves(a) && !canary(in.Snapshot, a) {
+			if canary(in.Snapshot, a) {
+				continue
+			}
+			v.confuse(a, why, h.served[a.ID])
+			if h.serves(a) {
 				v.serve(a, why, taken)
 			}
 		}
@@ -162,6 +170,20 @@ func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, s
 	}
 	return v
 }
+
+// confuse counts an allocation that the scheduler may take for another.
+func (v *view) confuse(a *drover.Allocation, why string, served bool) {
+	switch {
+	case a.Terminal() || a.ClientStatus != drover.AllocClientRunning || a.DeploymentID == "" || a.DeploymentStatus.Judged():
+	case served && why == draft.WhyNotNeeded:
+		v.forgotten++
+	case !served && why == "":
+		v.unknown++
+	}
+}
+
+// mistaken counts what a scale down stops in place of what never was healthy.
+func (v *view) mistaken() int { return min(v.forgotten, v.unknown) }
 
 // add counts an allocation that is wanted.
 func (v *view) add(canary, wanted bool) {
