@@ -80,10 +80,18 @@ func (p *Podman) Docker(args ...string) (string, error) {
 	return run("docker", append([]string{"-H", p.Endpoint}, args...)...)
 }
 
-// Stop ends the containers and the service, and removes its folder.
+// Stop ends the containers and the service, waits for what podman started (a container's end is cleaned up by a podman of its own, which
+// mounts the folder again), and removes its folder.
 func (p *Podman) Stop() error {
 	_, err := run("sh", "-c", fmt.Sprintf("docker -H %s ps -aq | xargs -r docker -H %s rm -f", p.Endpoint, p.Endpoint))
-	err = errors.Join(err, p.Halt())
+	err = errors.Join(err, p.Halt(), p.awaitOthers())
 	_, _ = run("umount", "-l", p.Dir+"/root/overlay") // where podman bound it
 	return errors.Join(err, os.RemoveAll(p.Dir))
+}
+
+// awaitOthers waits until no process works in the folder: each names it among its arguments. The pattern does not match itself.
+func (p *Podman) awaitOthers() error {
+	_, err := run("sh", "-c", "for i in $(seq 600); do at=$(grep -ls '[/]"+p.Dir[1:]+"/' /proc/[0-9]*/cmdline) || exit 0; sleep 0.1; done; "+
+		"for f in $at; do tr '\\0' ' ' <$f; echo; done; exit 1")
+	return err
 }

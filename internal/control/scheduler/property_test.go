@@ -239,8 +239,8 @@ func TestInvariants(t *testing.T) {
 				}
 				l.w.deploymentCommand("roll", "promote")
 			},
-			"pause":   func(*rapid.T) { l.w.deploymentCommand("roll", "pause") },
-			"resume":  func(*rapid.T) { l.w.deploymentCommand("roll", "resume") },
+			"pause":  func(*rapid.T) { l.w.deploymentCommand("roll", "pause") },
+			"resume": func(*rapid.T) { l.w.deploymentCommand("roll", "resume") },
 			"scale": func(t *rapid.T) {
 				l.again(t, l.w.jobs["roll"], func(g *drover.TaskGroup) { g.Count = new(rapid.IntRange(0, 8).Draw(t, "count")) })
 			},

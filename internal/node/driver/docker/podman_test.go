@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,7 +120,7 @@ func TestConformanceOfPodman(t *testing.T) {
 func TestPodmansTasks(t *testing.T) {
 	t.Parallel()
 	s := podman(t)
-	b := pods(t, s, func(c *Config) { c.RemoveWait = 100 * time.Millisecond })
+	b := pods(t, s)
 	b.Restored(t.Context())
 	spec := b.spec(t, map[string]any{
 		"entrypoint": "/bin/sh", "args": []any{"-c", "pwd; cat own/f; cat /etc/hosts; ulimit -n; grep CapBnd /proc/self/status; df /dev/shm"},
