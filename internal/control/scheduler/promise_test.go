@@ -36,7 +36,8 @@ func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 		delete(taken, name)
 	}
 	if len(taken) > alike.pairs() && !j.Stop && g.Update != nil {
-		require.GreaterOrEqual(t, len(left), *g.Count-*g.Update.MaxParallel-late-alike.pairs(), "of %d, max_parallel %d, %d failed late:\n%s\nhad %s", *g.Count,
+		floor := *g.Count - *g.Update.MaxParallel - late - alike.pairs()
+		require.GreaterOrEqual(t, len(left), floor, "of %d, max_parallel %d, %d failed late:\n%s\nhad %s", *g.Count,
 			*g.Update.MaxParallel, late, l.w.describe(out), l.w.list(id))
 	}
 }
