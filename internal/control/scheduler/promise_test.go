@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"maps"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -10,18 +12,18 @@ import (
 )
 
 // checkPromise: where a plan takes down what serves because the job changed, max_parallel less than the count go on serving. What
-// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces, and that a scale down does
-// not know who of those that were updated in place a moment ago had been healthy (DEPLOYMENTS.md).
+// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces, and that nobody
+// knows who of those that were updated in place a moment ago had been healthy (DEPLOYMENTS.md).
 func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 	j := l.w.jobs[id]
 	g := j.TaskGroups[0]
 	stopped := stoppedBy(out)
-	left, taken, late, alike := map[string]bool{}, map[string]bool{}, 0, mistaken{}
+	left, taken, late, alike := map[string]bool{}, map[string]bool{}, map[string]bool{}, mistaken{}
 	for a := range l.w.AllocationsByJob("default", id) {
 		l.well[a.ID] = l.well[a.ID] || a.DeploymentStatus.IsHealthy()
 		why := stopped[a.ID]
 		if l.failedLate(a, j) {
-			late++
+			late[a.Name] = true
 		}
 		alike.see(a, why, l.well[a.ID])
 		switch {
@@ -32,24 +34,22 @@ func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 			taken[a.Name] = true
 		}
 	}
-	for name := range left {
-		delete(taken, name)
-	}
+	maps.DeleteFunc(taken, func(name string, _ bool) bool { return left[name] || late[name] })
 	if len(taken) > alike.pairs() && !j.Stop && g.Update != nil {
-		floor := *g.Count - *g.Update.MaxParallel - late - alike.pairs()
+		floor := *g.Count - *g.Update.MaxParallel - len(late) - alike.pairs()
 		require.GreaterOrEqual(t, len(left), floor, "of %d, max_parallel %d, %d failed late:\n%s\nhad %s", *g.Count,
-			*g.Update.MaxParallel, late, l.w.describe(out), l.w.list(id))
+			*g.Update.MaxParallel, len(late), l.w.describe(out), l.w.list(id))
 	}
 }
 
-// mistaken counts, of what runs and nobody judged since it joined its deployment, the allocations that a scale down stops though
-// they had been healthy before, and those that stay though they never were.
+// mistaken counts, of what runs and nobody judged since it joined its deployment, the allocations that a plan stops though they had
+// been healthy before, and those that it keeps though they never were.
 type mistaken struct{ stopped, kept int }
 
 func (m *mistaken) see(a *drover.Allocation, why string, wasHealthy bool) {
 	switch {
 	case a.Terminal() || a.ClientStatus != drover.AllocClientRunning || a.DeploymentID == "" || a.DeploymentStatus.Judged():
-	case wasHealthy && why == draft.WhyNotNeeded:
+	case wasHealthy && (why == draft.WhyNotNeeded || why == draft.WhyUpdating):
 		m.stopped++
 	case !wasHealthy && why == "":
 		m.kept++

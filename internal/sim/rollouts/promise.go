@@ -118,7 +118,7 @@ type view struct {
 	group    *drover.TaskGroup
 	left     map[string]bool // the allocations that serve afterwards too
 	names    map[string]bool // theirs: of two with one name, which a promotion leaves, one is to go
-	taken    int             // names that served, and are served no more because of the job
+	taken    int             // names that served, are served no more because of the job, and are not those of what failed late
 	updated  int             // of them, those that a new version takes the place of
 	late     int             // wanted, and nothing waits for them: they failed or restart after they had been healthy, or for good
 	live     int             // afterwards, but for canaries
@@ -127,14 +127,14 @@ type view struct {
 	proven   bool            // its canaries were promoted
 
 	// Of what runs and nobody judged since it joined its deployment (an update in place): what had been healthy before and is stopped
-	// by a scale down, and what never was and stays. The scheduler sees no difference between them.
+	// because of the job, and what never was and stays. The scheduler sees no difference between them.
 	forgotten, unknown int
 }
 
 // look compares the state that a plan was made of with what it leaves.
 func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, stopped map[string]string, p *drover.Plan) *view {
 	v := &view{group: g, left: map[string]bool{}, names: map[string]bool{}}
-	taken := map[string]bool{}
+	taken, late := map[string]bool{}, map[string]bool{}
 	d := deploymentOf(in.Snapshot, j, p)
 	if s := stateOf(d, g.Name); s != nil {
 		v.proven = s.Promoted
@@ -148,6 +148,7 @@ func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, s
 			v.add(canary(in.Snapshot, a), why == "" && !a.Terminal())
 			if why == "" && !a.ServerTerminal() && !canary(in.Snapshot, a) && excused(a, d) {
 				v.late++
+				late[a.Name] = true
 			}
 			if canary(in.Snapshot, a) {
 				continue
@@ -159,7 +160,7 @@ func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, s
 		}
 	}
 	for name := range taken {
-		if !v.names[name] {
+		if !v.names[name] && !late[name] { // a promoted canary that restarts has the name of what it takes the place of
 			v.taken++
 		}
 	}
@@ -175,14 +176,14 @@ func (h *history) look(in scheduler.Input, j *drover.Job, g *drover.TaskGroup, s
 func (v *view) confuse(a *drover.Allocation, why string, served bool) {
 	switch {
 	case a.Terminal() || a.ClientStatus != drover.AllocClientRunning || a.DeploymentID == "" || a.DeploymentStatus.Judged():
-	case served && why == draft.WhyNotNeeded:
+	case served && (why == draft.WhyNotNeeded || why == draft.WhyUpdating):
 		v.forgotten++
 	case !served && why == "":
 		v.unknown++
 	}
 }
 
-// mistaken counts what a scale down stops in place of what never was healthy.
+// mistaken counts what is stopped in place of what never was healthy.
 func (v *view) mistaken() int { return min(v.forgotten, v.unknown) }
 
 // add counts an allocation that is wanted.
