@@ -3,11 +3,14 @@ package program
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,6 +49,10 @@ func Main(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if err := waitTogether(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	sweepTokens()
 	for _, left := range leftovers(dir) {
@@ -53,6 +60,17 @@ func Main(m *testing.M) int {
 		code = 1
 	}
 	return code
+}
+
+// waitTogether has three tests run for two processors, unless -parallel says otherwise: a third of a test is waiting.
+func waitTogether() error {
+	flag.Parse()
+	told := false
+	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
+	if told {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa((runtime.GOMAXPROCS(0)*3+1)/2))
 }
 
 // inMemory has what is in the folder in memory, if this user may mount. Agents make and remove hundreds of thousands of files, and ext4
