@@ -58,6 +58,7 @@ func (r *Runner) perform(e taskmachine.Effect) {
 		if r.cancel != nil {
 			r.cancel()
 		}
+		r.cancel, r.halt, r.soon = nil, nil, nil
 		r.mu.Lock()
 		r.unprepare() // the agent keeps ended allocations for a while
 		r.mu.Unlock()
@@ -184,7 +185,7 @@ func (r *Runner) unprepare() {
 		r.unfollow()
 		r.prepared.Close()
 	}
-	r.prepared = nil
+	r.prepared, r.unfollow = nil, nil // which holds it, too
 }
 
 // launch asks the driver. Before that the id of the start is stored, and before it is called started, how to find it.

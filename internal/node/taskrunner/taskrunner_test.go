@@ -3,8 +3,10 @@ package taskrunner_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,6 +44,27 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 		require.Empty(t, kept.Intent)
 		require.False(t, kept.State.Failed)
 		require.Equal(t, "Received, Started, Terminated", b.history())
+	})
+}
+
+// TestADeadTaskHoldsNothingOfItsStart: a node knows its ended allocations until control does not list them any more.
+func TestADeadTaskHoldsNothingOfItsStart(t *testing.T) {
+	t.Parallel()
+	in(t, func(t *testing.T, b *bundle) {
+		var request weak.Pointer[hook.Request]
+		b.shared.Hooks = []hook.Prestart{step{"socket", false, func(_ context.Context, r *hook.Request) error {
+			request = weak.Make(r)
+			return nil
+		}}}
+		b.fresh()
+		runtime.GC()
+		require.NotNil(t, request.Value())
+		b.world.Running("main").End(driver.Exit{})
+		b.settle()
+		require.Equal(t, taskmachine.Dead, b.phase())
+		runtime.GC()
+		require.Nil(t, request.Value(), "the task's socket, environment and templates are kept")
+		runtime.KeepAlive(b.runner)
 	})
 }
 
