@@ -1,3 +1,5 @@
+//go:build !windows
+
 package flock
 
 import (
@@ -7,23 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exclusive waits for the lock that nobody shares.
-func Exclusive(f *os.File) error { return flock(f, unix.LOCK_EX) }
-
-// Shared waits for a lock that others may share.
-func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
-
-// TryExclusive takes the lock that nobody shares, and reports whether it could be had at once.
-func TryExclusive(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
-
-// TryShared takes a lock that others may share, and reports whether it could be had at once.
-func TryShared(f *os.File) bool { return flock(f, unix.LOCK_SH|unix.LOCK_NB) == nil }
-
-// Close gives the lock up and closes the file. To close the file alone would leave the lock to every child that another
-// goroutine has just forked, until that child runs its own program.
-func Close(f *os.File) error {
-	return errors.Join(flock(f, unix.LOCK_UN), f.Close())
+func lock(f *os.File, alone, wait bool) error {
+	how := unix.LOCK_SH
+	if alone {
+		how = unix.LOCK_EX
+	}
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	return flock(f, how)
 }
+
+func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
 	for {
