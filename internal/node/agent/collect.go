@@ -27,16 +27,18 @@ func (a *Agent) collectLoop(ctx context.Context) {
 		select {
 		case <-timer.C():
 		case <-a.collect.C():
-		case <-ctx.Done():
+		case <-ctx.Done(): // the next agent collects
+			timer.Stop()
+			return
 		}
 		timer.Stop()
-		a.collectUsed()
+		a.collectUsed(ctx)
 		switch due := !a.clock.Now().Before(next); {
 		case due:
 			next = a.clock.Now().Add(a.cfg.GC.Interval)
-			a.collectOnce()
+			a.collectOnce(ctx)
 		case !a.starting() || a.diskFull():
-			a.collectOnce()
+			a.collectOnce(ctx)
 		default:
 			a.collect.Send() // later: tasks that start come before folders that nobody needs
 		}
@@ -56,8 +58,9 @@ type corpse struct {
 	endedAt time.Time
 }
 
-// collectOnce removes what is too many, too old, or in the way of a full disk; the longest ended first.
-func (a *Agent) collectOnce() {
+// collectOnce removes what is too many, too old, or in the way of a full disk; the longest ended first. It stops when ctx ends:
+// thousands of folders take minutes.
+func (a *Agent) collectOnce(ctx context.Context) {
 	gc := a.cfg.GC
 	now := a.clock.Now()
 	corpses := a.corpses()
@@ -70,7 +73,7 @@ func (a *Agent) collectOnce() {
 		age := now.Sub(c.endedAt)
 		over := len(corpses)-i > gc.MaxAllocs
 		old := gc.MaxAge > 0 && age >= gc.MaxAge
-		if age < gc.MinAge || !over && !old && !full {
+		if age < gc.MinAge || !over && !old && !full || ctx.Err() != nil {
 			break // and so is what ended later
 		}
 		a.remove(c)
@@ -81,9 +84,12 @@ func (a *Agent) collectOnce() {
 
 // collectUsed forgets the runners that were used up and ended well, whatever their number: nobody asks for one again,
 // most have no folder, and there may be hundreds a second.
-func (a *Agent) collectUsed() {
+func (a *Agent) collectUsed(ctx context.Context) {
 	now := a.clock.Now()
 	for _, c := range a.corpses() {
+		if ctx.Err() != nil {
+			break
+		}
 		v := c.entry.runner.View()
 		stopped := v.Alloc.Claim != nil || v.Alloc.ServerTerminal() // or released before its claim was recorded
 		if g := c.entry.runner.Group(); g.Pool != nil && stopped && v.Update.ClientStatus == drover.AllocClientComplete &&

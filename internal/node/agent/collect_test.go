@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -60,5 +61,32 @@ func TestUsedRunnersAreForgotten(t *testing.T) {
 		records, err := b.state.Load()
 		require.NoError(t, err)
 		require.Len(t, records, 2)
+	})
+}
+
+// TestAnAgentThatEndsCollectsNothing: after a storm there are thousands of folders, and who stops an agent waits for it.
+func TestAnAgentThatEndsCollectsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.GC = GCConfig{MaxAllocs: 1, MinAge: 90 * time.Second, DiskPercent: 101, InodePercent: 101}
+		b.world.Instant = true
+		b.start()
+		for i := range 3 {
+			b.control.assign(b.alloc(i, drover.JobTypeBatch))
+		}
+		kept := func() int {
+			records, err := b.state.Load()
+			require.NoError(t, err)
+			return len(records)
+		}
+		sleep(100 * time.Second) // the look of the first minute found them too young
+		b.leave()
+		require.Equal(t, 3, kept(), "when the loop waits")
+		ended, end := context.WithCancel(t.Context())
+		end()
+		b.agent.collectOnce(ended)
+		require.Equal(t, 3, kept(), "when it collects")
+		b.start()
+		sleep(2 * time.Minute)
+		require.Equal(t, 1, kept(), "the next agent does it")
 	})
 }
