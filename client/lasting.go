@@ -117,13 +117,13 @@ func (l *Lasting) attached(ctx context.Context) (*Session, error) {
 			return s, nil
 		}
 		if code := drover.CodeOf(err); ctx.Err() != nil || code != drover.Unavailable && code != drover.NotLeader {
-			return nil, err
+			break
 		}
 		if !pause(ctx) {
 			return nil, drover.Errorf(drover.Canceled, "attaching again: %w", context.Cause(ctx))
 		}
 	}
-	return nil, err
+	return nil, drover.Errorf(drover.CodeOf(err), "attaching to the execution again: %w", err)
 }
 
 // started sends stdin again that the command was not given. Only the first start is told.
@@ -139,6 +139,8 @@ func (l *Lasting) started(ctx context.Context, s *Session, f execution.Frame) (f
 	switch {
 	case len(pending) == 0 && !eof:
 		return first, nil
+	case f.Stdin == nil && l.hasEnded(ctx):
+		return first, nil // its output and receipt come yet
 	case f.Stdin == nil || *f.Stdin != at:
 		return first, drover.Errorf(drover.Unavailable, "execution %s does not tell where its stdin goes on", l.ID())
 	case len(pending) > 0:
@@ -151,6 +153,12 @@ func (l *Lasting) started(ctx context.Context, s *Session, f execution.Frame) (f
 		return first, err
 	}
 	return first, nil // a connection that broke is told by its Next
+}
+
+// hasEnded says whether the command has ended, so that nothing becomes of its stdin any more.
+func (l *Lasting) hasEnded(ctx context.Context) bool {
+	x, err := l.clients[l.next].Execution(ctx, l.ID())
+	return err == nil && !x.Running
 }
 
 // Write serves execution.Session: it keeps the bytes until the command was given them, and waits while that are many. Errors: those

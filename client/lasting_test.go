@@ -1,6 +1,7 @@
 package client
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -98,6 +99,45 @@ func TestALastingAttachmentGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, f.Receipt)
 	require.Equal(t, drover.Conflict, drover.CodeOf(s.Write(ctx, []byte("more"))))
+	_ = s.Close() // the server has left
+}
+
+// The command ends while nobody is attached: where its stdin goes on is no matter then, and the rest of its output comes.
+func TestALastingAttachmentHearsOfAnEnd(t *testing.T) {
+	t.Parallel()
+	first := served(t, func(r *http.Request, c *websocket.Conn) {
+		_, _, _ = c.Read(r.Context())
+		says(t, r, c, `{"type":"started","execution":"x","pid":7,"stdin":0}`)
+		hears(t, r, c, `{"type":"close-stdin"}`)
+	})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/execution/x", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"x","running":false}`) })
+	mux.HandleFunc("GET /v1/execution/x/attach", func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		says(t, r, c, `{"type":"started","execution":"x","pid":7}`)
+		_ = c.Write(r.Context(), websocket.MessageBinary, []byte("\x01end"))
+		says(t, r, c, `{"type":"receipt","receipt":{"exitCode":0,"cause":"exited"}}`)
+		_, _, _ = c.Read(r.Context()) // until the client closes it
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	second, err := New(server.URL)
+	require.NoError(t, err)
+	s, err := ExecuteLasting(t.Context(), []*Client{first, second}, "r", execution.Request{Spec: execution.Spec{Argv: []string{"cat"}, Stdin: true}})
+	require.NoError(t, err)
+	_, err = s.Next(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.CloseStdin(t.Context()))
+	f, err := s.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "end", string(f.Data))
+	f, err = s.Next(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, f.Receipt)
 	_ = s.Close() // the server has left
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -122,7 +123,11 @@ func TestACommandRunsInAFreshRunner(t *testing.T) {
 			[]string{`{"type": "error", "code": "not_found", "message": "there is no program nope"}`},
 			clitest.Case{Code: 3, Err: []string{"there is no program nope"}},
 		},
-		"the connection breaks": {nil, clitest.Case{Code: 1, Err: []string{"reading from the execution"}}},
+		"too much output for the time between two connections": {
+			[]string{"\x01out", `{"type": "skipped", "stream": "stdout", "offset": 9}`},
+			clitest.Case{Code: 1, Out: []string{"out"}, Err: []string{"was too much to be kept"}},
+		},
+		"the connection breaks, and nobody knows it": {nil, clitest.Case{Code: 1, Err: []string{"attaching to the execution again"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,10 +136,39 @@ func TestACommandRunsInAFreshRunner(t *testing.T) {
 			var stdin string
 			api.Handle("GET /v1/runner/py-2/execute", execution(&stdin, c.messages...))
 			c.want.Args, c.want.Asks = "run py cat -n", []string{"POST /v1/runners", "DELETE /v1/runner/py-2"}
+			if c.want.Code == 1 { // it would run on for a while without us
+				c.want.Asks = slices.Insert(c.want.Asks, 1, "DELETE /v1/execution/x1")
+			}
 			api.Check(c.want)
 			require.Equal(t, "typed", stdin)
 		})
 	}
+}
+
+// The server that had the execution dies: the command goes on at the byte where its output broke off, and ends with the program's code.
+func TestACommandOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, runners())
+	var stdin string
+	api.Handle("GET /v1/runner/py-2/execute", execution(&stdin, "\x01out"))
+	from := make(chan string, 1)
+	api.Handle("GET /v1/execution/x1/attach", func(w http.ResponseWriter, r *http.Request) {
+		from <- r.URL.Query().Get("stdout")
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return // the client tells
+		}
+		defer c.CloseNow() // nothing is left to be said
+		_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"type": "started", "execution": "x1", "stdin": 0}`))
+		_ = c.Write(r.Context(), websocket.MessageBinary, []byte("\x01put"))
+		_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"type": "receipt", "receipt": {"cause": "exited", "exitCode": 7}}`))
+		_, _, _ = c.Read(r.Context()) // until the client closes it
+	})
+	api.Check(clitest.Case{
+		Args: "run py cat", Code: 7, Out: []string{"output"}, Not: []string{"Error", "DELETE /v1/execution"},
+		Asks: []string{"DELETE /v1/runner/py-2"},
+	})
+	require.Equal(t, "3", <-from)
 }
 
 func TestWhatARunLeaves(t *testing.T) {

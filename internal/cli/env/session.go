@@ -123,15 +123,20 @@ func (f *execFlags) secret(flag, text string) (execution.Secret, error) {
 	return execution.Secret{Namespace: namespace, Path: path, Key: key, File: name, Mask: f.mask}, nil
 }
 
-// execute runs a command in a runner with our streams, and ends with its code. The terminal is raw meanwhile and
-// restored at every end. Errors: *term.ExitError; Invalid; the API's.
+// attachWithin is how long a command of ours runs on without us when a connection broke.
+const attachWithin = 15 * time.Second
+
+// execute runs a command in a runner with our streams, and ends with its code. When the connection breaks, as when the agent restarts or
+// the server dies that had the execution, it attaches again: at the same agent, which finds the execution wherever it is. If we leave, the
+// command ends. The terminal is raw meanwhile and restored at every end. Errors: *term.ExitError; Invalid; the API's.
 func execute(ctx context.Context, app *term.App, c *client.Client, runner string, f *execFlags, argv []string) error {
 	t := app.Console()
 	r, err := f.request(argv, t)
 	if err != nil {
 		return err
 	}
-	s, err := c.Execute(ctx, runner, r)
+	r.Detach = attachWithin
+	s, err := client.ExecuteLasting(ctx, []*client.Client{c}, runner, r)
 	if err != nil {
 		return err
 	}
@@ -155,6 +160,9 @@ func execute(ctx context.Context, app *term.App, c *client.Client, runner string
 	}
 	receipt, err := relay(ctx, app, s, input)
 	t.Restore()
+	if err != nil {
+		endNow(ctx, c, s.ID())
+	}
 	switch {
 	// The user left or a signal came: the exit code says so, and the error of the broken stream would only confuse.
 	case err != nil && ctx.Err() != nil:
@@ -165,6 +173,16 @@ func execute(ctx context.Context, app *term.App, c *client.Client, runner string
 		return err
 	}
 	return exitOf(app, receipt, f.receipt)
+}
+
+// endNow ends the execution of a session that we leave, which would run on for a while.
+func endNow(ctx context.Context, c *client.Client, id string) {
+	if id == "" { // it has not started
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer done()
+	_ = c.Kill(ctx, id) // it may have ended, and ends by itself if nobody answers
 }
 
 // relay copies the session's output to ours until the receipt, which it returns. It calls started once the program
@@ -181,6 +199,8 @@ func relay(ctx context.Context, app *term.App, s execution.Session, started func
 			return f.Receipt, nil
 		case f.Started:
 			started()
+		case f.Skipped: // who reads ours must not take it for whole
+			return nil, drover.Errorf(drover.Unavailable, "the connection broke, and what the command wrote meanwhile was too much to be kept")
 		case f.Stream == execution.Stderr:
 			_, err = app.Err.Write(f.Data)
 		default:
