@@ -311,8 +311,8 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	if often := (*tooOften)(nil); errors.As(err, &often) {
 		w.Header().Set("Retry-After", RetryAfter(often.wait))
 	}
-	if errors.Is(err, ErrDenied) {
-		w.Header().Set(NeedsHeader, e.need(r).words())
+	if need := e.need(r); errors.Is(err, ErrDenied) && need.kind != needNothing && need.kind != needCaller { // of those the object decides
+		w.Header().Set(NeedsHeader, need.words())
 	}
 	if w.record.failed(err); w.record != nil {
 		w.Header().Set(RequestIDHeader, w.record.event.RequestID)

@@ -157,6 +157,22 @@ node_pool "gpu" { policy = "read" }`
 	require.Equal(t, "node:read", do(t, h, "GET", "/depends?x=node", "").Header().Get(NeedsHeader))
 }
 
+// Where an object decides, of a route that is open to anybody, "it needs anybody" would help nobody.
+func TestWhatIsOpenNamesNoNeed(t *testing.T) {
+	t.Parallel()
+	denies := func(http.ResponseWriter, *http.Request) error { return ErrDenied }
+	cfg := testConfig()
+	cfg.Resolver = newTokens(t, map[acl.Secret]string{"": ""})
+	h := Handler(cfg, testFace{
+		{Pattern: "GET /nothing", Need: Nothing, Handle: denies}, {Pattern: "GET /anybody", Need: Anybody, Handle: denies},
+	})
+	for _, path := range []string{"/nothing", "/anybody"} {
+		reply := do(t, h, "GET", path, "")
+		require.Equal(t, http.StatusForbidden, reply.Code)
+		require.Empty(t, reply.Header().Get(NeedsHeader), path)
+	}
+}
+
 // A configuration opens groups of routes, and closes those that are open otherwise.
 func TestGroupsOfRoutesAreOpenedAndClosed(t *testing.T) {
 	t.Parallel()
