@@ -154,6 +154,10 @@ func TestAnEnvironmentComesFromAFile(t *testing.T) {
 	api.Check(
 		clitest.Case{Args: "env put -detach -file " + plain, Asks: []string{`"image":"other","poolSize":0`}},
 		clitest.Case{Args: "env put -detach -file " + plain + " -image flag", Asks: []string{`"image":"flag"`}},
+		clitest.Case{
+			Args: "env put -detach -file " + file(`{"Environment": `+python+`, "Pool": {}, "identity": {"audience": ["x"]}}`), Code: 2,
+			Err: []string{`"identity" is beside the environment, and has to be in it`},
+		},
 		clitest.Case{Args: "env put -detach -file " + file(`{"Environment": `+python+`, "Pool": {}}`), Asks: []string{`"memoryMB":64`}},
 		clitest.Case{Args: "env put -file " + file(`{"id": "py", "poolsz": 3}`), Code: 2, Err: []string{`unknown field "poolsz"`}},
 		clitest.Case{Args: "env put -file " + file(`{"id": "py"} {}`), Code: 2, Err: []string{"there is more behind the environment"}},

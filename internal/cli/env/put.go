@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -139,12 +141,16 @@ func wanted(
 }
 
 // decode reads an environment, alone or in the shape of "env status -json". An unknown field of the lone one is an
-// error, as it is most likely a misspelt one. Errors: those of the JSON.
+// error, as it is most likely a misspelt one; so is one beside the environment, which was meant to be in it. Errors: those of the JSON.
 func decode(text []byte, env *execution.Environment) error {
-	var w struct{ Environment *execution.Environment }
-	if err := json.Unmarshal(text, &w); err == nil && w.Environment != nil {
-		*env = *w.Environment
-		return nil
+	var w map[string]json.RawMessage
+	if err := json.Unmarshal(text, &w); err == nil && w["Environment"] != nil {
+		for _, name := range slices.Sorted(maps.Keys(w)) {
+			if name != "Environment" && name != "Pool" {
+				return fmt.Errorf("%q is beside the environment, and has to be in it", name)
+			}
+		}
+		return json.Unmarshal(w["Environment"], env)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
