@@ -113,7 +113,8 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		root.AddCommand(parts.Bench(app)...)
 	}
 	for _, c := range []*cobra.Command{
-		job.Command(app), job.ScalingCommand(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app),
+		job.Command(app), job.ScalingCommand(app), alloc.Command(app), node.Command(app), node.PluginCommand(app), ops.EvalCommand(app),
+		ops.DeploymentCommand(app),
 		services.Command(app), tenants.NamespaceCommand(app), tenants.QuotaCommand(app),
 		tenants.AdmissionCommand(app, job.AdmissionTestCommand(app)),
 		ops.OperatorCommand(app, parts.Archives), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
@@ -125,6 +126,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 		root.AddCommand(term.Remote(app, c))
 	}
 	root.AddCommand(shortcuts(app)...)
+	addAbsent(app, root)
 	return root
 }
 

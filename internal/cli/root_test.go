@@ -67,3 +67,19 @@ func TestShortNamesAreThoseOfFamilies(t *testing.T) {
 		require.Equal(t, strings.Replace(want.UseLine(), "drover "+long, "drover "+name, 1), is.UseLine(), name)
 	}
 }
+
+// TestWhatIsAbsentSaysSo: commands of Nomad's without anything to do take any words and flags, end with 1, and say one line.
+func TestWhatIsAbsentSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, says := range absent {
+		var out, errs strings.Builder
+		app := &term.App{Getenv: func(string) string { return "" }, In: strings.NewReader(""), Out: &out, Err: &errs}
+		args := append(strings.Fields(name), "-state", "-json=false")
+		require.Equal(t, term.ExitFailure, Main(t.Context(), app, Parts{}, args), name)
+		require.Equal(t, "Error: "+says+"\n", errs.String())
+		require.Empty(t, out.String(), name)
+		c, _, err := NewRoot(app, Parts{}).Find(strings.Fields(name))
+		require.NoError(t, err)
+		require.True(t, c.Hidden, name)
+	}
+}

@@ -215,3 +215,27 @@ func TestNodePools(t *testing.T) {
 		clitest.Case{Args: "node pool delete other", Code: 1, Err: []string{"no answer"}, Not: []string{"was deleted"}},
 	)
 }
+
+// Drivers are counted over all nodes; one that was not found anywhere is listed too, as a node says what it lacks for it.
+func TestDriversOfTheNodesAreListed(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, map[string]string{"GET /v1/nodes": `[
+		{"ID": "` + second + `", "Name": "n2", "Status": "down", "Drivers": {"docker": {"Detected": true, "Healthy": false,
+			"HealthDescription": "no daemon"}, "java": {"HealthDescription": "no java"}}},
+		{"ID": "` + first + `", "Name": "n1", "Status": "ready", "Drivers": {"docker": {"Detected": true, "Healthy": true}}}]`})
+	api.Check(
+		clitest.Case{Args: "plugin status", Out: []string{
+			"Plugin  Type    Healthy on  Unhealthy on\n", "docker  driver  1           1\n", "java    driver  0           0\n",
+		}, Asks: []string{"GET /v1/nodes"}},
+		clitest.Case{Args: "plugin status docker", Out: []string{
+			"Node      Name  Status  Detected  Healthy  Says\n", "91c30000  n1    ready   yes       yes      -\n",
+			"91d40000  n2    down    yes       no       no daemon\n",
+		}},
+		clitest.Case{Args: "plugin status -t {{.NodesHealthy}} docker", Out: []string{"1\n"}},
+		clitest.Case{Args: "plugin status -type csi", Out: []string{"There are no plugins.\n"}},
+		clitest.Case{Args: "plugin status -type csi docker", Code: 3},
+		clitest.Case{Args: "plugin status nope", Code: 3, Err: []string{`no node has a driver "nope"`}},
+	)
+	api.Set("GET /v1/nodes", `[]`)
+	api.Check(clitest.Case{Args: "plugin status -json", Out: []string{"[]"}})
+}
