@@ -139,8 +139,8 @@ func (c *Client) Timeline(ctx context.Context, id string) (execution.Timeline, e
 	return t, err
 }
 
-// History is how pools of environments stood since a time ago, at most six hours, and how long claims and starts took; a step of 0 is one
-// that fits, and an empty environment all of them. Errors: Invalid, Unavailable.
+// History is how pools of environments stood since a time ago, at most six hours, and how long claims and starts took. A step of
+// 0 is one that fits, and an empty environment all of them. Errors: Invalid, Unavailable.
 func (c *Client) History(ctx context.Context, environment string, since, step time.Duration) (execution.History, error) {
 	query := url.Values{"since": {since.String()}}
 	if step > 0 {

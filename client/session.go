@@ -42,8 +42,8 @@ func (c *Client) Attach(ctx context.Context, id string, from execution.Offsets) 
 	return c.attach(ctx, id, from, url.Values{})
 }
 
-// Observe attaches to an execution, from the offsets on, only to read along: the program never waits for this session, which is told by a
-// frame with Skipped what it was too slow for. Errors: as Attach.
+// Observe attaches to an execution, from the offsets on, only to read along. The program never waits for this session, which is
+// told by a frame with Skipped what it was too slow for. Errors: as Attach.
 func (c *Client) Observe(ctx context.Context, id string, from execution.Offsets) (*Session, error) {
 	return c.attach(ctx, id, from, url.Values{"observe": {"true"}})
 }

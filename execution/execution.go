@@ -93,7 +93,7 @@ type Receipt struct {
 	StartedAt   time.Time     `json:"startedAt,omitzero"`
 	Wall        time.Duration `json:"wall"` // ns
 	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1 without a limit of CPU time, and where there are no groups,
-	// some processes that nobody waited for are left out: those which left the command's session while others ran beside it.
+	// some processes that nobody waited for are left out. They left the command's session while others ran beside it.
 	UserCPU     time.Duration `json:"userCpu"`
 	SystemCPU   time.Duration `json:"systemCpu"`
 	PeakMemory  int64         `json:"peakMemory"`
@@ -150,8 +150,8 @@ type Session interface {
 	Close() error
 }
 
-// LetGo is Close for a user who may not have got the receipt, as it goes before it knows of an end: a session that can tell has the
-// receipt kept for the next user.
+// LetGo is Close for a user who may not have got the receipt, as it goes before it knows of an end. A session that can tell has
+// the receipt kept for the next user.
 func LetGo(s Session) {
 	if u, ok := s.(interface{ Untaken() }); ok {
 		u.Untaken()

@@ -217,8 +217,8 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// What is behind a volume is asked for where a rule wants to know it, and then all that there is of its name counts, and what there is not
-// yet may be anything.
+// What is behind a volume is asked for where a rule wants to know it. Then all that there is of its name counts, and what there
+// is not yet may be anything.
 func TestWhatIsBehindVolumes(t *testing.T) {
 	t.Parallel()
 	j := jobOf(t, "docker", `{}`)

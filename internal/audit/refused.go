@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How refusals of those whom nobody knows are recorded, where they come without a face: one line of each sender and kind in this time, for
-// at most so many senders; what others send is counted together.
+// How refusals of those whom nobody knows are recorded, where they come without a face: one line of each sender and kind in this
+// time, for at most so many senders. What others send is counted together.
 const (
 	refusedEach = time.Minute
 	mostSenders = 256

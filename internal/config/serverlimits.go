@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// RejectionTracker takes nodes out of service for which plans are refused again and again, five within half an hour at most: an operator
-// finds out why, and lets them take work again with "drover node eligibility -enable".
+// RejectionTracker takes nodes out of service for which plans are refused again and again, five within half an hour at most. An
+// operator finds out why, and lets them take work again with "drover node eligibility -enable".
 type RejectionTracker struct {
 	Enabled   *bool    `hcl:"enabled,optional"`        // count them; default false
 	Threshold int      `hcl:"node_threshold,optional"` // refusals; default 100

@@ -22,8 +22,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// module is the path of this module, and carriers are the packages that do what jobs say: those that only check, store, copy, compare, warn
-// of or show a job are not among them.
+// module is the path of this module, and carriers are the packages that do what jobs say. Those that only check, store, copy,
+// compare, warn of or show a job are not among them.
 const module = "github.com/drover-project/drover"
 
 var carriers = []string{

@@ -12,8 +12,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// TestAdmissionRules: an operator writes rules with the command line and tries a job file on them; teams are refused by name, through
-// Nomad's client and where they write environments, also for what is interpolated. Rules survive kill -9.
+// TestAdmissionRules: an operator writes rules with the command line and tries a job file on them. Teams are refused by name,
+// through Nomad's client and where they write environments, also for what is interpolated. Rules survive kill -9.
 func TestAdmissionRules(t *testing.T) {
 	t.Parallel()
 	args := append([]string{"-server", "-client"}, config(t, filepath.Join(t.TempDir(), "data"), loginAccess)...)

@@ -131,7 +131,7 @@ func strangeSite(t *testing.T, reports chan<- attempt, index *atomic.Pointer[str
 	return "http://evil.example:" + port(t, srv.URL)
 }
 
-// reboundSite serves the page under a name that, for whatever else it is asked, leads to the agent: what a browser sees
+// reboundSite serves the page under a name that, for whatever else it is asked, leads to the agent. A browser sees that
 // of a name whose owner changes its address once the page is there.
 func reboundSite(t *testing.T, agent string) string {
 	t.Helper()

@@ -62,8 +62,8 @@ func awaitHealth(t *testing.T, c *api.Client, nodeID string, want map[string]str
 	}
 }
 
-// A machine with GPUs, as its driver's files and nvidia-smi have them: jobs get those that they ask for, those that cannot are told
-// why, statistics have what they use, and a GPU that vanishes is given to nobody.
+// A machine has GPUs, as its driver's files and nvidia-smi have them. Jobs get those that they ask for, those that cannot are
+// told why, statistics have what they use, and a GPU that vanishes is given to nobody.
 func TestAJobHasAGPU(t *testing.T) {
 	t.Parallel()
 	m := devicetest.New(t)

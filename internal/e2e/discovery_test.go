@@ -75,8 +75,8 @@ func discover(t *testing.T, c *api.Client, namespace string) (found []string, er
 	return found, err
 }
 
-// A service of one node is told to a template of another one and to what discovers services, with the calls that Prometheus (list, then
-// each by its name, stale, with a bearer token) and Traefik (the same, and the event stream) make.
+// A service of one node is told to a template of another one and to what discovers services. The calls are those that Prometheus
+// (list, then each by its name, stale, with a bearer token) and Traefik (the same, and the event stream) make.
 func TestAServiceIsDiscoveredElsewhere(t *testing.T) {
 	t.Parallel()
 	s, c, finds := twoClasses(t)

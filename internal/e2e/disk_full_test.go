@@ -21,8 +21,8 @@ func sleeper(id string) *api.Job {
 	return api.NewServiceJob(id, id, "global", 50).AddTaskGroup(g)
 }
 
-// TestFullDisk: with no space left under data_dir writes are refused with the reason, what runs goes on, reads are
-// answered, and when there is space again everything goes on without a restart; nothing acknowledged is lost.
+// TestFullDisk: with no space left under data_dir writes are refused with the reason, what runs goes on, and reads
+// are answered. When there is space again everything goes on without a restart; nothing acknowledged is lost.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()

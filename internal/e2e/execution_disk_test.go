@@ -16,8 +16,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// The disk under everything is full: what is warm is still handed out, once; what cannot be kept is refused with the
-// reason; and with room again the pool is back at its size.
+// The disk under everything is full. What is warm is still handed out, once, and what cannot be kept is refused with
+// the reason; with room again the pool is back at its size.
 func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()

@@ -14,8 +14,8 @@ import (
 
 var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)
 
-// An agent with only a control part and one with only a node part, joined over loopback: the node dials, with the token
-// that the server of the same user has left for it.
+// An agent with only a control part and one with only a node part are joined over loopback. The node dials, with the
+// token that the server of the same user has left for it.
 func TestNodeAndControlApart(t *testing.T) {
 	t.Parallel()
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "")...)...)

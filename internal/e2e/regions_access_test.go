@@ -21,8 +21,8 @@ const (
 )
 
 // TestAccessControlOfRegions: policies, roles, global tokens, auth methods, binding rules and admission rules are written in the
-// authoritative region, from whichever one is asked, and hold in the other, also while the authoritative one is gone. What is revoked there
-// is revoked here once it is back. Secrets of auth methods are in no file, and local tokens stay where they are.
+// authoritative region, from whichever one is asked. They hold in the other, also while the authoritative one is gone. What is
+// revoked there is revoked here once it is back. Secrets of auth methods are in no file, and local tokens stay where they are.
 func TestAccessControlOfRegions(t *testing.T) {
 	t.Parallel()
 	provider := oidc.StartTestProvider(t)

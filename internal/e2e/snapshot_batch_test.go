@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDoneWorkIsNotRepeatedAfterARestore: batch work ran when the archive was saved, and ended since. Its node tells that again after the
-// restore, also if its agent was killed meanwhile, and if the job was purged: nothing runs a second time, and work that failed for good
-// has failed.
+// TestDoneWorkIsNotRepeatedAfterARestore: batch work ran when the archive was saved, and ended since. Its node tells that again
+// after the restore, also if its agent was killed meanwhile, and if the job was purged. Nothing runs a second time, and work that
+// failed for good has failed.
 func TestDoneWorkIsNotRepeatedAfterARestore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

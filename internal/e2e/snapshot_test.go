@@ -152,7 +152,7 @@ func follow(t *testing.T, a *agent) <-chan string {
 }
 
 // TestAnArchiveIsRestoredIntoOtherServers: what a lone server saved under load is restored into an empty one and into three, by
-// Nomad's own client, through a server that does not lead; what is no archive of ours changes nothing.
+// Nomad's own client, through a server that does not lead. What is no archive of ours changes nothing.
 func TestAnArchiveIsRestoredIntoOtherServers(t *testing.T) {
 	t.Parallel()
 	old := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "old"), "")...)...)

@@ -29,8 +29,9 @@ func askingJob(id, driver, user, script string) *api.Job {
 	return job
 }
 
-// TestTasksAskTheAgent: with access control, on a node without a server, a task of each driver and of root and others asks for its own
-// allocation, as a policy lets its job, and for its variable, which it may read anyhow. It gets nothing else, and nothing without a token.
+// TestTasksAskTheAgent: with access control, on a node without a server, a task of each driver and of root and others asks for
+// its own allocation, as a policy lets its job. It asks for its variable, too, which it may read anyhow. It gets nothing else,
+// and nothing without a token.
 func TestTasksAskTheAgent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// Three servers hand out runners of environments that have one id in three namespaces: each claimer gets one of its own namespace, each
-// runner is handed out once, and any server answers for it, also when its own is gone.
+// Three servers hand out runners of environments that have one id in three namespaces. Each claimer gets one of its own
+// namespace, each runner is handed out once, and any server answers for it, also when its own is gone.
 func TestTenantsOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	r := startServers(t, 3, "")

@@ -45,9 +45,9 @@ var checkedModel = porcupine.Model{
 	},
 }
 
-// TestVariablesAreCheckedAndSet: clients that write the same variables at once, each only if nobody else did meanwhile, lose none of their
-// writes and see none applied twice: there is an order of all that explains the answers, also with a kill -9 in between. How many are
-// written a second is told.
+// TestVariablesAreCheckedAndSet: clients write the same variables at once, each only if nobody else did meanwhile. They lose none
+// of their writes and see none applied twice: there is an order of all that explains the answers, also with a kill -9 in between.
+// How many are written a second is told.
 func TestVariablesAreCheckedAndSet(t *testing.T) {
 	t.Parallel()
 	args := append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "data"), "")...)

@@ -20,8 +20,8 @@ func (b *tab) dark() {
 // coloured reports how many colours a canvas has, drawn on nothing.
 const coloured = `(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size)`
 
-// TestTheTimelineOfMachinesInABrowser: a machine that came for work and went is there with its whole life and why it was bought and
-// returned, drawn and in words, in both themes and on a phone; the address holds the filters.
+// TestTheTimelineOfMachinesInABrowser: a machine that came for work and went is there with its whole life and why it was bought
+// and returned. It is drawn and in words, in both themes and on a phone; the address holds the filters.
 func TestTheTimelineOfMachinesInABrowser(t *testing.T) {
 	t.Parallel()
 	a := start(t, fleetAgent(t, "")...)

@@ -96,8 +96,8 @@ func (b *tab) after(expression string) int {
 		`) done(Math.round(performance.now() - begun)); else setTimeout(look, 20); }; look(); })`)
 }
 
-// TestTheOverviewLivesInABrowser: work that finds no place is told with its cause, a connection that goes dead is shown within two seconds
-// and mends, and a page that was asleep is right within a second.
+// TestTheOverviewLivesInABrowser: work that finds no place is told with its cause, and a connection that goes dead is shown
+// within two seconds and mends. A page that was asleep is right within a second.
 func TestTheOverviewLivesInABrowser(t *testing.T) {
 	t.Parallel()
 	a := dev(t)

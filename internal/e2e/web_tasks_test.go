@@ -224,8 +224,8 @@ func TestASandboxThatHangsInABrowser(t *testing.T) {
 	b.until(`document.querySelector('main a[href="/ui/runners/` + r.ID + `"]') === null`)
 }
 
-// TestTwoTabs: what one tab did is on the other by itself; what the other's form then asks for is refused or done as things are now, and
-// the way back from a form leads to the page and sends nothing again.
+// TestTwoTabs: what one tab did is on the other by itself. What the other's form then asks for is refused or done as things are
+// now, and the way back from a form leads to the page and sends nothing again.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	a := dev(t)

@@ -114,9 +114,10 @@ func TestEveryPageStandsInTheSiteMap(t *testing.T) {
 	require.Equal(t, known, routes, "a page wants a row in siteMap, and what is none a word in noPages")
 }
 
-// TestAWalkOverEveryPage opens each page of the site map in one browser. It has no serious finding of axe in light and dark, wide and on a
-// phone, where it is not wider than the phone, runs no code of others, and says when its connection is lost. Then it asks for each of them
-// where nothing is there, with a token that may not, and where the API answers with errors: each answers in words and leads on.
+// TestAWalkOverEveryPage opens each page of the site map in one browser. It has no serious finding of axe in light and dark, wide
+// and on a phone, where it is not wider than the phone. It runs no code of others, and says when its connection is lost. Then it
+// asks for each of them where nothing is there, with a token that may not, and where the API answers with errors: each answers in
+// words and leads on.
 func TestAWalkOverEveryPage(t *testing.T) {
 	t.Parallel()
 	a, pages := populated(t)

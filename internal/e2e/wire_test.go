@@ -88,8 +88,8 @@ func TestAnImpostorGetsNothing(t *testing.T) {
 	})
 }
 
-// taken is what a server has of a log that is not its own: its last index, and the number of jobs where it leads a cluster of
-// its own and so writes to its log itself.
+// taken is what a server has of a log that is not its own: its last index. It is also the number of jobs where it leads a
+// cluster of its own and so writes to its log itself.
 func (a *agent) taken(leads bool) int {
 	a.t.Helper()
 	if !leads {

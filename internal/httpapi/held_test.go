@@ -11,8 +11,9 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Bodies that a caller keeps under way hold no more than its share, and those of all callers no more than all may; who is refused for
-// others is told to come back, and who asks for too much alone is told so before it is read. What has ended holds nothing.
+// Bodies that a caller keeps under way hold no more than its share, and those of all callers no more than all may. A caller that
+// is refused because of others is told to come back; one that asks for too much alone is told so before its body is read. What
+// has ended holds nothing.
 func TestBodiesUnderWayAreBounded(t *testing.T) {
 	t.Parallel()
 	h := NewHeld(100, 250)

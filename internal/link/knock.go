@@ -22,9 +22,9 @@ func CallerOf(h http.Header) Caller {
 	return Caller{h.Get(nodeHeader), h.Get(secretHeader), exchange.Tokens{Join: h.Get(tokenHeader), Introduction: h.Get(introHeader)}}
 }
 
-// admitted checks who sent a request by what its headers say: a node that registers by its tokens, one that opens its tunnel, or a
-// relay, by its secret, or by its tokens before it has registered, so that it is reachable from the first moment, all others by their
-// secrets. Errors: Unauthorized, NotFound, Unavailable.
+// admitted checks who sent a request by what its headers say. A node that registers is known by its tokens. One that opens its
+// tunnel, or a relay, is known by its secret, or by its tokens before it has registered, so that it is reachable from the first
+// moment. All others are known by their secrets. Errors: Unauthorized, NotFound, Unavailable.
 func admitted(ctx context.Context, auth Authenticator, procedure string, who Caller) error {
 	if procedure == procRegister {
 		return auth.Admit(ctx, who.Tokens, &drover.Node{ID: who.NodeID})

@@ -32,8 +32,8 @@ func piped(t *testing.T, nodes *Nodes, local exchange.Workloads) *Piped {
 	return p
 }
 
-// Through another server a node is what it is through a tunnel: no byte is lost, input waits for who reads it, and a session whose
-// server is lost is told from one that was closed.
+// Through another server a node is what it is through a tunnel. No byte is lost, input waits for who reads it, and a session
+// whose server is lost is told from one that was closed.
 func TestANodeThroughAnotherServer(t *testing.T) {
 	for name, here := range map[string]bool{"its tunnel": false, "its process": true} {
 		t.Run(name, func(t *testing.T) {

@@ -29,10 +29,10 @@ func isServerName(name string) bool {
 	return len(parts) == 3 && parts[0] == "server" && parts[1] != "" && parts[1] != "*" && (parts[2] == "drover" || parts[2] == "nomad")
 }
 
-// certified refuses whoever has no server's certificate of the authority, of this region, or where requests are relayed of the one that is
-// meant, of any if none is: gossip says what anybody says there, also which region is the authoritative one.
-// It verifies the chain itself: the listener also
-// trusts the authority of the fleet's machines, which must not speak for servers.
+// certified refuses whoever has no server's certificate of the authority. The certificate must be of this region; where requests
+// are relayed, of the region that is meant, or of any if none is. Gossip does not decide: it says what anybody says there, also
+// which region is the authoritative one. It verifies the chain itself: the listener also trusts the authority of the fleet's
+// machines, which must not speak for servers.
 func (p *Port) certified(state tls.ConnectionState, proto Protocol, region string) error {
 	if len(state.PeerCertificates) == 0 {
 		return drover.Errorf(drover.Unauthorized, "the peer shows no certificate")

@@ -63,7 +63,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Call calls a procedure of the server at the rpc address. A context without a deadline ends after 10 s. Errors: the
-// procedure's own; Unavailable if the server does not answer in time (it may or may not have done what was asked); Canceled if
+// procedure's own; Unavailable if the server does not answer in time (it may or may not have done what was asked). Canceled if
 // ctx was cancelled; NotImplemented if the server's version lacks the procedure.
 func Call[Out any](ctx context.Context, c *Client, address, procedure string, in any) (out Out, err error) {
 	if _, ok := ctx.Deadline(); !ok {

@@ -33,9 +33,9 @@ func spent(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkViewers has a hundred pages of the overview open on a cluster of 10,000 nodes and 100,000 allocations that changes a thousand
-// times a second, as live.js keeps them up to date: it reports what they take of a core beyond the changes, with
-// what the browsers' end of the connections takes.
+// BenchmarkViewers has a hundred pages of the overview open, as live.js keeps them up to date, on a cluster of 10,000 nodes and
+// 100,000 allocations that changes a thousand times a second. It reports what they take of a core beyond the changes, with what
+// the browsers' end of the connections takes.
 func BenchmarkViewers(b *testing.B) {
 	viewers, nodes := 100, 10_000
 	if n, err := strconv.Atoi(os.Getenv("VIEWERS")); err == nil {

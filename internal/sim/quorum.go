@@ -14,8 +14,9 @@ import (
 
 // quorum is what several servers agree on: raft's contract, played by a stupid log. There is one list of entries, to which the
 // elected leader alone appends, if it reaches a majority that has the entry; the others have a prefix of it. What is simulated
-// is what control can see of that: terms, delays, followers that lag, a leader that stood still and does not know yet that
-// another was elected, and proposals of which nobody knows whether they are committed. How servers compare logs is not.
+// is what control can see of that: terms, delays, followers that lag, and a leader that stood still and does not know yet that
+// another was elected. There are proposals, too, of which nobody knows whether they are committed. How servers compare logs is
+// not.
 type quorum struct {
 	w       *World
 	term    uint64

@@ -170,8 +170,8 @@ func (r *runners) release(p *virtual.Proc, runnerID string) (err error) {
 	return err
 }
 
-// ended notes that a runner is its claimer's no more, from before it is written down: it was given back, whether or not the claimer
-// hears the answer, or it was idle for too long.
+// ended notes that a runner is its claimer's no more, from before it is written down. It was given back, whether or not the
+// claimer hears the answer, or it was idle for too long.
 func (r *runners) ended(allocID string) {
 	if h, ok := r.s.w.clients.handed[allocID]; ok && h.lease == r.lease {
 		h.ended = true

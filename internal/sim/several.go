@@ -174,7 +174,7 @@ func (w *World) checkLeases(s *store.Snapshot) {
 	}
 }
 
-// checkTaken: a runner whose claim is recorded survives the end of its server, and so does one that was handed out by a server
+// checkTaken: a runner whose claim is recorded survives the end of its server. So does one that was handed out by a server
 // that nothing was wrong with, or that came back in time and read its journal.
 func (w *World) checkTaken(old, a *drover.Allocation) {
 	if old.ServerTerminal() || !takenAway(a) {

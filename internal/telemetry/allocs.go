@@ -146,8 +146,8 @@ func measured(u *usage.ResourceUsage, name string) bool {
 		u.CpuStats != nil && slices.Contains(u.CpuStats.Measured, name)
 }
 
-// Ended counts a task's end and forgets its gauges. What was dispatched counts for the job that it was dispatched from, and so does
-// what a periodic job has begun: else each would leave numbers of its own for as long as the agent runs.
+// Ended counts a task's end and forgets its gauges. What was dispatched counts for the job that it was dispatched from, and so
+// does what a periodic job has begun. Else each would leave numbers of its own for as long as the agent runs.
 func (a *Allocs) Ended(alloc *drover.Allocation, task string, failed, oomKilled bool) {
 	a.mu.Lock()
 	delete(a.latest, taskKey{alloc.ID, task})

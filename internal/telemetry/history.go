@@ -136,9 +136,9 @@ func (h *History) poolLocked(key string, slot int64, used bool) *poolHistory {
 	return p
 }
 
-// makeRoomLocked forgets an environment for one of a namespace, if that is fair: of the namespace that has the most the one that was used
-// longest ago, if that has two more; so all namespaces have equally many, or all that they want. Within a namespace one that is used
-// takes the place of one that was not used for long.
+// makeRoomLocked forgets an environment for one of a namespace, if that is fair. Of the namespace that has the most it forgets
+// the one that was used longest ago, if that namespace has two more. So all namespaces have equally many, or all that they want.
+// Within a namespace one that is used takes the place of one that was not used for long.
 func (h *History) makeRoomLocked(namespace string, slot int64, used bool) bool {
 	largest := namespace
 	for name, n := range h.of {

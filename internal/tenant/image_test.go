@@ -106,8 +106,8 @@ func TestWhatTurnsIntoAnImage(t *testing.T) {
 	require.Empty(t, refusedImage(ns.Images, &drover.Task{Driver: "raw_exec", Config: map[string]any{"command": "true"}}))
 }
 
-// TestAllowedImagesAreWhatTheStorePulls compares with the parser of the node's own store of images: what the namespace allows comes
-// from the registry and path that it lists there, too, and with the digest that was asked for.
+// TestAllowedImagesAreWhatTheStorePulls compares with the parser of the node's own store of images. What the namespace allows
+// comes from the registry and path that it lists there, too, and with the digest that was asked for.
 func TestAllowedImagesAreWhatTheStorePulls(t *testing.T) {
 	t.Parallel()
 	rule := &tenancy.NamespaceImages{Registries: []string{"docker.io/library", "ghcr.io/acme", "localhost"}}

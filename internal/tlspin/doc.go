@@ -1,8 +1,8 @@
 // Package tlspin says which authority a join token belongs to. It is where the design of TLS without hand work is told.
 //
 // A server that listens beyond loopback and has no tls block (or has tls { auto = true }) has an authority of its own in
-// data_dir/server/tls: a key made at the first start, or derived from server.encrypt, so that all servers of a cluster have the
-// same one (package gate). It certifies itself for 30 days, always from that key, and again at half of that.
+// data_dir/server/tls. Its key is made at the first start, or derived from server.encrypt, so that all servers of a cluster
+// have the same one (package gate). It certifies itself for 30 days, always from that key, and again at half of that.
 //
 // Its join token is SECRET@sha256:HEX. What follows the @ is the pin: the hash of the authority's public key. It is no secret, and
 // tells a node whom to believe before it says anything. A node with such a token and without a tls block

@@ -50,7 +50,7 @@ func port(t *testing.T, cfg *tls.Config) *peer.Port {
 	return p
 }
 
-// What the commands make is what servers and nodes take: servers speak as servers, nodes come in as nodes, and neither a node's
+// What the commands make is what servers and nodes take. Servers speak as servers, nodes come in as nodes, and neither a node's
 // certificate nor one of another region or authority opens the log.
 func TestAgentsTakeWhatTheCommandsMake(t *testing.T) {
 	t.Parallel()

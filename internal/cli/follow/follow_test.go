@@ -116,8 +116,8 @@ func TestWaitingForBatchWork(t *testing.T) {
 	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"1 of 1 allocations failed"}})
 }
 
-// A job that is registered before there is a node: who waits for its end waits for room, and is told what is in the way, also when that
-// changes, when another evaluation does the work of the one that waited, and when there is none.
+// A job is registered before there is a node. Who waits for its end waits for room, and is told what is in the way. So it is
+// when that changes, when another evaluation does the work of the one that waited, and when there is none.
 func TestWaitingForRoom(t *testing.T) {
 	t.Parallel()
 	const first = `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "batch", "Status": "complete", "BlockedEval": "e2",

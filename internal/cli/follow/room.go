@@ -49,8 +49,8 @@ func (f *follower) roomFor(ctx context.Context, e *drover.Evaluation, within tim
 	return e, false, nil
 }
 
-// successor returns the evaluation that places what this one did not, nil if nothing waits for room: the blocked one that it left, or the
-// job's newest if another cause was looked at first. Errors: the API's.
+// successor returns the evaluation that places what this one did not, nil if nothing waits for room. It is the blocked one that
+// it left, or the job's newest if another cause was looked at first. Errors: the API's.
 func (f *follower) successor(ctx context.Context, e *drover.Evaluation) (*drover.Evaluation, error) {
 	if e.Status == drover.EvalBlocked {
 		return e, nil

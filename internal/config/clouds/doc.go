@@ -1,3 +1,3 @@
-// Package clouds is what an agent's configuration says of the metadata services of clouds: which are asked about the machine, and how
-// stubbornly; and Nomad's older options of a node, which name some of them. Asking them is package node/cloud's.
+// Package clouds is what an agent's configuration says of the metadata services of clouds: which are asked about the machine, and
+// how stubbornly. Nomad's older options of a node, which name some of them, are here, too. Asking them is package node/cloud's.
 package clouds

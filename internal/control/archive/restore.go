@@ -27,7 +27,7 @@ const holdFor = 30 * time.Second
 // nothing. The archive is received and verified as a whole before anything changes. It then goes into the log in parts, which
 // have no effect before the last: servers replace their state all at the same entry, or none does. The index is the new state's.
 // Errors: Invalid with what is wrong of the archive; Conflict if another is being restored, or it is not for this cluster;
-// Exhausted if the disk is full; Unavailable if it is encrypted and its key cannot be unwrapped; those of the log.
+// Exhausted if the disk is full. Unavailable if it is encrypted and its key cannot be unwrapped; those of the log.
 func (a *Archives) Restore(ctx context.Context, in io.Reader, said string) (uint64, error) {
 	if !a.restoring.TryLock() {
 		return 0, drover.Errorf(drover.Conflict, "another archive is being restored")

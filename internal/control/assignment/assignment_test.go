@@ -260,7 +260,7 @@ func TestPushFails(t *testing.T) {
 }
 
 // TestANodeThatWasGivenUpRegistersFirst: its reports used to be taken, and each made the scheduler mark the allocation
-// unknown once more, which the node contradicted at once: 50 entries a second until the next heartbeat (seed 9791).
+// unknown once more. The node contradicted that at once: 50 entries a second until the next heartbeat (seed 9791).
 func TestANodeThatWasGivenUpRegistersFirst(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{drover.NodeStatusDown, drover.NodeStatusDisconnected} {

@@ -90,8 +90,8 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []exchange
 	return b.err
 }
 
-// about returns how many allocations of one of the jobs are on their way, and whether claims may wait for one of the
-// updates: a warm runner started or ended, and few are left.
+// about returns how many allocations of one of the jobs are on their way. It also says whether claims may wait for
+// one of the updates: a warm runner started or ended, and few are left.
 func (c *Controller) about(updates []exchange.AllocUpdate) (starting int, awaited bool) {
 	s := c.deps.Store.Snapshot()
 	var seen *drover.Job

@@ -81,7 +81,7 @@ func TestAcceptOfNothing(t *testing.T) {
 	require.Equal(t, PlanCommit{EvalID: "e"}, Accept(&drover.Plan{EvalID: "e"}, &drover.PlanResult{}))
 }
 
-// What a plan placed elsewhere for a runner that is spared would be one too many: the spared one goes on, with the other as its
+// What a plan placed elsewhere for a runner that is spared would be one too many. The spared one goes on, with the other as its
 // replacement, and counts for the quota that the planner thought it had left.
 func TestWhatReplacesASparedAllocationIsNotPlaced(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,7 @@ type RunnerClaim struct {
 }
 
 // ClaimResult says what became of a claim: nil error, also when it was recorded before (same RunnerID); Conflict if
-// another claimed it or the allocation ended or is stopped; NotFound; Exhausted of a bounded one beyond the quota.
+// another claimed it or the allocation ended or is stopped; NotFound. Exhausted of a bounded one beyond the quota.
 type ClaimResult struct {
 	AllocID string
 	Err     error

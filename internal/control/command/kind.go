@@ -88,7 +88,7 @@ const (
 )
 
 // The cluster versions that this program reads. Each stands for the commands, their fields and the snapshots that may be written
-// while the servers of a cluster have agreed on it; a program writes what its cluster's version has, and not what it could.
+// while the servers of a cluster have agreed on it. A program writes what its cluster's version has, and not what it could.
 const (
 	Oldest = 1
 	Newest = 3

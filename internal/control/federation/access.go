@@ -79,8 +79,8 @@ func ones[T any](list []T, of func([]T) command.Command) (out []command.Command)
 	return out
 }
 
-// linked is access control without links to what is gone, which the state refuses in what is new: a policy or a role that was deleted
-// gives nobody anything, and neither does a binding rule without its method.
+// linked is access control without links to what is gone, which the state refuses in what is new. A policy or a role that was
+// deleted gives nobody anything, and neither does a binding rule without its method.
 func linked(a *Access) *Access {
 	out := *a
 	hasPolicy, hasRole, hasMethod := a.Policies.has(), a.Roles.has(), a.Methods.has()

@@ -121,8 +121,8 @@ func write(t *rapid.T, at int64) command.Command {
 	return &command.DeleteAdmissionRules{Names: []string{name("rule")}}
 }
 
-// Whatever is written in the authoritative region, and whenever the link is down or the state there is another one, a region that hears
-// of it becomes the same, has nothing that was deleted, and keeps the tokens that are its own.
+// Something is written in the authoritative region, whatever it is, whenever the link is down or the state there is another one.
+// A region that hears of it becomes the same, has nothing that was deleted, and keeps the tokens that are its own.
 func TestARegionConverges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -22,8 +22,8 @@ type Ask struct {
 	Nonce       string // makes each answer one of its own: an older one cannot be passed off for it
 }
 
-// Answered is the answer: in clear where no token was named, else encrypted with a key that is made of it, so that only who has the token
-// can read it, and nobody else can make one.
+// Answered is the answer, in clear where no token was named. Else it is encrypted with a key that is made of the token, so that
+// only who has the token can read it, and nobody else can make one.
 type Answered struct {
 	Plain  *Objects
 	Salt   string // the answer's part of what the key is made of

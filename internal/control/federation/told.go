@@ -8,8 +8,8 @@ import (
 // mostTold is how many answers are remembered: followers ask with the index of their last one.
 const mostTold = 8
 
-// Told remembers which tokens there were in the last answers, so that a follower that had one of them is told which of them went instead of
-// all that there are: thousands of them would be repeated whenever one changes. The zero value is ready.
+// Told remembers which tokens there were in the last answers. So a follower that had one of them is told which of them went,
+// instead of all that there are: thousands of them would be repeated whenever one changes. The zero value is ready.
 type Told struct {
 	mu    sync.Mutex // guards what follows
 	epoch string     // of the answers

@@ -81,7 +81,7 @@ func (b *bench) record(at time.Duration, records ...command.ExecutionRecord) err
 }
 
 // The server that led before and the one that leads now both saw an execution end, or one only believes that it was
-// lost: the first end in the log is what everybody hears of.
+// lost. The first end in the log is what everybody hears of.
 func TestTheFirstEndOfAnExecutionCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -109,7 +109,7 @@ func TestPoolsAreAppliedToWhatWasSeen(t *testing.T) {
 	require.Equal(t, 3, f.Store().Snapshot().FleetPool("std").Policy.Max)
 }
 
-// TestARestoredFleetIsNotAnotherClusters: after a restore into another cluster its own machines are its own yet, and those of the
+// TestARestoredFleetIsNotAnotherClusters: after a restore into another cluster its own machines are its own yet. Those of the
 // archive are marked until a person says that they are ours; within one cluster nothing changes.
 func TestARestoredFleetIsNotAnotherClusters(t *testing.T) {
 	t.Parallel()

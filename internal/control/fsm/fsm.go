@@ -27,8 +27,8 @@ type Observer interface {
 // RestoreObserver is an optional power of an Observer: it is told when the state jumped to a snapshot's index.
 type RestoreObserver interface{ Restored(index uint64) }
 
-// QuotaObserver is an optional power of an Observer: it is told of a quota whose namespaces may have room again, as they use less, it
-// allows more, or they no longer refer to it.
+// QuotaObserver is an optional power of an Observer. It is told of a quota whose namespaces may have room again, as they use
+// less, it allows more, or they no longer refer to it.
 type QuotaObserver interface {
 	QuotaFreed(index uint64, quota string)
 }

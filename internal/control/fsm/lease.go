@@ -80,9 +80,9 @@ func (e *entry) heir(incarnation, former uint64) uint64 {
 	return oldest
 }
 
-// refill has the scheduler look at jobs whose runners were stopped, or whose demand changed, if the command has no evaluation of them:
-// a server that just came back does not know all of them when it proposes it. The id is made of the entry's, so that all servers have
-// the same.
+// refill has the scheduler look at jobs whose runners were stopped, or whose demand changed, if the command has no evaluation of
+// them. A server that just came back does not know all of them when it proposes it. The id is made of the entry's, so that all
+// servers have the same.
 func (e *entry) refill(jobs []drover.NamespacedID, evals []*drover.Evaluation, now int64) {
 	for i, key := range jobs {
 		if slices.Contains(jobs[:i], key) {

@@ -32,7 +32,7 @@ func (e *entry) deriveStatuses() {
 	}
 }
 
-// jobStatus is Nomad's rule: a job with a live allocation or a deployment under way is running, one with an open
+// jobStatus is Nomad's rule. A job with a live allocation or a deployment under way is running, one with an open
 // evaluation is pending, and one that had either is dead, stopped or not. Those that only make others' work (system,
 // periodic and parameterized jobs) run until they are stopped.
 func (e *entry) jobStatus(j *drover.Job) string {

@@ -9,9 +9,9 @@ import (
 	"github.com/drover-project/drover/internal/id"
 )
 
-// putNodeEvals stores the evaluations that a command has because of what it changed of nodes. Where a node can be used now, the system jobs
-// that none of them is of get one: such a job was registered after the command was made, and was evaluated before the node could be
-// used. Their ids follow from the entry, so that all servers have the same. now is in unix ns.
+// putNodeEvals stores the evaluations that a command has because of what it changed of nodes. Where a node can be used now, the
+// system jobs that none of them is of get one. Such a job was registered after the command was made, and was evaluated before the
+// node could be used. Their ids follow from the entry, so that all servers have the same. now is in unix ns.
 func (e *entry) putNodeEvals(evals []*drover.Evaluation, now int64, nodeIDs ...string) {
 	e.putEvals(evals)
 	if cluster.VersionOf(e.txn.Cluster()) < 3 { // older servers apply it without

@@ -104,7 +104,7 @@ func TestATokenDispatchesOnceBesideOlderServers(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// Two servers propose dispatches over one log, each with an older state than the log's: the look at their own state
+// Two servers propose dispatches over one log, each with an older state than the log's. The look at their own state
 // does not find what the other has just started, and only the state machine can decide.
 func TestATokenDispatchesOnceOverServersAndRestarts(t *testing.T) {
 	t.Parallel()

@@ -157,8 +157,8 @@ func (h *heartbeats) overdue() (ids []string, wait time.Duration) {
 func (l *Leader) Heartbeat(nodeID string) time.Duration { return l.heartbeats.beat(nodeID) }
 
 // watchHeartbeats marks nodes down that are not heard of. It looks often how late it is itself: how long it waited beyond what it
-// meant to, for the log, and for its turn. For the last it goes to the end of the queue, as the runtime lets first who was woken by a
-// timer: with 2,000 goroutines that compute a timer was 1 ms late, and an answer by the network 25 s.
+// meant to, for the log, and for its turn. For the last it goes to the end of the queue, as the runtime lets first who was woken
+// by a timer. With 2,000 goroutines that compute a timer was 1 ms late, and an answer by the network 25 s.
 func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
 	for from := l.deps.Clock.Now(); ; {
 		ids, wait := l.heartbeats.overdue()

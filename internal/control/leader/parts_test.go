@@ -124,9 +124,9 @@ func TestTheLeaderDiesBetweenThePartsOfAPlan(t *testing.T) {
 	}
 }
 
-// A worker has a minute for an evaluation. A plan of 100,000 allocations took longer on a machine that had little time for its server:
-// another worker got the evaluation, began on the state without the part that was just on its way, and placed those 2,266 allocations
-// once more.
+// A worker has a minute for an evaluation. A plan of 100,000 allocations took longer on a machine that had little time for its
+// server. Another worker got the evaluation, began on the state without the part that was just on its way, and placed those 2,266
+// allocations once more.
 func TestAPlanThatTakesLongIsNotMadeTwice(t *testing.T) {
 	const nodes, each, wanted = 8, 3, 8 * 3 // all nodes are full, so that the parts are the same wherever the last ones go
 	bubble(t, func(t *testing.T) {

@@ -124,8 +124,8 @@ func TestLeasesEndAfterTheirServerKnows(t *testing.T) {
 	})
 }
 
-// A leader that was stopped and goes on may be none any more: it promises nothing until raft had time to tell it, and ends nobody's
-// leases because it did not hear of them meanwhile.
+// A leader that was stopped and goes on may be none any more. It promises nothing until raft had time to tell it, and ends
+// nobody's leases because it did not hear of them meanwhile.
 func TestALeaderThatStoodStillPromisesNothing(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)

@@ -76,9 +76,9 @@ func Open(cfg Config, log *slog.Logger) (*Members, error) {
 	return m, nil
 }
 
-// reconnectEvery is how often one of the servers that failed is tried again. Gossip reaches the dead for 30 seconds at most, and by then
-// the others have taken out a server that was cut off: only it can join again, and the library's 30 seconds more are long for a cluster
-// that can bear one failure less meanwhile.
+// reconnectEvery is how often one of the servers that failed is tried again. Gossip reaches the dead for 30 seconds at most, and
+// by then the others have taken out a server that was cut off: only it can join again. The library's 30 seconds more are long for
+// a cluster that can bear one failure less meanwhile.
 const reconnectEvery = 5 * time.Second
 
 func serfConfig(cfg *Config, log *slog.Logger) (*serf.Config, error) {

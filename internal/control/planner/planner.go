@@ -50,7 +50,7 @@ type Deps struct {
 	// token is another was made by a worker that took too long, and is refused.
 	Token func(evalID string) (token string, ok bool)
 	// Withhold, if set, is called before warm runners are stopped. Until giveBack is called none of them is handed out by the
-	// incarnations leases (empty: nobody hands out any), and those that were are in the state as claimed when it returns (exec/runner's
+	// incarnations leases (empty: nobody hands out any). Those that were are in the state as claimed when it returns (exec/runner's
 	// Service.Withhold). What another incarnation is leased before the plan is applied the state machine does not stop. settled says
 	// that this server's state has what became of them: nobody knows it of a plan that was proposed and not answered. Errors:
 	// Unavailable: a server that may have handed some of them out does not answer.

@@ -100,8 +100,8 @@ func TestNothingIsStoppedThatMayBeHandedOut(t *testing.T) {
 	require.Equal(t, drover.AllocDesiredRun, f.snapshot().Allocation("warm").DesiredStatus)
 }
 
-// Who made a plan may leave before the log has answered, and a log may fail to answer: what the plan stops is withheld until it is known
-// what became of that, which a failed proposal does not tell.
+// Who made a plan may leave before the log has answered, and a log may fail to answer. What the plan stops is withheld until it
+// is known what became of that, which a failed proposal does not tell.
 func TestRunnersAreWithheldUntilTheLogAnswers(t *testing.T) {
 	t.Parallel()
 	f := newFakeState()

@@ -29,8 +29,8 @@ func listening() (*logger, *bytes.Buffer) {
 	return l, &out
 }
 
-// TestAServerThatIsNotReachedIsToldSeldom: of what raft says ten times a second there is one line, and then one each minute; another
-// reason, another server and a new outage are told at once, and a server that was removed not at all.
+// TestAServerThatIsNotReachedIsToldSeldom: of what raft says ten times a second there is one line, and then one each minute.
+// Another reason, another server and a new outage are told at once, and a server that was removed not at all.
 func TestAServerThatIsNotReachedIsToldSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -186,7 +186,7 @@ func TestAMinorityVerifiesNothing(t *testing.T) {
 }
 
 // A data folder of a server that was alone, under the id that all of those had, becomes that of a server of its own that
-// others can join; nothing is lost, and it happens once.
+// others can join. Nothing is lost, and it happens once.
 func TestALoneFolderGetsAnId(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

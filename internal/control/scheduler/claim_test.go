@@ -103,8 +103,8 @@ func TestNoOtherJobTakesAClaimedVolume(t *testing.T) {
 	require.Empty(t, placed(w.eval("db")), "it writes still")
 }
 
-// Over new versions, ends, losses and returns, all allocations of a name have the one volume that the first of them had, also where each
-// has a volume of its own name; none writes alone beside another; and what waits could be nowhere.
+// Over new versions, ends, losses and returns, all allocations of a name have the one volume that the first of them had, also
+// where each has a volume of its own name. None writes alone beside another, and what waits could be nowhere.
 func TestAllocationsStickToTheirVolumes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -125,8 +125,8 @@ func TestNothingIsEvictedForADeviceInUse(t *testing.T) {
 	require.Empty(t, w.live("cheap"), "without a device it goes as always")
 }
 
-// TestNoDeviceIsGivenTwice runs random jobs on random nodes beside a model that knows only who has what: no instance belongs to two
-// live allocations, each is healthy and of the kind when it is given, and nobody waits while a node has enough.
+// TestNoDeviceIsGivenTwice runs random jobs on random nodes beside a model that knows only who has what. No instance belongs to
+// two live allocations, each is healthy and of the kind when it is given, and nobody waits while a node has enough.
 func TestNoDeviceIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	models := []string{"small", "big"}

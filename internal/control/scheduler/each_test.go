@@ -47,8 +47,8 @@ func TestEachAllocationGoesWhereItsVolumeIs(t *testing.T) {
 	require.True(t, placed(out)[0].Job.TaskGroups[0].Volumes["v"].PerAlloc, "the job is as it was")
 }
 
-// An allocation is where its own volume is, through losses and new versions, and one waits only while no node that has its volume
-// has room: a look at all nodes for each name says the same.
+// An allocation is where its own volume is, through losses and new versions. One waits only while no node that has its volume has
+// room: a look at all nodes for each name says the same.
 func TestAllocationsStayWithTheirVolumes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

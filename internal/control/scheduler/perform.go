@@ -154,8 +154,8 @@ func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation
 	return true
 }
 
-// takeNear finds a node for what replaces an allocation: the one that has its data, if the group's disk is sticky (or migrates, which
-// includes that) and there is room, also where that allocation failed; else the best one.
+// takeNear finds a node for what replaces an allocation. It is the one that has its data, if the group's disk is sticky (or
+// migrates, which includes that) and there is room, also where that allocation failed; else the best one.
 func takeNear(b *rank.Board, previous *drover.Allocation) (rank.Place, bool) {
 	if disk := b.Group.EphemeralDisk; disk != nil && (disk.Sticky || disk.Migrate) && previous != nil {
 		if place, ok := b.TakeOn(previous.NodeID); ok {

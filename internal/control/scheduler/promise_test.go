@@ -12,7 +12,7 @@ import (
 )
 
 // checkPromise: where a plan takes down what serves because the job changed, max_parallel less than the count go on serving. What
-// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces, and that nobody
+// was healthy in the roll-out under way and failed later is excused, as is what its policy never replaces. Nobody
 // knows who of those that were updated in place a moment ago had been healthy (DEPLOYMENTS.md).
 func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 	j := l.w.jobs[id]
@@ -43,7 +43,7 @@ func (l *life) checkPromise(t *rapid.T, id string, out Output) {
 }
 
 // mistaken counts, of what runs and nobody judged since it joined its deployment, the allocations that a plan stops though they had
-// been healthy before, and those that it keeps though they never were.
+// been healthy before. It counts those, too, that it keeps though they never were.
 type mistaken struct{ stopped, kept int }
 
 func (m *mistaken) see(a *drover.Allocation, why string, wasHealthy bool) {

@@ -308,7 +308,7 @@ func (l *life) converge(t *rapid.T) {
 }
 
 // undecided reports whether a roll-out of the job's version failed, or waits for a person or for its deadline, which this
-// world has not: one of its allocations failed after it was healthy, or a canary ended.
+// world has not. Then one of its allocations failed after it was healthy, or a canary ended.
 func (l *life) undecided(id string) bool {
 	for d := range l.w.DeploymentsByJob("default", id) {
 		if d.Status == drover.DeploymentFailed && d.JobVersion == l.w.jobs[id].Version {

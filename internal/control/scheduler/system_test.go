@@ -22,7 +22,7 @@ type systemLife struct {
 }
 
 // TestSystemRolloutsKeepTheirPromises: at every moment no more nodes are without a healthy allocation because of an update
-// than max_parallel, no failed version spreads, canaries are as many as were asked for; and in the end all is well.
+// than max_parallel. No failed version spreads, canaries are as many as were asked for, and in the end all is well.
 func TestSystemRolloutsKeepTheirPromises(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// TestAProvenVersionIsNotHalted: a version that was rolled out begins from nothing once more when all of it was evicted;
-// that this deployment fails, as there was no room for too long, does not end the version for good.
+// TestAProvenVersionIsNotHalted: a version that was rolled out begins from nothing once more when all of it was evicted.
+// That this deployment fails, as there was no room for too long, does not end the version for good.
 func TestAProvenVersionIsNotHalted(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]int{drover.DeploymentSuccessful: 1, drover.DeploymentCancelled: 0} {

@@ -7,11 +7,11 @@
 //
 // Three servers and five nodes are the real binary, each in a network namespace of the machine; a bridge in a namespace of its
 // own joins them, and the clients call from there. So a run needs root, and touches nothing else of the machine. The seed draws
-// the faults: kill -9, SIGSTOP, slowness (stopped now and then), partitions, a link that works in one direction, a node that
-// reaches no server, lost packets, and clocks that jump at a restart. A disk is full under one server, and a log is torn when
-// its server dies. The date of a server or node is stepped while it runs, by up to ten minutes; a tag of the build makes that
-// possible. Each lasts some seconds; then it is healed. Each is looked at while it is there: a kind of which none did anything fails
-// the run.
+// the faults. They are kill -9, SIGSTOP, slowness (stopped now and then), partitions, a link that works in one direction, a node
+// that reaches no server, lost packets, and clocks that jump at a restart. A disk is full under one server, and a log is torn
+// when its server dies. The date of a server or node is stepped while it runs, by up to ten minutes; a tag of the build makes
+// that possible. Each lasts some seconds; then it is healed. Each is looked at while it is there: a kind of which none did
+// anything fails the run.
 //
 // Beside that clients register jobs, dispatch with tokens, claim runners and execute in them, compare and set jobs and the
 // scheduler's configuration, write namespaces, and follow events, through all servers. At the end the histories are

@@ -242,7 +242,7 @@ func (b *bought) twice() (list []string) {
 	return list
 }
 
-// checkMachines sees that every machine was bought for an intent of its own, and for a piece of work at most, and that none is left once
+// checkMachines sees that every machine was bought for an intent of its own, and for a piece of work at most. None is left once
 // all work is done: neither in the cloud, nor in what any server knows.
 func (w *world) checkMachines() {
 	from := w.now()

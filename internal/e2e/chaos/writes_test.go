@@ -127,7 +127,7 @@ func (w *world) register(server int, j *drover.Job) {
 
 const parent = "parent"
 
-// dispatches starts children of a job, each with a token, and asks again with the token until it is answered; now and then
+// dispatches starts children of a job, each with a token, and asks again with the token until it is answered. Now and then
 // another client asks with the same token at the same time.
 func (w *world) dispatches(server int, chance *rand.Rand) {
 	for n := 0; w.pause(time.Duration(400+chance.IntN(500)) * time.Millisecond); n++ {

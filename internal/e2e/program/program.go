@@ -73,8 +73,9 @@ func waitTogether() error {
 	return flag.Set("test.parallel", strconv.Itoa((runtime.GOMAXPROCS(0)*3+1)/2))
 }
 
-// inMemory has what is in the folder in memory, if this user may mount. Agents make and remove hundreds of thousands of files, and ext4
-// looks at each inode that was removed within the last minutes whenever it makes one, which is up to half of what a test's kernel does.
+// inMemory has what is in the folder in memory, if this user may mount. Agents make and remove hundreds of thousands of files.
+// ext4 looks at each inode that was removed within the last minutes whenever it makes one, which is up to half of what a test's
+// kernel does.
 func inMemory(dir string) {
 	if err := syscall.Mount("drover-e2e", dir, "tmpfs", 0, "mode=0700"); err != nil {
 		fmt.Fprintln(os.Stderr, "files of tests are on the disk:", err)

@@ -89,8 +89,8 @@ func (l *Lease) Runner() execution.Runner { return l.runner }
 // Environment is what the runner was made of, with what is bound late as it was when the lease was taken.
 func (l *Lease) Environment() execution.Environment { return l.env }
 
-// Identity is what the environment lets its executions have now, and not as it was when the runner was made: what is allowed no more must
-// not live on in a runner that is kept claimed. nil: nothing.
+// Identity is what the environment lets its executions have now, and not as it was when the runner was made. What is allowed no
+// more must not live on in a runner that is kept claimed. nil: nothing.
 func (l *Lease) Identity() *execution.IdentityGrant {
 	env, err := l.s.Environment(l.life.ctx, l.runner.Key())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
-// TestTimeline: a machine that is gone has its whole life, with when it was drained and returned from the audit log; one that went before
-// the span is not there, and of too many the last ones are.
+// TestTimeline: a machine that is gone has its whole life, with when it was drained and returned from the audit log. One that
+// went before the span is not there, and of too many the last ones are.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,8 +10,8 @@ import (
 )
 
 // A state that was restored from another cluster's archive knows of machines that may be at work for that cluster: nobody here can
-// tell whether it is gone or goes on. Such a machine is watched. No pool counts on it, and nobody but a person destroys it, until its
-// agent calls here: then that cluster does not have it any more, it becomes ours, and its tag says so.
+// tell whether it is gone or goes on. Such a machine is watched. No pool counts on it, and nobody but a person destroys it, until
+// its agent calls here. Then that cluster does not have it any more, it becomes ours, and its tag says so.
 
 // whyForeign is why a machine is watched.
 const whyForeign = "another cluster's"

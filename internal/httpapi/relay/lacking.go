@@ -13,9 +13,9 @@ import (
 // unknownPaths are the beginnings of what a server answers to a path that its program does not have, as text.
 var unknownPaths = []string{"no such path: ", "404 page not found"}
 
-// lacking returns an error if the answer says that the server's program does not have the path, which this one's has: while servers are
-// upgraded, the one that has to answer may be an older one. A client must not take that for the word that what it asks for does not exist.
-// Errors: NotImplemented.
+// lacking returns an error if the answer says that the server's program does not have the path, which this one's has. While
+// servers are upgraded, the one that has to answer may be an older one. A client must not take that for the word that what it
+// asks for does not exist. Errors: NotImplemented.
 func lacking(to Server, r *http.Request, res *http.Response) error {
 	if res.StatusCode != http.StatusNotFound || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
 		return nil

@@ -54,8 +54,8 @@ func (l logOf) page(more ...string) html.URL {
 	return allocPath(l.allocation, append([]string{"logs"}, more...)...).With("task", l.task).With("type", l.stream)
 }
 
-// asks is what a live log asks the API for: what follows, or only the lines that have a text, from a time on, from a place on, or for what
-// follows from a little before the end.
+// asks is what a live log asks the API for: what follows, or only the lines that have a text. It begins at a time, at a place
+// or a little before the end.
 func (l logOf) asks(r *http.Request) []string {
 	q := r.URL.Query()
 	search := q.Get("search")
@@ -222,8 +222,8 @@ func (f *Face) download(w http.ResponseWriter, r *http.Request, path, name strin
 	return err
 }
 
-// The kinds of pieces of a live log. Each piece has a head: its kind, the length of its content, the number of the log's file and where in
-// that the content begins, as big-endian numbers of 4, 4, 4 and 8 bytes.
+// The kinds of pieces of a live log. Each piece has a head: its kind, the length of its content, the number of the log's file and
+// where in that the content begins. These are big-endian numbers of 4, 4, 4 and 8 bytes.
 const (
 	pieceData  = iota // without content: a sign of life
 	pieceEnd          // nothing more will be written

@@ -256,8 +256,9 @@ func TestFilesOfARunner(t *testing.T) {
 	require.Equal(t, []string{"/v1/runner/r1/file?path=x%2Fa+b one <nil>", "/v1/runner/r1/file?path=x%2Fc  <nil>"}, put)
 }
 
-// TestTheHerdIsSteered: the size of a pool, what a runner may be idle, its release, and signals go to the API as the viewer, once they are
-// sure where something ends; what was typed wrongly is there still, and nothing is offered to who may only look.
+// TestTheHerdIsSteered: the size of a pool, what a runner may be idle, its release, and signals go to the API as the viewer, once
+// the viewer has confirmed what ends something. What was typed wrongly is there still, and nothing is offered to who may only
+// look.
 func TestTheHerdIsSteered(t *testing.T) {
 	t.Parallel()
 	herd := aHerd(t)

@@ -57,8 +57,8 @@ func sessionOf(w *httptest.ResponseRecorder) string {
 	return ""
 }
 
-// TestSigningInAtAProvider: a browser is sent there, comes back with a code, and is signed in; one that began no login is not, so that
-// nobody is signed in as somebody else by a link.
+// TestSigningInAtAProvider: a browser is sent there, comes back with a code, and is signed in. One that began no login is not, so
+// that nobody is signed in as somebody else by a link.
 func TestSigningInAtAProvider(t *testing.T) {
 	t.Parallel()
 	p := &provider{address: "https://idp.example/auth?x=1"}

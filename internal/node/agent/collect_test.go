@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
-// A disk of which much is kept back is not full: counted against its whole size, this one would be at 80 %, and the
+// A disk of which much is kept back is not full. Counted against its whole size this one would be at 80 %, and the
 // folders of tasks would be removed as soon as they ended.
 func TestFullness(t *testing.T) {
 	t.Parallel()

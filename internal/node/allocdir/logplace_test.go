@@ -37,8 +37,8 @@ func (d Dir) since(t require.TestingT, at time.Time) (text string, err error) {
 	}
 }
 
-// TestALogSinceATime: whatever a task writes when, over rotated files and restarts of its supervisor, what is read since a time is all that
-// was written since and is still there, and at most a second's more.
+// TestALogSinceATime: a task writes whatever it likes when it likes, over rotated files and restarts of its supervisor. What is
+// read since a time is all that was written since and is still there, and at most a second's more.
 func TestALogSinceATime(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)

@@ -35,7 +35,7 @@ func (b *bundle) healthy() string {
 }
 
 // An allocation that was healthy in one deployment and is handed to the next one by an update in place has to be well
-// anew: without that the next deployment would wait for its health until it fails.
+// anew. Without that the next deployment would wait for its health until it fails.
 func TestHealthStartsOverInAnotherDeployment(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBundle(t, job("service", task("main", "", false)))

@@ -177,9 +177,9 @@ func (u *unpacker) tar(r io.Reader) error {
 	}
 }
 
-// unpackingError keeps the codes TooLarge, Canceled and Unavailable, which say that a bound was met, that the start was cancelled,
-// or that what gives the stream failed, such as git where memory was short. Any other error means that the archive is
-// damaged: Invalid.
+// unpackingError keeps the codes TooLarge, Canceled and Unavailable. They say that a bound was met, that the start was cancelled,
+// or that what gives the stream failed, such as git where memory was short. Any other error means that the archive is damaged:
+// Invalid.
 func unpackingError(err error) error {
 	if code := drover.CodeOf(err); code == drover.TooLarge || code == drover.Canceled || code == drover.Unavailable {
 		return err

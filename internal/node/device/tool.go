@@ -18,8 +18,8 @@ const (
 	toolAge      = time.Second      // how old an answer may be that is given again
 )
 
-// tool is a program that tells about devices. It runs once at a time, whoever asks: with a broken device such a program may hang in
-// the kernel, where nothing ends it, and then there is one of it and no more.
+// tool is a program that tells about devices. It runs once at a time, whoever asks. With a broken device such a program may hang
+// in the kernel, where nothing ends it, and then there is one of it and no more.
 type tool struct {
 	argv  []string
 	clock clock.Clock

@@ -81,8 +81,8 @@ func (f nft) table(r rules) string {
 	return t.String()
 }
 
-// published opens what the agent's sockets publish to tasks of jobs: at the machine's address on the bridge, at private ones what the
-// policy opens, as if they were another machine's, and at all others.
+// published opens what the agent's sockets publish to tasks of jobs. It is open at the machine's address on the bridge, at
+// private ones what the policy opens, as if they were another machine's, and at all others.
 func (f nft) published(t *text, r rules, family family, subnet, jobs netip.Prefix) {
 	if !r.socket || !jobs.IsValid() {
 		return

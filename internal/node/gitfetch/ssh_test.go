@@ -136,8 +136,8 @@ func TestFetchBySSH(t *testing.T) {
 	})
 }
 
-// A repository's folder has the task's name in its path, and git has a shell start ssh: without a user of its own, git would have run
-// what a job's author wrote into that name as the agent.
+// A repository's folder has the task's name in its path, and git has a shell start ssh. Without a user of its own, git would have
+// run what a job's author wrote into that name as the agent.
 func TestNoShellReadsPaths(t *testing.T) {
 	t.Parallel()
 	r := gittest.New(t)

@@ -70,8 +70,8 @@ func New(cfg Config) *Networks { return &Networks{cfg: cfg, allocs: map[string]*
 func containerName(allocID string) string { return "drover-network-" + allocID }
 
 // Join returns the namespace that the task shares with the others of its allocation, made with the first of them; nil if
-// the task has a network of its own. Errors: Unavailable, Exhausted, Conflict when a docker task's part of the namespace
-// went with its daemon while other tasks still are in the old one; Invalid for a driver whose tasks cannot be in the group's network.
+// the task has a network of its own. Errors: Unavailable, Exhausted. Conflict when a docker task's part of the namespace went
+// with its daemon while other tasks still are in the old one. Invalid for a driver whose tasks cannot be in the group's network.
 func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) (*driver.NetNS, error) {
 	if !shares(group) || ownNetwork(task) {
 		return nil, outside(group, task) // mostly a valid answer

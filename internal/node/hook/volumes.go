@@ -57,9 +57,9 @@ func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	}, nil
 }
 
-// moved says that there is a link in the path of a folder that was registered as a volume, where there was none then: who put it there, as
-// a user of the machine or a guest who may write above, does not choose what is mounted. Folders that the node made have their id as a
-// name, and lie where only the agent writes.
+// moved says that there is a link in the path of a folder that was registered as a volume, where there was none then. Whoever put
+// it there, a user of the machine or a guest who may write above, does not choose what is mounted. Folders that the node made
+// have their id as a name, and lie where only the agent writes.
 func moved(volume *drover.HostVolumeInfo) error {
 	if volume.ID == "" || filepath.Base(volume.Path) == volume.ID {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Trusted refuses a file or folder that somebody else than root and the agent's user can change, or put another in the place of: what it
-// says, or is, runs with the agent's rights. It returns where it is, links being followed; every folder on the way counts, and so does the
-// one that names a link. Errors: Forbidden, and those of the file system.
+// Trusted refuses a file or folder that somebody else than root and the agent's user can change, or put another in the place of.
+// What it says, or is, runs with the agent's rights. It returns where it is, links being followed; every folder on the way
+// counts, and so does the one that names a link. Errors: Forbidden, and those of the file system.
 func Trusted(path string) (real string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", err

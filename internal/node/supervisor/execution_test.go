@@ -366,8 +366,9 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A server that stopped in the moment in which a command ended let go of it. The supervisor took that for the word that the receipt was
-// written down, so that the server that came after it was told that the end is known, and nobody ever said how the command had ended.
+// A server that stopped in the moment in which a command ended let go of it. The supervisor took that for the word that the
+// receipt was written down. So the server that came after it was told that the end is known, and nobody ever said how the command
+// had ended.
 func TestAReceiptThatNobodyTookIsTheNextReaders(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)

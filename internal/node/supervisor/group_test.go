@@ -34,8 +34,8 @@ func (g *countingGroups) Remove(context.Context) error {
 	return nil
 }
 
-// What only the group knows is in a receipt however often it has to be fetched, and in whichever way the reader before
-// went: the agent was killed, or could not hand it on.
+// What only the group knows is in a receipt however often it has to be fetched. It is there in whichever way the
+// reader before went: the agent was killed, or could not hand it on.
 func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
 	t.Parallel()
 	_, stateDir := launch(t, nil)

@@ -22,8 +22,8 @@ import (
 // introFile is where a node finds the token that introduces it, in its state folder, as Nomad's does.
 const introFile = "intro_token.jwt"
 
-// JoinToken is the join token with which this node joins a server, with its pin if it has one: what the configuration says, its
-// machine's, or what a server of the same user on this machine has left for it. Errors: those of a configured file.
+// JoinToken is the join token with which this node joins a server, with its pin if it has one. It is what the configuration
+// says, its machine's, or what a server of the same user on this machine has left for it. Errors: those of a configured file.
 func JoinToken(ctx context.Context, c *config.Client, server string) (string, error) {
 	if c.JoinToken != "" || c.JoinTokenFile != "" {
 		return gate.ConfiguredToken(c.JoinToken, c.JoinTokenFile, "client.join_token_file")

@@ -64,8 +64,8 @@ func configured(s *config.EnvSetting) execution.Environment {
 // inNamespaces is the cluster version from which all servers keep environments of several namespaces apart.
 const inNamespaces = 3
 
-// check says at once when an image is a path that does not exist, if this process has the only node's disk, and when a server would not
-// know an environment of another namespace than the default.
+// check says at once when an image is a path that does not exist, if this process has the only node's disk. It says so, too, when
+// a server would not know an environment of another namespace than the default.
 func (p *Plane) check(_ context.Context, env execution.Environment) error {
 	if v := p.deps.Log.Version(); env.Namespace != "" && v < inNamespaces {
 		return drover.Errorf(drover.Unavailable, "namespace %q: environments in other namespaces than default need cluster version %d, "+

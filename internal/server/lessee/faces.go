@@ -27,8 +27,8 @@ func do(ctx context.Context, l *Lessee, f func(*Life) error) error {
 	return err
 }
 
-// about is ask about an execution. A service that began while the request waited cannot say that there is none: the one before had it, as
-// far as whoever chose this server knew, and it may have gone to another server. So the request is decided once more.
+// about is ask about an execution. A service that began while the request waited cannot say that there is none. The one before
+// had it, as far as whoever chose this server knew, and it may have gone to another server. So the request is decided once more.
 func about[T any](ctx context.Context, l *Lessee, executionID string, f func(*Life) (T, error)) (T, error) {
 	before := l.life.Load()
 	out, err := ask(ctx, l, f)

@@ -346,8 +346,8 @@ func TestWhatIsWithheldIsNotGivenAway(t *testing.T) {
 	})
 }
 
-// A server that was cut off asks for leases that were taken away meanwhile, before it knows that: it is not told that they go on, or
-// it would hand out what is stopped. (simulation of several servers, seed 63)
+// A server that was cut off asks for leases that were taken away meanwhile, before it knows that. It is not told that they go on,
+// or it would hand out what is stopped. (simulation of several servers, seed 63)
 func TestEndedLeasesDoNotGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -47,8 +47,8 @@ func (f *Front) DrainSelf(ctx context.Context, nodeID string, spec *drover.Drain
 	return f.deps.Drain(ctx, drover.DrainRequest{NodeID: nodeID, MarkEligible: eligible})
 }
 
-// away reports whether the node had itself drained, and nobody decided since whether it takes work: not a person who ended the drain or
-// set whether it does, and not the node that is back.
+// away reports whether the node had itself drained, and nobody decided since whether it takes work. That could be a person who
+// ended the drain or set whether it does, or the node that is back.
 func away(n *drover.Node) bool {
 	last := n.LastDrain
 	if last == nil || last.Meta[leftKey] == "" {

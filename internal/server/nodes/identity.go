@@ -12,8 +12,8 @@ type Issuer interface {
 	Workloads(ctx context.Context, nodeID string, wanted []exchange.IdentityRequest) ([]exchange.SignedIdentity, bool, error)
 }
 
-// SignIdentities implements exchange.Identities. Any server signs, with its own state: one that lacks an allocation looks again when
-// it has what the leader had, and one that is cut off from the leader refuses, as the others may know that all has ended.
+// SignIdentities implements exchange.Identities. Any server signs, with its own state. One that lacks an allocation looks again
+// when it has what the leader had, and one that is cut off from the leader refuses, as the others may know that all has ended.
 func (f *Front) SignIdentities(
 	ctx context.Context, nodeID string, wanted []exchange.IdentityRequest,
 ) ([]exchange.SignedIdentity, error) {

@@ -33,8 +33,8 @@ func (n sampledNode) AllocStats(ctx context.Context, id, _ string) (*usage.Alloc
 	}
 }
 
-// TestSamplesOfManyAllocations: however many ask, each allocation is sampled once in a while; a node that is slow or away, and what does
-// not run or is not for the viewer, are told as missing, in time.
+// TestSamplesOfManyAllocations: however many ask, each allocation is sampled once in a while. A node that is slow or away, and
+// what does not run or is not for the viewer, are told as missing, in time.
 func TestSamplesOfManyAllocations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

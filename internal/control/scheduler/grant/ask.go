@@ -58,8 +58,8 @@ func (a *Ask) On(n *drover.Node) drover.Capacity {
 	return c
 }
 
-// Short names what there is too little of on a node that lacks the dimension: "cores", if all would fit but for their MHz, since who asks
-// for cores does not ask for MHz.
+// Short names what there is too little of on a node that lacks the dimension. It is "cores" if all would fit but for their MHz,
+// since who asks for cores does not ask for MHz.
 func (a *Ask) Short(used, total drover.Capacity, dimension string) string {
 	if a.cores == 0 {
 		return dimension
@@ -107,8 +107,8 @@ func (a *Ask) resources(oversubscribed bool) *drover.AllocatedResources {
 // Bounded reports whether a grant on the node depends on what its allocations hold.
 func (a *Ask) Bounded(n *drover.Node) bool { return a.Exact || n.NodeMaxAllocs > 0 }
 
-// Devices reports whether the node has free what is asked for of its devices, and how much those are liked that it would give, from -1
-// to 1: the mean of the requests that have affinities.
+// Devices reports whether the node has free what is asked for of its devices, and how much those are liked that it would give.
+// That is from -1 to 1: the mean of the requests that have affinities.
 func (a *Ask) Devices(n *drover.Node, h *Hold, m *feasible.Matcher) (free bool, liked float64) {
 	g := &granting{matcher: m, node: n, hold: h, devices: map[string]bool{}}
 	sum, requests := 0.0, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/drover-project/drover/volume"
 )
 
-// writers is who writes the host volumes of a node. An allocation that is being stopped does until its node says that it ended, and one
-// that has claimed its volume does while its job wants it, also when it is away for a moment.
+// writers is who writes the host volumes of a node. An allocation that is being stopped does until its node says that it ended.
+// One that has claimed its volume does while its job wants it, also when it is away for a moment.
 type writers struct{ list []writer }
 
 // writer is an allocation that writes a volume. That of an allocation of this plan has no id.
@@ -77,8 +77,9 @@ func (b *Board) own(c *volume.HostVolumeClaim) bool {
 		c.Namespace == b.Job.Namespace
 }
 
-// contended says which volume an allocation of the group cannot write on the node because another one does, the one with the id left aside,
-// and one of the two may only write alone; "" if there is none. Volumes of the node's configuration take all writers.
+// contended says which volume an allocation of the group cannot write on the node because another one does, and one of the two
+// may only write alone. The allocation with the id is left aside; "" if there is none. Volumes of the node's configuration take
+// all writers.
 func (b *Board) contended(c *candidate, aside string) string {
 	for _, w := range b.writes {
 		if have := c.node.HostVolumes[w.Name]; have == nil || have.ID == "" {

@@ -107,7 +107,7 @@ func (r *Reconciler) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation)
 	return c
 }
 
-// stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those that nobody
+// stopExtra stops what is more than count and returns what stays. Failed and unhealthy ones go first, then those that nobody
 // found healthy, those of older versions, and the highest indexes: what serves is not stopped for what may not. Of two with
 // one name, which a promoted canary leaves, one always goes.
 func (r *Reconciler) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drover.Allocation {
@@ -330,8 +330,8 @@ func resting(keep, destructive []*drover.Allocation) int {
 	return n
 }
 
-// awaited counts what does not serve and is left to do so: what failed and is to be replaced at its time, other than by an
-// update, and what the version takes over in place though nobody found it healthy.
+// awaited counts what does not serve and is left to do so. That is what failed and is to be replaced at its time, other
+// than by an update, and what the version takes over in place though nobody found it healthy.
 func (r *Reconciler) awaited(g *drover.TaskGroup, s *sorted, keep, destructive []*drover.Allocation) int {
 	if len(destructive) == 0 {
 		return 0

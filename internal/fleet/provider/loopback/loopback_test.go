@@ -191,7 +191,7 @@ func TestBadUserData(t *testing.T) {
 	require.ErrorContains(t, err, "user data")
 }
 
-// A machine's agent is known by its number and the time of its start: it shows no arguments for some milliseconds after an
+// A machine's agent is known by its number and the time of its start. It shows no arguments for some milliseconds after an
 // exec on a busy machine, and was taken for dead then. This one never shows its own.
 func TestAnAgentThatShowsNoArgumentsIsAlive(t *testing.T) {
 	t.Parallel()

@@ -83,8 +83,8 @@ func agentOf(data string) (pid int, born uint64) {
 	return 0, 0
 }
 
-// members returns what lives and belongs to the machine: its agent, programs that the agent put into its folder (the
-// supervisors of tasks), what is in its control groups, and all that these started.
+// members returns what lives and belongs to the machine: its agent, and programs that the agent put into its folder
+// (the supervisors of tasks). So do what is in its control groups, and all that these started.
 func members(r *record, data string) (alive []int) {
 	mine := map[int]bool{}
 	if lives(r.PID, r.Born) {

@@ -302,7 +302,7 @@ func (s *suite) scarce() {
 }
 
 // batch: machines that share their user data are made by one call, whose repeat, for whichever of them, gives the same
-// ones; lists know which is whose although nobody gave them tags of their own.
+// ones. Lists know which is whose although nobody gave them tags of their own.
 func (s *suite) batch() {
 	if !s.p.Capabilities().Shared {
 		return

@@ -98,8 +98,8 @@ func (f *face) serveFile(w http.ResponseWriter, r *http.Request, offset, limit i
 }
 
 // allocationSnapshot answers GET /v1/client/allocation/ID/snapshot with what a replacement on another node takes over, as a tar: alloc/data
-// and the tasks' local folders. Nomad gives it to its nodes, who show a token of theirs for it; ours get it through their server, so
-// that here it is for who may read the files one by one.
+// and the tasks' local folders. Nomad gives it to its nodes, who show a token of theirs for it. Ours get it through their server,
+// so that here it is for who may read the files one by one.
 func (f *face) allocationSnapshot(w http.ResponseWriter, r *http.Request) error {
 	a, node, err := f.workloads(r, policy.ReadFS)
 	if err != nil {

@@ -22,9 +22,8 @@ type API struct{ Handler http.Handler }
 // maxAnswer bounds what is read of an answer that a page is made of, in bytes.
 const maxAnswer = 32 << 20
 
-// Ask asks the API as the viewer of a page, with a body of JSON unless in is nil, or an io.Reader of bytes, and reads the answer into out
-// unless that is nil.
-// Errors: *httpapi.StatusError with the API's status and words.
+// Ask asks the API as the viewer of a page, with a body of JSON unless in is nil, or an io.Reader of bytes. It reads the answer
+// into out unless that is nil. Errors: *httpapi.StatusError with the API's status and words.
 func (a API) Ask(ctx context.Context, viewer *http.Request, method, path string, in, out any) error {
 	answer := &answer{header: http.Header{}}
 	if err := a.call(ctx, viewer, answer, method, path, in); err != nil {

@@ -2,8 +2,8 @@ package herd
 
 import "github.com/drover-project/drover/internal/httpapi/web/parts"
 
-// deed is what a form asks for, in words: of which kind of page it is, what its button says, what is said after it, and what is asked
-// before with the name of what it is about in %s; "" asks nothing.
+// deed is what a form asks for, in words: of which kind of page it is, what its button says, and what is said after it. What is
+// asked before has the name of what it is about in %s; "" asks nothing.
 type deed struct{ of, button, done, sure string }
 
 // steerText is the texts of what can be done with environments, runners and executions.

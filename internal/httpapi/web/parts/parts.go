@@ -142,6 +142,6 @@ func Live(id string, topics []string, every int, content ...html.Part) html.Part
 // ShortID is the beginning of an id, which tells most from each other.
 func ShortID(id string) string { return id[:min(8, len(id))] }
 
-// LongPath reports whether nothing is to lead to the folders of a path: each link would have all of the path up to its folder, so that a
-// long address made a page of a thousand times its length. Kernels take 4 KiB.
+// LongPath reports whether nothing is to lead to the folders of a path. Each link would have all of the path up to its folder, so
+// that a long address made a page of a thousand times its length. Kernels take 4 KiB.
 func LongPath(at string) bool { return len(at) > 4<<10 || strings.Count(at, "/") > 64 }

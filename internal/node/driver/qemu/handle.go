@@ -85,8 +85,8 @@ func (h *handle) Stop(ctx context.Context, signal string, timeout time.Duration)
 // monitorPatience bounds saying one line to a qemu of the same machine.
 const monitorPatience = 5 * time.Second
 
-// powerDown tells qemu's monitor, and waits until it has read that. The socket is opened first: its path may be longer than the kernel
-// takes for a socket, and a link in its place, which a qemu that was taken over could leave, is not followed.
+// powerDown tells qemu's monitor, and waits until it has read that. The socket is opened first. Its path may be longer than the
+// kernel takes for a socket, and a link in its place, which a qemu that was taken over could leave, is not followed.
 func (h *handle) powerDown(ctx context.Context) error {
 	fd, err := unix.Open(h.monitor, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -128,9 +128,9 @@ func yes(v bool) string {
 	return "false"
 }
 
-// FingerprintAs is the beginning of the fingerprint of another driver, which runs its tasks in sandboxes with root's rights and with a
-// network: it is healthy and has the attributes that tell of sandboxes, under its name, or says what is missing. unfit makes one that
-// says why it cannot be used here.
+// FingerprintAs is the beginning of the fingerprint of another driver, which runs its tasks in sandboxes with root's rights and
+// with a network. It is healthy and has the attributes that tell of sandboxes, under its name, or says what is missing. unfit
+// makes one that says why it cannot be used here.
 func (d *Driver) FingerprintAs(
 	ctx context.Context, name string, hostNetwork bool,
 ) (info drover.DriverInfo, unfit func(why string) drover.DriverInfo) {

@@ -55,8 +55,8 @@ func TestAWorkingDirectoryIsEmptiedAndStays(t *testing.T) {
 	remove(".")
 }
 
-// TestADraftTakesThePlaceOfWhatIsThere: a new file is linked to its path, anything else is replaced by a rename, also what the guest puts
-// there between the look and the link; a directory and what a symbolic link leads to stay.
+// TestADraftTakesThePlaceOfWhatIsThere: a new file is linked to its path. Anything else is replaced by a rename, also what the
+// guest puts there between the look and the link; a directory and what a symbolic link leads to stay.
 func TestADraftTakesThePlaceOfWhatIsThere(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t)
