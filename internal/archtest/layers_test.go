@@ -42,13 +42,13 @@ var layers = []layer{ // a table
 	{
 		"deciders",
 		"control/scheduler control/scheduler/* control/trigger control/progress control/evalbroker control/leases control/insight " +
-			"node/taskmachine node/pace exec/pool exec/listing exec/timeline fleet/learned fleet/scaler",
+			"node/taskmachine node/pace exec/pool exec/listing exec/timeline exec/journal fleet/learned fleet/scaler",
 		"values: no store, context, goroutine or I/O",
 	},
 	{
 		"state",
 		"control/store control/sealed control/quotas control/tokens control/volumes control/machines control/snapshot control/fsm " +
-			"control/eventstream exec/environment node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
+			"control/eventstream exec/environment exec/ledger node/localstate node/allocdir node/rendering node/diskuse fleet/ledger control/logins",
 		"what is kept: go-memdb, tidwall/btree, bbolt, files",
 	},
 	{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/ledger"
 	"github.com/drover-project/drover/internal/exec/listing"
 )
 
@@ -63,7 +64,7 @@ func (s *Service) Statement(ctx context.Context, executionID string) (execution.
 	}
 	return execution.Statement{
 		Execution: info.ID, Runner: info.RunnerID, Environment: x.runner.Environment, Namespace: execution.NamespaceOf(info.RunnerID),
-		Argv: shortened(info.Spec.Argv), Receipt: *info.Receipt,
+		Argv: ledger.Shortened(info.Spec.Argv), Receipt: *info.Receipt,
 	}, nil
 }
 
@@ -136,7 +137,7 @@ func (s *Service) SelectExecutions(
 		if _, recorded := s.endRecord(x.id); recorded && !l.Running {
 			continue
 		}
-		l.Spec.Argv = shortened(l.Spec.Argv)
+		l.Spec.Argv = ledger.Shortened(l.Spec.Argv)
 		page.Add(&l)
 	}
 	return page.Page(), nil

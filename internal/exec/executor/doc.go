@@ -1,7 +1,7 @@
 // Package executor runs commands in claimed runners and keeps what they wrote for those who read it: several readers
 // at once, from any offset, and some time after the end.
 //
-// One goroutine an execution moves frames from the runner's session into a bounded journal; readers take them from
+// One goroutine an execution moves frames from the runner's session into a bounded journal (package journal); readers take them from
 // there at their own pace. A reader that is behind by the whole window stops that goroutine, and by that, through the
 // session's flow control, the program. While nobody is attached a detached execution's journal drops its oldest bytes;
 // one that may not run detached waits for a reader, and is killed when its grace is over. Observers read along at a pace of their own:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/ledger"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -37,11 +38,10 @@ type Teller interface {
 
 // The bounds of telling.
 const (
-	tellEvery   = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
-	maxTold     = 1_000                  // at once
-	maxUntold   = 100_000                // then the oldest are dropped, or nothing is started
-	maxToldArgv = 4 << 10
-	flushFor    = 2 * time.Second
+	tellEvery = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
+	maxTold   = 1_000                  // at once
+	maxUntold = 100_000                // then the oldest are dropped, or nothing is started
+	flushFor  = 2 * time.Second
 )
 
 // feed keeps what is still to be told.
@@ -82,7 +82,7 @@ func (f *feed) publish(e Event) {
 // withoutSecrets leaves variables out, as they may hold secrets, and most of a long command.
 func withoutSecrets(e Event) Event {
 	e.Execution.Spec.Env = nil
-	e.Execution.Spec.Argv = shortened(e.Execution.Spec.Argv)
+	e.Execution.Spec.Argv = ledger.Shortened(e.Execution.Spec.Argv)
 	return e
 }
 
@@ -112,18 +112,6 @@ func (f *feed) putBack(events []Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting = append(events, f.waiting...)
-}
-
-// shortened returns argv with at most maxToldArgv bytes, the last argument cut and marked with "…". The argument is
-// not changed.
-func shortened(argv []string) []string {
-	room := maxToldArgv
-	for i, a := range argv {
-		if room -= len(a); room < 0 {
-			return append(slices.Clone(argv[:i]), a[:max(0, len(a)+room)]+"…")
-		}
-	}
-	return argv
 }
 
 // tell puts events into the stream until ctx ends. What was not told by then is flush's.

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/journal"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
@@ -34,7 +35,7 @@ type Execution struct {
 	absent   *absent    // its output is elsewhere; nil: it is here
 	mu       sync.Mutex // guards what follows
 	session  execution.Session
-	journal  journal
+	journal  journal.Journal
 	pid      int
 	first    time.Time // when it had started, or its first output came here; times are since then
 	receipt  *execution.Receipt
@@ -193,9 +194,9 @@ func (x *Execution) take(f execution.Frame) {
 		}
 	} else {
 		x.heardLocked(f)
-		x.journal.add(f.Stream, f.Offset, f.Data)
-		l := x.journal.of(f.Stream)
-		l.trim(l.end - x.window)
+		x.journal.Add(f.Stream, f.Offset, f.Data)
+		l := x.journal.Of(f.Stream)
+		l.Trim(l.End() - x.window)
 		x.noteLocked(f.Stream)
 	}
 	x.wakeLocked()
@@ -240,15 +241,15 @@ const roomSlack = 64 << 10
 // Without one, output flows while somebody waits for the end or the execution may run detached. Otherwise it stops
 // shortly before the window would lose its first byte, unless the execution is about to be killed.
 func (x *Execution) roomLocked() bool {
-	out, err := &x.journal.streams[0], &x.journal.streams[1]
+	out, err := x.journal.Of(execution.Stdout), x.journal.Of(execution.Stderr)
 	if len(x.readers) == 0 {
 		if x.waiters > 0 || x.spec.Detach != 0 {
 			return true
 		}
-		return out.end < x.window-roomSlack && err.end < x.window-roomSlack || x.dropping
+		return out.End() < x.window-roomSlack && err.End() < x.window-roomSlack || x.dropping
 	}
 	for r := range x.readers {
-		if out.end-max(r.from.Stdout, out.start) > x.window-roomSlack || err.end-max(r.from.Stderr, err.start) > x.window-roomSlack {
+		if out.End()-max(r.from.Stdout, out.Start()) > x.window-roomSlack || err.End()-max(r.from.Stderr, err.Start()) > x.window-roomSlack {
 			return false
 		}
 	}
@@ -276,7 +277,7 @@ func (x *Execution) lost(ctx context.Context, why error) execution.Receipt {
 	}
 	r := execution.Receipt{
 		ExecutionID: x.id, ExitCode: 137, Signal: 9, Cause: cause, Error: why.Error(), StartedAt: x.begun,
-		StdoutBytes: x.journal.streams[0].end, StderrBytes: x.journal.streams[1].end, Truncated: true,
+		StdoutBytes: x.journal.Of(execution.Stdout).End(), StderrBytes: x.journal.Of(execution.Stderr).End(), Truncated: true,
 	}
 	if !x.begun.IsZero() {
 		r.Wall = x.clock.Now().Sub(x.begun)

@@ -31,7 +31,7 @@ func (x *Execution) checkReceipt(r *execution.Receipt) {
 		return
 	}
 	x.mu.Lock()
-	stdout, stderr := x.journal.streams[0].end, x.journal.streams[1].end
+	stdout, stderr := x.journal.Of(execution.Stdout).End(), x.journal.Of(execution.Stderr).End()
 	x.mu.Unlock()
 	if stdout < r.StdoutBytes || stderr < r.StderrBytes {
 		invariant.Breach(invariant.OutputBeforeExit, x.id,

@@ -31,7 +31,7 @@ func TestReceiptsAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := &Execution{id: "x"}
-			x.journal.add(execution.Stdout, 0, []byte("hello"))
+			x.journal.Add(execution.Stdout, 0, []byte("hello"))
 			defer func() {
 				broke, _ := recover().(string)
 				require.Contains(t, broke, c.breaks)

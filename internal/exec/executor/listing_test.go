@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/ledger"
 )
 
 // manyEnded is a service with so many ended executions of 100 environments.
@@ -25,7 +26,7 @@ func manyEnded(t testing.TB, n int) *Service {
 			ID: fmt.Sprint("x", i), RunnerID: env + "-a", AllocID: "a", Spec: execution.Spec{Argv: []string{"sh", "-c", "exit 1"}},
 			Receipt: &execution.Receipt{Cause: execution.CauseExited, ExitCode: i % 2, StartedAt: now.Add(time.Duration(i%7) * -time.Second)},
 		}
-		s.keep(s.restore(record{Execution: x, Environment: env, EndedAt: now}))
+		s.keep(s.restore(ledger.Record{Execution: x, Environment: env, EndedAt: now}))
 	}
 	return s
 }

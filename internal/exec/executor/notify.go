@@ -89,7 +89,7 @@ func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
 			s.feed.publish(Event{Type: EventTold, Execution: execution.Execution{ID: x.id}})
 		}
 	}
-	if err := s.ledger.told(x.id); err != nil {
+	if err := s.ledger.Told(x.id); err != nil {
 		s.deps.Log.Warn("noting that a webhook was told", "execution", x.id, "error", err)
 	}
 }

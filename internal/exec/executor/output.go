@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/journal"
 )
 
 // Of an execution that ended at another server, or before this process, only the receipt is known here. Its runner keeps the output for
@@ -71,7 +72,7 @@ func notReached(ctx context.Context, x *Execution, err error) error {
 }
 
 // kept reads what the runner keeps of an ended execution. Errors: those of the runner and of the node.
-func (s *Service) kept(ctx context.Context, x *Execution) (got journal, err error) {
+func (s *Service) kept(ctx context.Context, x *Execution) (got journal.Journal, err error) {
 	node, err := s.deps.Keeping.Reach(x.runner.AllocID)
 	if err != nil {
 		return got, err
@@ -91,22 +92,22 @@ func (s *Service) kept(ctx context.Context, x *Execution) (got journal, err erro
 		case f.Receipt != nil:
 			return got, nil
 		case !f.Started:
-			got.add(f.Stream, f.Offset, f.Data)
-			l := got.of(f.Stream)
-			l.trim(l.end - x.window)
+			got.Add(f.Stream, f.Offset, f.Data)
+			l := got.Of(f.Stream)
+			l.Trim(l.End() - x.window)
 		}
 	}
 }
 
 // fill gives the execution the output that its runner kept.
-func (s *Service) fill(x *Execution, got journal) {
+func (s *Service) fill(x *Execution, got journal.Journal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.mu.Lock()
 	x.journal = got
 	x.mu.Unlock()
 	if s.byID[x.id] == x {
-		s.bytes += got.bytes()
+		s.bytes += got.Bytes()
 		s.boundLocked()
 	}
 }

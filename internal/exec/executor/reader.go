@@ -60,8 +60,8 @@ func (r *Reader) Next(ctx context.Context) (execution.Frame, error) {
 func (r *Reader) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pid != 0 && !r.started || r.journal.of(execution.Stdout).end > r.from.Stdout ||
-		r.journal.of(execution.Stderr).end > r.from.Stderr ||
+	return r.pid != 0 && !r.started || r.journal.Of(execution.Stdout).End() > r.from.Stdout ||
+		r.journal.Of(execution.Stderr).End() > r.from.Stderr ||
 		r.receipt != nil && !r.ended
 }
 
@@ -172,9 +172,9 @@ func (r *Reader) dataLocked() (f execution.Frame, ok bool) {
 // were dropped; the frame then begins at the first that is kept. Data shares the journal's memory, which is only
 // appended to.
 func (r *Reader) peekLocked(s execution.Stream, from int64) (f execution.Frame, seq uint64) {
-	l := r.journal.of(s)
-	f = execution.Frame{Stream: s, Offset: max(from, l.start), Skipped: from < l.start}
-	seq, f.Data = l.at(f.Offset)
+	l := r.journal.Of(s)
+	f = execution.Frame{Stream: s, Offset: max(from, l.Start()), Skipped: from < l.Start()}
+	seq, f.Data = l.At(f.Offset)
 	return f, seq
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/ledger"
 )
 
 // Records is what the servers of a cluster keep together about executions, for a while. Teller puts it there, and each server
@@ -23,10 +24,10 @@ type Records interface {
 }
 
 // recordOf is the execution as the ledger would have it.
-func recordOf(r *execution.Record) record {
+func recordOf(r *execution.Record) ledger.Record {
 	x := r.Execution
-	out := record{
-		Execution: x, Environment: strings.TrimSuffix(x.RunnerID, "-"+x.AllocID), Webhook: r.Webhook, Request: r.Request, recorded: true,
+	out := ledger.Record{
+		Execution: x, Environment: strings.TrimSuffix(x.RunnerID, "-"+x.AllocID), Webhook: r.Webhook, Request: r.Request, Recorded: true,
 	}
 	if !x.Running {
 		out.EndedAt = r.Time()
@@ -35,13 +36,13 @@ func recordOf(r *execution.Record) record {
 }
 
 // endRecord returns how an execution ended at another server, or before this process, if that is kept still.
-func (s *Service) endRecord(executionID string) (r record, ok bool) {
+func (s *Service) endRecord(executionID string) (r ledger.Record, ok bool) {
 	if s.deps.Records == nil {
-		return record{}, false
+		return ledger.Record{}, false
 	}
 	kept := s.deps.Records.Execution(executionID)
 	if kept == nil || kept.Execution.Running {
-		return record{}, false
+		return ledger.Record{}, false
 	}
 	r = recordOf(kept)
 	return r, r.Webhook != "" || s.deps.Clock.Now().Sub(r.EndedAt) < s.cfg.Retain
@@ -71,7 +72,7 @@ func (s *Service) told(executionID string) bool {
 // With Records it also waits for the log: else nobody would know whom to tell when this server is gone.
 func (s *Service) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
 	started := s.startRecord(r, spec, *of)
-	if err := s.ledger.write(started); err != nil {
+	if err := s.ledger.Write(started); err != nil {
 		if of.webhook != "" {
 			return drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
 		}
@@ -91,7 +92,7 @@ func (s *Service) promise(ctx context.Context, r execution.Runner, spec executio
 
 // takeBack ends an execution whose start could not be recorded, without telling its webhook. The log may have it all the same:
 // a failed proposal only means that the proposer does not know.
-func (s *Service) takeBack(r record, why error) {
+func (s *Service) takeBack(r ledger.Record, why error) {
 	r.Webhook, r.EndedAt, r.Execution.Running = "", s.deps.Clock.Now(), false
 	r.Execution.Receipt = &execution.Receipt{
 		ExecutionID: r.Execution.ID, ExitCode: 137, Signal: 9, Cause: execution.CauseKilled, Truncated: true,
@@ -103,7 +104,7 @@ func (s *Service) takeBack(r record, why error) {
 
 // takeOver returns what the records add to those of the ledger. It says how executions ended that run according to the ledger,
 // which webhooks another server was to tell, and which of its executions run.
-func (s *Service) takeOver(ctx context.Context, records []record) []record {
+func (s *Service) takeOver(ctx context.Context, records []ledger.Record) []ledger.Record {
 	if s.deps.Records == nil {
 		return records
 	}
@@ -120,7 +121,7 @@ func (s *Service) takeOver(ctx context.Context, records []record) []record {
 		case ok && r.Execution.Receipt == nil:
 			*r = ended
 			s.writeDown(ended)
-		case !ok && r.Execution.Receipt != nil && !r.dropped: // this server was killed before it was recorded
+		case !ok && r.Execution.Receipt != nil && !r.Dropped: // this server was killed before it was recorded
 			s.feed.publish(Event{Type: EventEnded, Execution: r.Execution, Webhook: r.Webhook, Request: r.Request})
 		}
 	}
@@ -140,8 +141,8 @@ func (s *Service) looksAfter(ctx context.Context, allocID string) bool {
 }
 
 // inherit takes up what servers that ended have recorded: webhooks that are to be told, and which executions run.
-func (s *Service) inherit(ctx context.Context) (running map[string]record) {
-	running = map[string]record{}
+func (s *Service) inherit(ctx context.Context) (running map[string]ledger.Record) {
+	running = map[string]ledger.Record{}
 	if s.deps.Records == nil {
 		return running
 	}

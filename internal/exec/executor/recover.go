@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/ledger"
 )
 
 // How long executions are looked for whose connection was lost.
@@ -38,7 +39,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 	defer cancel()
 	for wait := firstRetry; clock.Sleep(limit, x.clock, wait); wait = min(2*wait, maxRetry) {
 		x.mu.Lock()
-		from := execution.Offsets{Stdout: x.journal.streams[0].end, Stderr: x.journal.streams[1].end}
+		from := execution.Offsets{Stdout: x.journal.Of(execution.Stdout).End(), Stderr: x.journal.Of(execution.Stderr).End()}
 		x.mu.Unlock()
 		try, tried := x.clock.WithTimeout(limit, answerWithin)
 		session, err := x.lease.Workloads().AttachExecution(try, x.runner.AllocID, taskName, x.id, from)
@@ -60,7 +61,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away,
 // or does not know the runner yet, is asked again for a while. One that answers has found its tasks. It is not asked
 // again, since each look begins the runner's idle time anew. What is remembered of the executions is in running.
-func (s *Service) recover(ctx context.Context, pending []string, running map[string]record) {
+func (s *Service) recover(ctx context.Context, pending []string, running map[string]ledger.Record) {
 	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
@@ -125,7 +126,7 @@ func (s *Service) takeUp(ctx context.Context) {
 }
 
 // recoverRunner takes up the executions of one runner.
-func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) error {
+func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]ledger.Record) error {
 	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 		if s.keptOnly(x) {
 			continue
 		}
-		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].terms()); err != nil {
+		if err := s.recoverExecution(ctx, runnerID, x, termsOf(running[x.ID])); err != nil {
 			return err
 		}
 	}

@@ -7,40 +7,41 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/ledger"
 )
 
 // startRecord is what is written down of an execution that was started.
-func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms) record {
-	return record{
+func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms) ledger.Record {
+	return ledger.Record{
 		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
 		Environment: r.Key(), Webhook: of.webhook, Request: of.request, Lease: s.cfg.Lease,
 	}
 }
 
 // record is what is written down of an execution's end.
-func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
+func (x *Execution) record(receipt execution.Receipt, at time.Time) ledger.Record {
 	info := x.Info()
 	info.Running, info.Receipt = false, &receipt
-	return record{Execution: info, Environment: x.runner.Key(), Webhook: x.webhook, Request: x.request, EndedAt: at}
+	return ledger.Record{Execution: info, Environment: x.runner.Key(), Webhook: x.webhook, Request: x.request, EndedAt: at}
 }
 
 // remember takes up what an earlier process or another server wrote down: ended executions with their receipts, and
 // webhooks that were not told. It returns the executions whose end nobody saw, and which are this server's to tell of.
-func (s *Service) remember(ctx context.Context) (running map[string]record, err error) {
-	records, err := s.ledger.read(s.deps.Clock.Now().Add(-s.cfg.Retain))
+func (s *Service) remember(ctx context.Context) (running map[string]ledger.Record, err error) {
+	records, err := s.ledger.Read(s.deps.Clock.Now().Add(-s.cfg.Retain))
 	if err != nil {
 		return nil, err
 	}
 	records = s.takeOver(ctx, records)
-	slices.SortStableFunc(records, func(a, b record) int { return a.EndedAt.Compare(b.EndedAt) })
-	running = map[string]record{}
+	slices.SortStableFunc(records, func(a, b ledger.Record) int { return a.EndedAt.Compare(b.EndedAt) })
+	running = map[string]ledger.Record{}
 	for _, r := range records {
 		if s.known(r.Execution.ID) {
 			continue // it was started here just now
 		}
 		if r.Execution.Receipt == nil {
 			if !s.tells(ctx, r) {
-				s.ledger.forget(r.Execution.ID)
+				s.ledger.Forget(r.Execution.ID)
 				continue
 			}
 			running[r.Execution.ID] = r
@@ -51,7 +52,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 			continue
 		}
 		x := s.restore(r)
-		if !r.dropped {
+		if !r.Dropped {
 			s.keep(x)
 		}
 		s.notify(ctx, x)
@@ -62,23 +63,27 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 // tells reports whether this server is the one that publishes how an execution from before the restart ended. It is if nobody
 // else has kept its runner since, or if the servers' common records say that it still runs and is this server's to look after.
 // Who took a runner over sees the end.
-func (s *Service) tells(ctx context.Context, r record) bool {
+func (s *Service) tells(ctx context.Context, r ledger.Record) bool {
 	recorded := s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil
 	return s.deps.Keeping.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
 }
 
+// termsOf are those that an execution was started on, as they were written down.
+func termsOf(r ledger.Record) terms {
+	return terms{webhook: r.Webhook, request: r.Request, recorded: r.Recorded}
+}
+
 // restore makes an ended execution of what was written down. Of its output only the size is known; its runner may have kept it.
-func (s *Service) restore(r record) *Execution {
+func (s *Service) restore(r ledger.Record) *Execution {
 	namespace, environment := execution.SplitKey(r.Environment)
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
 		runner: execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: environment, Namespace: namespace},
-		terms:  r.terms(), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
+		terms:  termsOf(r), clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: s.base, absent: newAbsent(),
 	}
-	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {
-		x.journal.streams[i].start, x.journal.streams[i].end = size, size
-	}
+	x.journal.Of(execution.Stdout).Lost(x.receipt.StdoutBytes)
+	x.journal.Of(execution.Stderr).Lost(x.receipt.StderrBytes)
 	close(x.done)
 	return x
 }
@@ -97,7 +102,7 @@ func (s *Service) keep(x *Execution) *Execution {
 }
 
 // lose ends what was running before and was not found again.
-func (s *Service) lose(ctx context.Context, running map[string]record) {
+func (s *Service) lose(ctx context.Context, running map[string]ledger.Record) {
 	if ctx.Err() != nil {
 		return
 	}

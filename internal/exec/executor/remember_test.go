@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/ledger"
 )
 
 // A ledger has executions in the order of their starts, and in none after it was written anew: what ended long ago was
@@ -24,17 +25,17 @@ func TestTheNewestEndsAreRemembered(t *testing.T) {
 	for id, ago := range map[string]time.Duration{
 		"new": time.Minute, "old": 3 * time.Minute, "newest": time.Second, "older": 4 * time.Minute,
 	} {
-		r := record{
+		r := ledger.Record{
 			Execution: execution.Execution{ID: id, Receipt: &execution.Receipt{ExecutionID: id}}, Environment: "e", EndedAt: now.Add(-ago),
 		}
-		require.NoError(t, before.ledger.write(r))
+		require.NoError(t, before.ledger.Write(r))
 	}
-	require.NoError(t, before.ledger.close())
+	require.NoError(t, before.ledger.Close())
 	s, err := New(cfg, deps)
 	require.NoError(t, err)
 	_, err = s.remember(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.ledger.close())
+	require.NoError(t, s.ledger.Close())
 	require.NotNil(t, s.find("new"))
 	require.NotNil(t, s.find("newest"))
 	require.Len(t, s.byID, 2)

@@ -58,7 +58,7 @@ func (s *Service) dropLocked(i int) {
 	x := s.ended[i]
 	s.ended = slices.Delete(s.ended, i, i+1)
 	delete(s.byID, x.id)
-	s.ledger.drop(x.id)
+	s.ledger.Drop(x.id)
 	s.bytes -= x.kept()
 	if env := x.runner.Key(); s.perEnv[env] > 1 {
 		s.perEnv[env]--
@@ -72,5 +72,5 @@ func (s *Service) dropLocked(i int) {
 func (x *Execution) kept() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.journal.bytes()
+	return x.journal.Bytes()
 }

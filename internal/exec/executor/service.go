@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/ledger"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/exec/turns"
 	"github.com/drover-project/drover/internal/id"
@@ -93,7 +94,7 @@ type Service struct {
 	deps     Deps
 	pumps    sync.WaitGroup
 	feed     feed
-	ledger   *ledger
+	ledger   *ledger.Ledger
 	telling  turns.Turns
 	base     context.Context // of what is done for executions beside requests; never ends by itself
 	stopping context.Context // ends when Run does
@@ -117,7 +118,7 @@ type Service struct {
 
 // New returns a Service; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
 func New(cfg Config, deps Deps) (*Service, error) {
-	ledger, err := openLedger(cfg.LedgerPath)
+	kept, err := ledger.Open(cfg.LedgerPath)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	stopping, stop := context.WithCancel(base)
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		feed: newFeed(deps.Records != nil), ledger: ledger, telling: turns.New(),
+		feed: newFeed(deps.Records != nil), ledger: kept, telling: turns.New(),
 		base: base, stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, own: map[string]bool{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
@@ -158,7 +159,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.pumps.Wait()
-	return s.ledger.close()
+	return s.ledger.Close()
 }
 
 // Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
@@ -375,8 +376,8 @@ func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.
 
 // writeDown records an end; an error is only logged, as the execution has ended anyway. After a restart it would
 // count as lost.
-func (s *Service) writeDown(r record) {
-	if err := s.ledger.write(r); err != nil {
+func (s *Service) writeDown(r ledger.Record) {
+	if err := s.ledger.Write(r); err != nil {
 		s.deps.Log.Warn("writing an execution's end down", "execution", r.Execution.ID, "error", err)
 	}
 }

@@ -12,14 +12,14 @@ func (x *Execution) noteLocked(s execution.Stream) {
 	if x.first.IsZero() {
 		x.first = now
 	}
-	x.journal.times.Note(now.Sub(x.first), s, x.journal.of(s).end)
+	x.journal.Note(now.Sub(x.first), s)
 }
 
 // Timeline says when the output came.
 func (x *Execution) Timeline() execution.Timeline {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	times := &x.journal.times
+	times := x.journal.Times()
 	t := execution.Timeline{
 		ExecutionID: x.id, StartedAt: x.first, Resolution: times.Resolution(), Partial: x.begun.IsZero(),
 		Marks: make([]execution.Mark, 0, len(times.Marks())),

@@ -1,7 +1,8 @@
-package executor
+package ledger
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,61 +10,57 @@ import (
 	"github.com/drover-project/drover/internal/appendlog"
 )
 
-// ledgerLimit is the size from which the ledger is written anew, with what still counts. If more than half of that is
+// limit is the size from which the ledger is written anew, with what still counts. If more than half of that is
 // left, the next limit is twice what was left. Otherwise a full ledger would be written anew for each line.
-const ledgerLimit = 8 << 20
+const limit = 8 << 20
 
-// ledger remembers executions across restarts: that they were started, how they ended, and which webhooks are still to
-// be told.
-type ledger struct {
+// Ledger is the file of executions, with what counts of it in memory. Its methods may be called at once.
+type Ledger struct {
 	mu   sync.Mutex // guards what follows
 	log  *appendlog.File
 	next int64 // from this size on it is written anew
-	kept map[string]*record
+	kept map[string]*Record
 }
 
-// record is what is known of one execution.
-type record struct {
+// Record is what is known of one execution.
+type Record struct {
 	Execution   execution.Execution `json:"execution"`         // with its receipt when it ended; without variables
 	Environment string              `json:"environment"`       // its key
 	Webhook     string              `json:"webhook,omitempty"` // to be told
 	Request     string              `json:"request,omitempty"` // a digest, of a request with an idempotency key
 	EndedAt     time.Time           `json:"endedAt,omitzero"`
-	Lease       uint64              `json:"lease,omitempty"` // of its runner; see Config
+	Lease       uint64              `json:"lease,omitempty"` // of its runner, when several servers hand runners out
 
-	raw      []byte // its line
-	dropped  bool   // kept for its webhook only
-	recorded bool   // it is in the Records
+	Dropped  bool `json:"-"` // kept for its webhook only
+	Recorded bool `json:"-"` // it is known to other servers, too
+
+	raw []byte // its line
 }
 
-func (r record) terms() terms {
-	return terms{webhook: r.Webhook, request: r.Request, recorded: r.recorded}
-}
-
-// ledgerLine is one line of the file; exactly one of its fields is set. A later record of the same execution
+// entry is one line of the file; exactly one of its fields is set. A later record of the same execution
 // replaces the earlier.
-type ledgerLine struct {
-	Record *record `json:"record,omitempty"`
+type entry struct {
+	Record *Record `json:"record,omitempty"`
 	Told   string  `json:"told,omitempty"` // an execution
 }
 
-// openLedger opens the file, or makes it; an empty path keeps nothing. The records are read by read, once.
-func openLedger(path string) (*ledger, error) {
+// Open opens the file, or makes it; an empty path keeps nothing. The records are read by Read, once.
+func Open(path string) (*Ledger, error) {
 	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{log: log, next: ledgerLimit, kept: map[string]*record{}}, nil
+	return &Ledger{log: log, next: limit, kept: map[string]*Record{}}, nil
 }
 
-// read returns what an earlier process left, in the order of the lines. What ended before the time is only kept for a
+// Read returns what an earlier process left, in the order of the lines. What ended before the time is only kept for a
 // webhook.
-func (l *ledger) read(since time.Time) (records []record, err error) {
+func (l *Ledger) Read(since time.Time) (records []Record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var order []string
 	err = l.log.Read(func(raw []byte, _ appendlog.Span) {
-		var line ledgerLine
+		var line entry
 		switch {
 		case json.Unmarshal(raw, &line) != nil:
 		case line.Record != nil:
@@ -84,20 +81,20 @@ func (l *ledger) read(since time.Time) (records []record, err error) {
 			delete(l.kept, id)
 			continue
 		}
-		r.dropped = old
+		r.Dropped = old
 		records = append(records, *r)
 	}
 	return records, err
 }
 
-// write notes how the execution stands. Errors: those of the disk.
-func (l *ledger) write(r record) error {
+// Write notes how the execution stands. Errors: those of the disk.
+func (l *Ledger) Write(r Record) error {
 	if !l.log.Kept() {
 		return nil
 	}
 	r.Execution.Spec.Env = nil
-	r.Execution.Spec.Argv = shortened(r.Execution.Spec.Argv)
-	raw, err := json.Marshal(ledgerLine{Record: &r})
+	r.Execution.Spec.Argv = Shortened(r.Execution.Spec.Argv)
+	raw, err := json.Marshal(entry{Record: &r})
 	if err != nil {
 		return err
 	}
@@ -108,8 +105,8 @@ func (l *ledger) write(r record) error {
 	return l.append(r.raw)
 }
 
-// told notes that the webhook needs no telling any more.
-func (l *ledger) told(id string) error {
+// Told notes that the webhook needs no telling any more.
+func (l *Ledger) Told(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.kept[id]
@@ -117,31 +114,31 @@ func (l *ledger) told(id string) error {
 		return nil
 	}
 	r.Webhook = ""
-	if r.dropped {
+	if r.Dropped {
 		delete(l.kept, id)
 	}
-	raw, err := json.Marshal(ledgerLine{Told: id})
+	raw, err := json.Marshal(entry{Told: id})
 	if err != nil {
 		return err
 	}
 	return l.append(append(raw, '\n'))
 }
 
-// drop forgets an execution that nobody can ask for any more.
-func (l *ledger) drop(id string) {
+// Drop forgets an execution that nobody can ask for any more.
+func (l *Ledger) Drop(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.kept[id]
 	if r == nil {
 		return
 	}
-	if r.dropped = true; r.Webhook == "" {
+	if r.Dropped = true; r.Webhook == "" {
 		delete(l.kept, id)
 	}
 }
 
-// forget drops an execution that others keep.
-func (l *ledger) forget(id string) {
+// Forget drops an execution that others keep.
+func (l *Ledger) Forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.kept, id)
@@ -149,28 +146,42 @@ func (l *ledger) forget(id string) {
 
 // append adds a line; mu is held. From the size limit on it writes the whole file anew instead: kept has the new
 // line's content already. If that fails the line is added to the old file, which then only is longer than needed.
-func (l *ledger) append(raw []byte) error {
+func (l *Ledger) append(raw []byte) error {
 	if l.log.Size()+int64(len(raw)) < l.next {
 		return l.log.Append(raw)
 	}
 	var all []byte
 	for _, r := range l.kept {
 		line := r.raw
-		if again, err := json.Marshal(ledgerLine{Record: r}); err == nil { // it may have been told since
+		if again, err := json.Marshal(entry{Record: r}); err == nil { // it may have been told since
 			line = append(again, '\n')
 		}
 		all = append(all, line...)
 	}
-	l.next = max(ledgerLimit, 2*int64(len(all)))
+	l.next = max(limit, 2*int64(len(all)))
 	if err := l.log.Replace(all); err != nil {
 		return l.log.Append(raw)
 	}
 	return nil
 }
 
-// close closes the file; every line is written by then, as append does not buffer.
-func (l *ledger) close() error {
+// Close closes the file; every line is written by then, as append does not buffer.
+func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.Close()
+}
+
+// maxArgv is how many bytes of a command are told and written down.
+const maxArgv = 4 << 10
+
+// Shortened returns argv with at most 4 KiB, the last argument cut and marked with "…". The argument is not changed.
+func Shortened(argv []string) []string {
+	room := maxArgv
+	for i, a := range argv {
+		if room -= len(a); room < 0 {
+			return append(slices.Clone(argv[:i]), a[:max(0, len(a)+room)]+"…")
+		}
+	}
+	return argv
 }

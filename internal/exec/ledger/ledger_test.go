@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"fmt"
@@ -17,13 +17,13 @@ import (
 func TestALargeLedgerIsRarelyWrittenAnew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := openLedger(path)
+	l, err := Open(path)
 	require.NoError(t, err)
-	text, files := strings.Repeat("x", maxToldArgv-10), 0
+	text, files := strings.Repeat("x", maxArgv-10), 0
 	var last os.FileInfo
 	for i := range 6_000 { // 24 MB
 		x := execution.Execution{ID: fmt.Sprint(i), Spec: execution.Spec{Argv: []string{text}}}
-		require.NoError(t, l.write(record{Execution: x}))
+		require.NoError(t, l.Write(Record{Execution: x}))
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		if last == nil || !os.SameFile(last, info) {
@@ -32,11 +32,11 @@ func TestALargeLedgerIsRarelyWrittenAnew(t *testing.T) {
 		last = info
 	}
 	require.LessOrEqual(t, files, 4)
-	require.NoError(t, l.close())
-	again, err := openLedger(path)
+	require.NoError(t, l.Close())
+	again, err := Open(path)
 	require.NoError(t, err)
-	records, err := again.read(time.Time{})
+	records, err := again.Read(time.Time{})
 	require.NoError(t, err)
 	require.Len(t, records, 6_000)
-	require.NoError(t, again.close())
+	require.NoError(t, again.Close())
 }
