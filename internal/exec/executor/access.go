@@ -91,11 +91,11 @@ func (s *Service) Control(ctx context.Context, executionID string) (execution.Se
 // List returns a runner's executions, running and lately ended, sorted by id. Errors: NotFound, Gone; Unavailable: its node is away, or has
 // not said yet what runs in it.
 func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return nil, err
 	}
-	lease.Done()
+	use.Done()
 	if err := s.awaitSeen(ctx, runnerID); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type Execution struct {
 	id     string
 	runner execution.Runner
 	spec   execution.Spec
-	lease  *runner.Lease
+	use    *runner.Use
 	clock  clock.Clock
 	window int64
 	grace  time.Duration
@@ -161,7 +161,7 @@ func (x *Execution) current() execution.Session {
 func (x *Execution) pump(ctx context.Context) (receipt execution.Receipt, known bool) {
 	for {
 		if !x.awaitRoom(ctx) {
-			return x.lost(ctx, context.Cause(ctx)), x.lease.GoneReason() != nil
+			return x.lost(ctx, context.Cause(ctx)), x.use.GoneReason() != nil
 		}
 		f, err := x.current().Next(ctx)
 		switch {
@@ -171,7 +171,7 @@ func (x *Execution) pump(ctx context.Context) (receipt execution.Receipt, known 
 			if errors.Is(err, io.EOF) {
 				err = drover.Errorf(drover.Gone, "the session ended without a receipt")
 			}
-			return x.lost(ctx, err), x.lease.GoneReason() != nil
+			return x.lost(ctx, err), x.use.GoneReason() != nil
 		case f.Receipt != nil:
 			receipt = *f.Receipt
 			receipt.ExecutionID = x.id
@@ -261,11 +261,11 @@ func (x *Execution) lost(ctx context.Context, why error) execution.Receipt {
 	timer := x.clock.NewTimer(time.Second) // a session breaks before the event says why
 	defer timer.Stop()
 	select {
-	case <-x.lease.Gone():
+	case <-x.use.Gone():
 	case <-ctx.Done():
 	case <-timer.C():
 	}
-	if reason := x.lease.GoneReason(); reason != nil {
+	if reason := x.use.GoneReason(); reason != nil {
 		why = reason
 	}
 	x.mu.Lock()
@@ -287,7 +287,7 @@ func (x *Execution) lost(ctx context.Context, why error) execution.Receipt {
 
 // end lets everybody know how it ended. What the runner keeps of it is cleared away after that.
 func (x *Execution) end(receipt execution.Receipt, at time.Time) {
-	x.lease.Done()
+	x.use.Done()
 	x.mu.Lock()
 	x.stopReaperLocked()
 	if x.overdue != nil {
@@ -308,7 +308,7 @@ func (x *Execution) clearAway() {
 
 // leave lets go of an execution that may run on: whoever reads it or waits for it is told to ask again.
 func (x *Execution) leave() {
-	x.lease.Done()
+	x.use.Done()
 	x.mu.Lock()
 	x.stopReaperLocked()
 	if x.overdue != nil {
@@ -376,7 +376,7 @@ func (x *Execution) killSoonLocked(d time.Duration) {
 	x.reaper = x.clock.AfterFunc(d, func() { // ends at once or, with the node away, with the clock's timeout
 		x.mu.Lock()
 		deserted := x.desertedLocked()
-		if deserted && !x.lease.Holds() {
+		if deserted && !x.use.Holds() {
 			x.killSoonLocked(holdAgain)
 			x.mu.Unlock()
 			return

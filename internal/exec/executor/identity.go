@@ -25,14 +25,14 @@ const identityLeeway = time.Minute
 
 // identify has the tokens signed that the command is to have of its own, which are always masked. Errors: Forbidden for those that the
 // environment does not allow; NotImplemented, Unavailable.
-func (s *Service) identify(ctx context.Context, lease *runner.Lease, spec *execution.Spec) error {
+func (s *Service) identify(ctx context.Context, use *runner.Use, spec *execution.Spec) error {
 	if !slices.ContainsFunc(spec.Secrets, func(x execution.Secret) bool { return x.Identity != "" }) {
 		return nil
 	}
 	if s.deps.Identities == nil {
 		return drover.Errorf(drover.NotImplemented, "secrets: this server signs no identities of executions")
 	}
-	r, grant := lease.Runner(), lease.Identity()
+	r, grant := use.Runner(), use.Identity()
 	spec.Secrets, spec.Values = slices.Clone(spec.Secrets), slices.Clone(spec.Values) // others have them, too
 	for i := range spec.Secrets {
 		x := &spec.Secrets[i]

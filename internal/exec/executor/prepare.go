@@ -27,11 +27,11 @@ func (s *Service) Prepare(ctx context.Context, runnerID string, spec execution.S
 	if err := Validate(spec); err != nil {
 		return "", err
 	}
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return "", err
 	}
-	defer lease.Done()
+	defer use.Done()
 	spec.ID = s.deps.IDs.New()
 	p := prepared{runnerID, spec, s.deps.Clock.Now(), sizeOf(spec)}
 	s.mu.Lock()
@@ -80,11 +80,11 @@ func (s *Service) preparedLocked(runnerID, executionID string) (p prepared, ok b
 
 // Take takes a prepared execution out, once; Open starts it. Errors: NotFound; Gone and NotFound of the runner.
 func (s *Service) Take(ctx context.Context, runnerID, executionID string) (execution.Spec, error) {
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return execution.Spec{}, err
 	}
-	lease.Done()
+	use.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.preparedLocked(runnerID, executionID)

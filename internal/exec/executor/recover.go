@@ -42,7 +42,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 		from := execution.Offsets{Stdout: x.journal.Of(execution.Stdout).End(), Stderr: x.journal.Of(execution.Stderr).End()}
 		x.mu.Unlock()
 		try, tried := x.clock.WithTimeout(limit, answerWithin)
-		session, err := x.lease.Workloads().AttachExecution(try, x.runner.AllocID, taskName, x.id, from)
+		session, err := x.use.Workloads().AttachExecution(try, x.runner.AllocID, taskName, x.id, from)
 		tried()
 		switch {
 		case err == nil:
@@ -127,13 +127,13 @@ func (s *Service) takeUp(ctx context.Context) {
 
 // recoverRunner takes up the executions of one runner.
 func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]ledger.Record) error {
-	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
+	use, err := s.deps.Runners.UseNow(ctx, runnerID)
 	if err != nil {
 		return err
 	}
-	defer lease.Done()
+	defer use.Done()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, answerWithin)
-	list, err := lease.Workloads().Executions(limit, lease.Runner().AllocID)
+	list, err := use.Workloads().Executions(limit, use.Runner().AllocID)
 	cancel()
 	if err != nil {
 		return err
@@ -158,26 +158,26 @@ func (s *Service) keptOnly(found execution.Execution) bool {
 	return s.endedElsewhere(found.ID) != nil || found.Taken
 }
 
-// recoverExecution takes up one execution, from its first byte that is still kept. Each has a lease of its own,
-// since leases end with their executions. One that this process started itself is left alone.
+// recoverExecution takes up one execution, from its first byte that is still kept. Each has a use of its own,
+// since uses end with their executions. One that this process started itself is left alone.
 func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, of terms) error {
 	if s.known(found.ID) {
 		return nil
 	}
-	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
+	use, err := s.deps.Runners.UseNow(ctx, runnerID)
 	if err != nil {
 		return err
 	}
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	session, err := lease.Workloads().AttachExecution(limit, lease.Runner().AllocID, taskName, found.ID, execution.Offsets{})
+	session, err := use.Workloads().AttachExecution(limit, use.Runner().AllocID, taskName, found.ID, execution.Offsets{})
 	if err != nil {
-		lease.Done()
+		use.Done()
 		return err
 	}
 	found.Spec.ID, found.Spec.Keep = found.ID, 0
-	if _, err := s.adopt(lease, found.Spec, session, of); err != nil {
-		lease.Done()
+	if _, err := s.adopt(use, found.Spec, session, of); err != nil {
+		use.Done()
 		return err
 	}
 	s.found.Send()

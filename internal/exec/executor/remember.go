@@ -131,12 +131,12 @@ func (s *Service) lose(ctx context.Context, running map[string]ledger.Record) {
 // lostBecause says what is known of an execution that was not found again, and of its runner.
 func (s *Service) lostBecause(ctx context.Context, x execution.Execution) string {
 	const lost = "the server restarted while it ran, and did not find it again: "
-	lease, err := s.deps.Runners.AcquireNow(ctx, x.RunnerID)
+	use, err := s.deps.Runners.UseNow(ctx, x.RunnerID)
 	if err != nil {
 		return lost + err.Error()
 	}
-	defer lease.Done()
-	session, err := lease.Workloads().AttachExecution(ctx, x.AllocID, taskName, x.ID, execution.Offsets{})
+	defer use.Done()
+	session, err := use.Workloads().AttachExecution(ctx, x.AllocID, taskName, x.ID, execution.Offsets{})
 	if err != nil {
 		return lost + err.Error() + "; its runner lives on"
 	}

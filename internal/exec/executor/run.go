@@ -104,18 +104,18 @@ func validateRun(r *execution.RunRequest) error {
 	return ValidateRequest(r.Request)
 }
 
-// copyIn writes the files with the environment's working directory as their base. Its lease is its own, and short:
+// copyIn writes the files with the environment's working directory as their base. Its use of the runner is its own, and short:
 // the runner counts as used during it.
 func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution.FileChange) error {
 	if len(files) == 0 {
 		return nil
 	}
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return err
 	}
-	defer lease.Done()
-	return environment.Files(lease.Environment(), lease.Workloads().Files(lease.Runner().AllocID, taskName)).Apply(ctx, files)
+	defer use.Done()
+	return environment.Files(use.Environment(), use.Workloads().Files(use.Runner().AllocID, taskName)).Apply(ctx, files)
 }
 
 // gather reads the session until its receipt and fills the result. At most most bytes of each stream are kept; the

@@ -25,10 +25,10 @@ import (
 // taskName is the one task of a runner's job.
 const taskName = environment.TaskName
 
-// Runners claims runners and leases claimed ones; exec/runner has it. Errors: NotFound, Gone, Unavailable.
+// Runners claims runners and takes claimed ones into use; exec/runner has it. Errors: NotFound, Gone, Unavailable.
 type Runners interface {
-	Acquire(ctx context.Context, runnerID string) (*runner.Lease, error) // waits some seconds for a node that is away
-	AcquireNow(ctx context.Context, runnerID string) (*runner.Lease, error)
+	Use(ctx context.Context, runnerID string) (*runner.Use, error) // waits some seconds for a node that is away
+	UseNow(ctx context.Context, runnerID string) (*runner.Use, error)
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
 }
@@ -185,30 +185,30 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	if s.feed.full() {
 		return nil, drover.Errorf(drover.Unavailable, "how %d executions ended cannot be recorded now: is there a leader?", maxUntold)
 	}
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return nil, err
 	}
-	if r := lease.Runner(); of.webhook != "" && s.telling.Crowded(r.Key()) {
-		lease.Done()
+	if r := use.Runner(); of.webhook != "" && s.telling.Crowded(r.Key()) {
+		use.Done()
 		return nil, drover.Errorf(drover.Exhausted, "%d webhooks of environment %q wait to be told: do their receivers answer?",
 			turns.MaxWaiting, r.Key())
 	}
-	x, err := s.start(ctx, lease, spec, of)
+	x, err := s.start(ctx, use, spec, of)
 	if err != nil {
-		lease.Done()
+		use.Done()
 		return nil, err
 	}
 	return x, nil
 }
 
-// start starts the command and takes the execution up; on an error the lease stays the caller's. The order matters:
+// start starts the command and takes the execution up; on an error the use stays the caller's. The order matters:
 // the id is noted before the node knows it, so that recovery does not take it for an earlier process's. The ledger
 // line is written before anybody hears of the execution. When the runner went away meanwhile its reason is the error,
 // not that of the broken connection.
-func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, of terms) (*Execution, error) {
-	r := lease.Runner()
-	spec, err := bind(spec, lease.Environment(), r)
+func (s *Service) start(ctx context.Context, use *runner.Use, spec execution.Spec, of terms) (*Execution, error) {
+	r := use.Runner()
+	spec, err := bind(spec, use.Environment(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 	if len(spec.Values) != len(spec.Secrets) {
 		return nil, drover.Errorf(drover.NotImplemented, "secrets: this server reads no variables for executions")
 	}
-	if err := s.identify(ctx, lease, &spec); err != nil {
+	if err := s.identify(ctx, use, &spec); err != nil {
 		return nil, err
 	}
 	s.beginOwn(spec.ID)
@@ -228,13 +228,13 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		return nil, err
 	}
 	of.begun = s.deps.Clock.Now()
-	session, err := s.open(ctx, lease, spec)
+	session, err := s.open(ctx, use, spec)
 	spec.Values = nil // from here on it is kept, and told of
 	if err != nil {
 		giveBack()
 		select {
-		case <-lease.Gone():
-			return nil, lease.GoneReason()
+		case <-use.Gone():
+			return nil, use.GoneReason()
 		default:
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 		giveBack()
 		return nil, err
 	}
-	return s.adopt(lease, spec, session, of)
+	return s.adopt(use, spec, session, of)
 }
 
 // startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
@@ -256,11 +256,11 @@ const startWithin = time.Minute
 
 // open asks the node to start the command. A node that takes too long is Unavailable; if the caller's own context
 // ended, its error stays.
-func (s *Service) open(ctx context.Context, lease *runner.Lease, spec execution.Spec) (execution.Session, error) {
+func (s *Service) open(ctx context.Context, use *runner.Use, spec execution.Spec) (execution.Session, error) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
 	defer cancel()
 	spec.Keep = s.cfg.Retain
-	session, err := lease.Workloads().StartExecution(limit, lease.Runner().AllocID, taskName, spec)
+	session, err := use.Workloads().StartExecution(limit, use.Runner().AllocID, taskName, spec)
 	if err != nil && limit.Err() != nil && ctx.Err() == nil {
 		return nil, drover.Errorf(drover.Unavailable, "the runner's node did not start the command within %v: %w", startWithin, err)
 	}
@@ -320,10 +320,10 @@ func (s *Service) looking() <-chan struct{} {
 
 // adopt makes an Execution of a session and starts its pump. It is kept after its end, and with it would be the request that its context
 // came from, down to the connection's buffers.
-func (s *Service) adopt(lease *runner.Lease, spec execution.Spec, session execution.Session, of terms) (*Execution, error) {
+func (s *Service) adopt(use *runner.Use, spec execution.Spec, session execution.Session, of terms) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(s.base)
 	x := &Execution{
-		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, terms: of,
+		id: spec.ID, runner: use.Runner(), spec: spec, session: session, use: use, clock: s.deps.Clock, terms: of,
 		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: s.base, stdin: newInput(),
 		wrote: s.deps.Wrote,
@@ -347,7 +347,7 @@ func (s *Service) adopt(lease *runner.Lease, spec execution.Spec, session execut
 	s.pumps.Go(func() { // ends with the execution, its runner, or Run
 		stack.Grow8K()
 		defer stop()
-		defer lease.WhenGone(func() {
+		defer use.WhenGone(func() {
 			stop()
 			x.mustEnd()
 		})()

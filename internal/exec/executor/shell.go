@@ -16,18 +16,18 @@ const maxShells = 1_000
 // Shell returns the argv that runs a command line in the runner's shell. It asks the runner once for each image.
 // Errors: NotFound, Gone, Unavailable.
 func (s *Service) Shell(ctx context.Context, runnerID, command string) (argv []string, err error) {
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return nil, err
 	}
-	defer lease.Done()
-	env := lease.Environment()
+	defer use.Done()
+	env := use.Environment()
 	key := env.Driver + " " + env.Image
 	s.mu.Lock()
 	shell, known := s.shells[key]
 	s.mu.Unlock()
 	if !known {
-		if shell, err = findShell(ctx, lease.Workloads().Files(lease.Runner().AllocID, taskName)); err != nil {
+		if shell, err = findShell(ctx, use.Workloads().Files(use.Runner().AllocID, taskName)); err != nil {
 			return nil, err
 		}
 		s.mu.Lock()

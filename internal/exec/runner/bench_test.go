@@ -41,9 +41,9 @@ func BenchmarkCycle(b *testing.B) {
 	for range b.N {
 		r, err := s.Claim(b.Context(), claimReq("python"))
 		require.NoError(b, err)
-		lease, err := s.Acquire(b.Context(), r.ID)
+		use, err := s.Use(b.Context(), r.ID)
 		require.NoError(b, err)
-		lease.Done()
+		use.Done()
 		require.NoError(b, s.Release(b.Context(), r.ID))
 	}
 }

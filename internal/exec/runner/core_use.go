@@ -16,9 +16,9 @@ func (c *Core) Runner(runnerID string) (execution.Runner, error) {
 	return r.public(), nil
 }
 
-// Lease takes a claimed runner into use: its idle timer stands still until Return. It returns the runner as it was
+// Use takes a claimed runner into use: its idle timer stands still until Return. It returns the runner as it was
 // before, and the environment that it was made of. Errors: NotFound, Gone.
-func (c *Core) Lease(now time.Time, runnerID string) (as execution.Runner, of execution.Environment, err error) {
+func (c *Core) Use(now time.Time, runnerID string) (as execution.Runner, of execution.Environment, err error) {
 	r, err := c.find(runnerID)
 	if err != nil {
 		return as, of, err

@@ -111,7 +111,7 @@ func TestAnEmptyPool(t *testing.T) {
 	})
 }
 
-func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
+func TestTheIdleTimerStandsStillDuringAUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
@@ -124,12 +124,12 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 		require.NoError(t, err)
 
 		time.Sleep(9 * time.Second) // synctest's time
-		lease, err := s.Acquire(t.Context(), r.ID)
+		use, err := s.Use(t.Context(), r.ID)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
-		require.Nil(t, lease.GoneReason())
-		lease.Done()
-		lease.Done()
+		require.Nil(t, use.GoneReason())
+		use.Done()
+		use.Done()
 		time.Sleep(9 * time.Second)
 		_, err = s.Runner(t.Context(), r.ID)
 		require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 	})
 }
 
-func TestReleaseEndsLeasesAtOnce(t *testing.T) {
+func TestReleaseEndsUsesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
@@ -154,17 +154,17 @@ func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 		synctest.Wait()
 		r, err := s.Claim(t.Context(), claimReq("python"))
 		require.NoError(t, err)
-		lease, err := s.Acquire(t.Context(), r.ID)
+		use, err := s.Use(t.Context(), r.ID)
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), r.ID))
-		<-lease.Gone()
-		require.ErrorIs(t, lease.GoneReason(), runner.ErrStopped)
+		<-use.Gone()
+		require.ErrorIs(t, use.GoneReason(), runner.ErrStopped)
 		require.Equal(t, drover.Gone, drover.CodeOf(s.Release(t.Context(), r.ID)))
-		_, err = s.Acquire(t.Context(), r.ID)
+		_, err = s.Use(t.Context(), r.ID)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
-		lease.Done()
+		use.Done()
 		for _, unknown := range []string{"", "x", "python-" + c.NewID(), "-" + r.AllocID} {
-			_, err = s.Acquire(t.Context(), unknown)
+			_, err = s.Use(t.Context(), unknown)
 			require.Equal(t, drover.NotFound, drover.CodeOf(err), unknown)
 		}
 		stop()
@@ -196,20 +196,20 @@ func TestANodeIsWaitedForAMoment(t *testing.T) {
 
 		begin := time.Now()
 		back = begin.Add(2 * time.Second)
-		_, err = s.AcquireNow(t.Context(), r.ID)
+		_, err = s.UseNow(t.Context(), r.ID)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
-		lease, err := s.Acquire(t.Context(), r.ID)
+		use, err := s.Use(t.Context(), r.ID)
 		require.NoError(t, err)
 		require.InDelta(t, 2, time.Since(begin).Seconds(), 0.1)
-		lease.Done()
+		use.Done()
 
 		begin, back = time.Now(), time.Now().Add(time.Hour)
-		_, err = s.Acquire(t.Context(), r.ID)
+		_, err = s.Use(t.Context(), r.ID)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 		require.InDelta(t, 5, time.Since(begin).Seconds(), 0.1)
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		_, err = s.Acquire(short, r.ID)
+		_, err = s.Use(short, r.ID)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 		require.InDelta(t, 6, time.Since(begin).Seconds(), 0.1)
 		cancel()
@@ -234,7 +234,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 			}}}
 		})
 		synctest.Wait()
-		_, err = s.Acquire(t.Context(), r.ID)
+		_, err = s.Use(t.Context(), r.ID)
 		require.ErrorIs(t, err, runner.ErrOOM)
 
 		warm, err := s.Runners(t.Context(), "default", "python")
@@ -253,7 +253,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 			a.ClientStatus, a.DesiredStatus = drover.AllocClientLost, drover.AllocDesiredStop
 		})
 		synctest.Wait()
-		_, err = s.Acquire(t.Context(), r.ID)
+		_, err = s.Use(t.Context(), r.ID)
 		require.ErrorContains(t, err, "lost")
 		require.NotErrorIs(t, err, runner.ErrStopped)
 
@@ -267,7 +267,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 			}}}
 		})
 		synctest.Wait()
-		_, err = s.Acquire(t.Context(), r.ID)
+		_, err = s.Use(t.Context(), r.ID)
 		require.ErrorContains(t, err, "failed: task is gone")
 		stop()
 	})
@@ -466,10 +466,10 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 		time.Sleep(time.Second) // synctest's time: the claim is recorded
 		_, err = s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, User: "other"})
 		require.NoError(t, err)
-		lease, err := s.Acquire(t.Context(), r.ID)
+		use, err := s.Use(t.Context(), r.ID)
 		require.NoError(t, err)
-		require.Equal(t, "other", lease.Environment().User, "bound late: runners need not be made anew for it")
-		lease.Done()
+		require.Equal(t, "other", use.Environment().User, "bound late: runners need not be made anew for it")
+		use.Done()
 		made := *c.Snapshot().Job("default", environment.JobOf("python").ID)
 		made.Version = 7
 		c.Update(r.AllocID, func(a *drover.Allocation) { a.Job = &made })
@@ -477,10 +477,10 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 		_, err = s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "busybox:1", PoolSize: 1, User: "new"})
 		require.NoError(t, err)
 		for range 2 {
-			lease, err := s.Acquire(t.Context(), r.ID)
+			use, err := s.Use(t.Context(), r.ID)
 			require.NoError(t, err)
-			require.Equal(t, "other", lease.Environment().User)
-			lease.Done()
+			require.Equal(t, "other", use.Environment().User)
+			use.Done()
 			stop()
 			s, stop = exectest.Start(t, c, runner.Config{})
 		}
