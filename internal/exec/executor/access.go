@@ -13,7 +13,7 @@ import (
 )
 
 // Open starts the command and attaches to it from its first byte. Errors: as Start.
-func (s *Service) Open(ctx context.Context, runnerID string, spec execution.Spec) (execution.Session, error) {
+func (s *Executor) Open(ctx context.Context, runnerID string, spec execution.Spec) (execution.Session, error) {
 	x, err := s.Start(ctx, runnerID, spec)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (s *Service) Open(ctx context.Context, runnerID string, spec execution.Spec
 }
 
 // Create starts the command for those who attach later. Errors: as Start.
-func (s *Service) Create(ctx context.Context, runnerID string, spec execution.Spec) (execution.Execution, error) {
+func (s *Executor) Create(ctx context.Context, runnerID string, spec execution.Spec) (execution.Execution, error) {
 	x, err := s.Start(ctx, runnerID, spec)
 	if err != nil {
 		return execution.Execution{}, err
@@ -31,7 +31,7 @@ func (s *Service) Create(ctx context.Context, runnerID string, spec execution.Sp
 }
 
 // Info returns an execution as it is now. Errors: NotFound.
-func (s *Service) Info(ctx context.Context, executionID string) (execution.Execution, error) {
+func (s *Executor) Info(ctx context.Context, executionID string) (execution.Execution, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return execution.Execution{}, err
@@ -40,7 +40,7 @@ func (s *Service) Info(ctx context.Context, executionID string) (execution.Execu
 }
 
 // Wait returns the execution when it ended. Errors: NotFound; ctx's.
-func (s *Service) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
+func (s *Executor) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return execution.Execution{}, err
@@ -53,7 +53,7 @@ func (s *Service) Wait(ctx context.Context, executionID string) (execution.Execu
 
 // Statement is what may be signed of an execution that ended; the same wherever and whenever it is asked for. Errors: NotFound; Conflict
 // while it runs.
-func (s *Service) Statement(ctx context.Context, executionID string) (execution.Statement, error) {
+func (s *Executor) Statement(ctx context.Context, executionID string) (execution.Statement, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return execution.Statement{}, err
@@ -70,7 +70,7 @@ func (s *Service) Statement(ctx context.Context, executionID string) (execution.
 
 // Attach attaches to an execution from the offsets on. Of one that ended at another server the output comes from its runner. Errors:
 // NotFound; Unavailable: the runner's node is away.
-func (s *Service) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
+func (s *Executor) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Service) Attach(ctx context.Context, executionID string, from execution
 
 // Control is what can be done to a running execution beside reading: Write, CloseStdin, Resize, Signal. Errors:
 // NotFound.
-func (s *Service) Control(ctx context.Context, executionID string) (execution.Session, error) {
+func (s *Executor) Control(ctx context.Context, executionID string) (execution.Session, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Service) Control(ctx context.Context, executionID string) (execution.Se
 
 // List returns a runner's executions, running and lately ended, sorted by id. Errors: NotFound, Gone; Unavailable: its node is away, or has
 // not said yet what runs in it.
-func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
+func (s *Executor) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
 	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execut
 
 // SelectExecutions returns a page of what runs here, and of what ended here and is kept, as far as the namespaces of its runners are to be
 // seen. What the Records have of it is left out: they are the same at all servers. Errors: Invalid.
-func (s *Service) SelectExecutions(
+func (s *Executor) SelectExecutions(
 	_ context.Context, q execution.ListQuery, sees func(namespace string) bool,
 ) (execution.ListPage, error) {
 	page, err := listing.New(q)

@@ -7,6 +7,6 @@
 // one that may not run detached waits for a reader, and is killed when its grace is over. Observers read along at a pace of their own:
 // nobody waits for them, and nothing lives on for them. When output came is kept beside it, thinned out to a bound.
 //
-// Who may run what where is package runner's: a claimed runner is given. The Service owns the executions' goroutines;
+// Who may run what where is package runner's: a claimed runner is given. The Executor owns the executions' goroutines;
 // each ends with its execution.
 package executor

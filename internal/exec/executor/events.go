@@ -54,7 +54,7 @@ type feed struct {
 	dropped int     // guarded by mu
 }
 
-// newFeed returns an empty feed. It starts no goroutine: Service.tell empties it.
+// newFeed returns an empty feed. It starts no goroutine: Executor.tell empties it.
 func newFeed(keeps bool) feed { return feed{more: wake.NewSignal(), keeps: keeps} }
 
 // publish adds one event and never blocks, because it runs on the path of every start and end. When too many wait
@@ -115,7 +115,7 @@ func (f *feed) putBack(events []Event) {
 }
 
 // tell puts events into the stream until ctx ends. What was not told by then is flush's.
-func (s *Service) tell(ctx context.Context) {
+func (s *Executor) tell(ctx context.Context) {
 	if s.deps.Teller == nil {
 		return
 	}
@@ -147,7 +147,7 @@ func (s *Service) tell(ctx context.Context) {
 }
 
 // flush records what happened up to the end of Run: another server leads now, or is to, and knows it by the records only.
-func (s *Service) flush(ctx context.Context) {
+func (s *Executor) flush(ctx context.Context) {
 	if s.deps.Records == nil || s.deps.Teller == nil {
 		return
 	}
@@ -162,7 +162,7 @@ func (s *Service) flush(ctx context.Context) {
 }
 
 // tellNow tells the events, and then does what waits for that.
-func (s *Service) tellNow(ctx context.Context, events []Event) error {
+func (s *Executor) tellNow(ctx context.Context, events []Event) error {
 	if err := s.deps.Teller.TellExecutions(ctx, events); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Service) tellNow(ctx context.Context, events []Event) error {
 
 // untold takes the next events to be told, at most maxTold; none if all were told. What was dropped in between is
 // logged.
-func (s *Service) untold() []Event {
+func (s *Executor) untold() []Event {
 	events, dropped := s.feed.take()
 	if dropped > 0 {
 		s.deps.Log.Error("events of executions are not told: there were too many", "events", dropped)

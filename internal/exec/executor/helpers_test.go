@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type bundle struct {
-	*executor.Service
+	*executor.Executor
 	control *exectest.Control
 	runners *runner.Service
 	runner  execution.Runner
@@ -58,7 +58,7 @@ func (b *bundle) startWith(t *testing.T, cfg executor.Config, deps executor.Deps
 	deps.Runners, deps.Keeping, deps.Clock, deps.IDs, deps.Log = b.runners, b.runners, clock.Wall{}, id.Random{}, slog.New(slog.DiscardHandler)
 	s, err := executor.New(cfg, deps)
 	require.NoError(t, err)
-	b.Service = s
+	b.Executor = s
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { _ = s.Run(ctx) }) // ends with ctx

@@ -25,7 +25,7 @@ const identityLeeway = time.Minute
 
 // identify has the tokens signed that the command is to have of its own, which are always masked. Errors: Forbidden for those that the
 // environment does not allow; NotImplemented, Unavailable.
-func (s *Service) identify(ctx context.Context, use *runner.Use, spec *execution.Spec) error {
+func (s *Executor) identify(ctx context.Context, use *runner.Use, spec *execution.Spec) error {
 	if !slices.ContainsFunc(spec.Secrets, func(x execution.Secret) bool { return x.Identity != "" }) {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // manyEnded is a service with so many ended executions of 100 environments.
-func manyEnded(t testing.TB, n int) *Service {
+func manyEnded(t testing.TB, n int) *Executor {
 	t.Helper()
 	s, err := New(Config{}, Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func validateWebhook(address string) error {
 }
 
 // checkWebhook refuses an address that would never be told. Errors: NotImplemented, Forbidden.
-func (s *Service) checkWebhook(address string) error {
+func (s *Executor) checkWebhook(address string) error {
 	switch {
 	case address == "":
 		return nil
@@ -54,7 +54,7 @@ func (s *Service) checkWebhook(address string) error {
 
 // notify tells an execution's webhook how it ended. It goes on beside everything else, and ends by itself, or with Run:
 // then the next process tells.
-func (s *Service) notify(ctx context.Context, x *Execution) {
+func (s *Executor) notify(ctx context.Context, x *Execution) {
 	if x.webhook == "" || s.deps.Notifier == nil {
 		return
 	}
@@ -72,7 +72,7 @@ func (s *Service) notify(ctx context.Context, x *Execution) {
 }
 
 // post waits for its turn, tells the webhook and notes it.
-func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
+func (s *Executor) post(ctx context.Context, x *Execution, body []byte) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a second end, that of Run
@@ -95,7 +95,7 @@ func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
 }
 
 // deliver tries until the webhook was told or gives up. It reports false when ctx ended before.
-func (s *Service) deliver(ctx context.Context, x *Execution, body []byte) bool {
+func (s *Executor) deliver(ctx context.Context, x *Execution, body []byte) bool {
 	for attempt, delay := 1, webhookDelay; ; attempt, delay = attempt+1, 2*delay {
 		err := s.deps.Notifier.Notify(ctx, x.webhook, x.id, body)
 		switch {

@@ -27,7 +27,7 @@ var _ execution.Session = (*observer)(nil)
 
 // Observe attaches an observer to an execution, from the offsets on. Of one that ended at another server the output comes from its
 // runner. Errors: NotFound; Unavailable: the runner's node is away.
-func (s *Service) Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
+func (s *Executor) Observe(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ const fetchFor = 5 * time.Second
 
 // fetch gets the output of an execution that ended elsewhere, unless it is here or is gone for good: with its runner, or since the runner
 // keeps newer ones. Errors: Unavailable: the node is away, and may have it; ctx's.
-func (s *Service) fetch(ctx context.Context, x *Execution) error {
+func (s *Executor) fetch(ctx context.Context, x *Execution) error {
 	if x.absent == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func notReached(ctx context.Context, x *Execution, err error) error {
 }
 
 // kept reads what the runner keeps of an ended execution. Errors: those of the runner and of the node.
-func (s *Service) kept(ctx context.Context, x *Execution) (got journal.Journal, err error) {
+func (s *Executor) kept(ctx context.Context, x *Execution) (got journal.Journal, err error) {
 	node, err := s.deps.Keeping.Reach(x.runner.AllocID)
 	if err != nil {
 		return got, err
@@ -100,7 +100,7 @@ func (s *Service) kept(ctx context.Context, x *Execution) (got journal.Journal, 
 }
 
 // fill gives the execution the output that its runner kept.
-func (s *Service) fill(x *Execution, got journal.Journal) {
+func (s *Executor) fill(x *Execution, got journal.Journal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Service) fill(x *Execution, got journal.Journal) {
 }
 
 // attach attaches to an execution, whose output is fetched before if it is elsewhere. Errors: those of fetch.
-func (s *Service) attach(ctx context.Context, x *Execution, from execution.Offsets) (*Reader, error) {
+func (s *Executor) attach(ctx context.Context, x *Execution, from execution.Offsets) (*Reader, error) {
 	if err := s.fetch(ctx, x); err != nil {
 		return nil, err
 	}

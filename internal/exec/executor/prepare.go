@@ -23,7 +23,7 @@ const (
 )
 
 // Prepare keeps a spec for the one who will connect with its id. Errors: Invalid, NotFound, Gone, Exhausted.
-func (s *Service) Prepare(ctx context.Context, runnerID string, spec execution.Spec) (executionID string, err error) {
+func (s *Executor) Prepare(ctx context.Context, runnerID string, spec execution.Spec) (executionID string, err error) {
 	if err := Validate(spec); err != nil {
 		return "", err
 	}
@@ -57,13 +57,13 @@ func sizeOf(spec execution.Spec) (n int) {
 }
 
 // unprepareLocked forgets a prepared execution, and the bytes that it counted for.
-func (s *Service) unprepareLocked(executionID string, p prepared) {
+func (s *Executor) unprepareLocked(executionID string, p prepared) {
 	delete(s.prepared, executionID)
 	s.preparedBytes -= p.bytes
 }
 
 // Prepared reports whether Take would find it.
-func (s *Service) Prepared(runnerID, executionID string) bool {
+func (s *Executor) Prepared(runnerID, executionID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.preparedLocked(runnerID, executionID)
@@ -72,14 +72,14 @@ func (s *Service) Prepared(runnerID, executionID string) bool {
 
 // preparedLocked finds a prepared execution, of this runner only: whoever has the id of another runner's must not
 // start it. Expiry is checked here too, because expireLocked sweeps only once a second.
-func (s *Service) preparedLocked(runnerID, executionID string) (p prepared, ok bool) {
+func (s *Executor) preparedLocked(runnerID, executionID string) (p prepared, ok bool) {
 	s.expireLocked()
 	p, ok = s.prepared[executionID]
 	return p, ok && p.runnerID == runnerID && !s.staleLocked(p, s.deps.Clock.Now())
 }
 
 // Take takes a prepared execution out, once; Open starts it. Errors: NotFound; Gone and NotFound of the runner.
-func (s *Service) Take(ctx context.Context, runnerID, executionID string) (execution.Spec, error) {
+func (s *Executor) Take(ctx context.Context, runnerID, executionID string) (execution.Spec, error) {
 	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return execution.Spec{}, err

@@ -36,7 +36,7 @@ func recordOf(r *execution.Record) ledger.Record {
 }
 
 // endRecord returns how an execution ended at another server, or before this process, if that is kept still.
-func (s *Service) endRecord(executionID string) (r ledger.Record, ok bool) {
+func (s *Executor) endRecord(executionID string) (r ledger.Record, ok bool) {
 	if s.deps.Records == nil {
 		return ledger.Record{}, false
 	}
@@ -50,7 +50,7 @@ func (s *Service) endRecord(executionID string) (r ledger.Record, ok bool) {
 
 // endedElsewhere returns an execution of which only the records know how it ended; nil without one. It is kept for the next who asks,
 // unless its webhook is to be told: inherit looks after those that are not kept.
-func (s *Service) endedElsewhere(executionID string) *Execution {
+func (s *Executor) endedElsewhere(executionID string) *Execution {
 	r, ok := s.endRecord(executionID)
 	if !ok {
 		return nil
@@ -63,14 +63,14 @@ func (s *Service) endedElsewhere(executionID string) *Execution {
 }
 
 // told reports whether the servers know that the execution's webhook needs no telling any more.
-func (s *Service) told(executionID string) bool {
+func (s *Executor) told(executionID string) bool {
 	r, ok := s.endRecord(executionID)
 	return ok && r.Webhook == ""
 }
 
 // promise writes down what was started, before anybody hears of it. This must succeed only for an execution with a webhook.
 // With Records it also waits for the log: else nobody would know whom to tell when this server is gone.
-func (s *Service) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
+func (s *Executor) promise(ctx context.Context, r execution.Runner, spec execution.Spec, of *terms) error {
 	started := s.startRecord(r, spec, *of)
 	if err := s.ledger.Write(started); err != nil {
 		if of.webhook != "" {
@@ -92,7 +92,7 @@ func (s *Service) promise(ctx context.Context, r execution.Runner, spec executio
 
 // takeBack ends an execution whose start could not be recorded, without telling its webhook. The log may have it all the same:
 // a failed proposal only means that the proposer does not know.
-func (s *Service) takeBack(r ledger.Record, why error) {
+func (s *Executor) takeBack(r ledger.Record, why error) {
 	r.Webhook, r.EndedAt, r.Execution.Running = "", s.deps.Clock.Now(), false
 	r.Execution.Receipt = &execution.Receipt{
 		ExecutionID: r.Execution.ID, ExitCode: 137, Signal: 9, Cause: execution.CauseKilled, Truncated: true,
@@ -104,7 +104,7 @@ func (s *Service) takeBack(r ledger.Record, why error) {
 
 // takeOver returns what the records add to those of the ledger. It says how executions ended that run according to the ledger,
 // which webhooks another server was to tell, and which of its executions run.
-func (s *Service) takeOver(ctx context.Context, records []ledger.Record) []ledger.Record {
+func (s *Executor) takeOver(ctx context.Context, records []ledger.Record) []ledger.Record {
 	if s.deps.Records == nil {
 		return records
 	}
@@ -135,13 +135,13 @@ func (s *Service) takeOver(ctx context.Context, records []ledger.Record) []ledge
 
 // looksAfter reports whether this server goes on with what was recorded of a runner's executions. It does if it keeps the
 // runner, or if nobody does and this server leads.
-func (s *Service) looksAfter(ctx context.Context, allocID string) bool {
+func (s *Executor) looksAfter(ctx context.Context, allocID string) bool {
 	mine, nobody := s.deps.Keeping.Keeper(allocID)
 	return mine || nobody && s.deps.Records.Ready(ctx) == nil
 }
 
 // inherit takes up what servers that ended have recorded: webhooks that are to be told, and which executions run.
-func (s *Service) inherit(ctx context.Context) (running map[string]ledger.Record) {
+func (s *Executor) inherit(ctx context.Context) (running map[string]ledger.Record) {
 	running = map[string]ledger.Record{}
 	if s.deps.Records == nil {
 		return running

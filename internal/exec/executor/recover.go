@@ -61,7 +61,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away,
 // or does not know the runner yet, is asked again for a while. One that answers has found its tasks. It is not asked
 // again, since each look begins the runner's idle time anew. What is remembered of the executions is in running.
-func (s *Service) recover(ctx context.Context, pending []string, running map[string]ledger.Record) {
+func (s *Executor) recover(ctx context.Context, pending []string, running map[string]ledger.Record) {
 	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
@@ -100,7 +100,7 @@ func (s *Service) recover(ctx context.Context, pending []string, running map[str
 
 // listed are the ids of runners in which something may run. An error counts as none: then nothing is recovered, and the
 // executions are declared lost.
-func (s *Service) listed(ids []string, err error) []string {
+func (s *Executor) listed(ids []string, err error) []string {
 	if err != nil {
 		s.deps.Log.Warn("looking for running executions", "error", err)
 	}
@@ -111,7 +111,7 @@ func (s *Service) listed(ids []string, err error) []string {
 const inheritEvery = time.Minute
 
 // takeUp takes up, until ctx ends, the executions in runners that come to this server from servers that ended.
-func (s *Service) takeUp(ctx context.Context) {
+func (s *Executor) takeUp(ctx context.Context) {
 	wait := clock.Forever
 	if s.deps.Records != nil {
 		wait = inheritEvery
@@ -126,7 +126,7 @@ func (s *Service) takeUp(ctx context.Context) {
 }
 
 // recoverRunner takes up the executions of one runner.
-func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]ledger.Record) error {
+func (s *Executor) recoverRunner(ctx context.Context, runnerID string, running map[string]ledger.Record) error {
 	use, err := s.deps.Runners.UseNow(ctx, runnerID)
 	if err != nil {
 		return err
@@ -154,13 +154,13 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 }
 
 // keptOnly reports whether a node only keeps the output of an execution whose end was told. It is kept here, too, to be listed.
-func (s *Service) keptOnly(found execution.Execution) bool {
+func (s *Executor) keptOnly(found execution.Execution) bool {
 	return s.endedElsewhere(found.ID) != nil || found.Taken
 }
 
 // recoverExecution takes up one execution, from its first byte that is still kept. Each has a use of its own,
 // since uses end with their executions. One that this process started itself is left alone.
-func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, of terms) error {
+func (s *Executor) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, of terms) error {
 	if s.known(found.ID) {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 }
 
 // willSee notes which runners are to be looked through.
-func (s *Service) willSee(runnerIDs []string) {
+func (s *Executor) willSee(runnerIDs []string) {
 	unseen := make(map[string]bool, len(runnerIDs))
 	for _, id := range runnerIDs {
 		unseen[id] = true
@@ -197,7 +197,7 @@ func (s *Service) willSee(runnerIDs []string) {
 }
 
 // saw notes that it is known what runs in a runner.
-func (s *Service) saw(runnerID string) {
+func (s *Executor) saw(runnerID string) {
 	s.mu.Lock()
 	delete(s.unseen, runnerID)
 	s.mu.Unlock()
@@ -205,14 +205,14 @@ func (s *Service) saw(runnerID string) {
 }
 
 // seen reports whether it is known what runs in a runner, as far as that is looked for.
-func (s *Service) seen(runnerID string) bool {
+func (s *Executor) seen(runnerID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unseen != nil && !s.unseen[runnerID]
 }
 
 // awaitSeen waits until it is known what runs in a runner: after a restart its node is asked. Errors: Unavailable.
-func (s *Service) awaitSeen(ctx context.Context, runnerID string) error {
+func (s *Executor) awaitSeen(ctx context.Context, runnerID string) error {
 	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
 	defer cancel()
 	for {
@@ -232,7 +232,7 @@ func (s *Service) awaitSeen(ctx context.Context, runnerID string) error {
 
 // awaitRecovered waits for an execution that may still be found; nil if there is none. Errors: Unavailable: executions are still looked
 // for, as a node is away, so that nobody can say.
-func (s *Service) awaitRecovered(ctx context.Context, executionID string) (*Execution, error) {
+func (s *Executor) awaitRecovered(ctx context.Context, executionID string) (*Execution, error) {
 	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
 	defer cancel()
 	for {

@@ -11,7 +11,7 @@ import (
 )
 
 // startRecord is what is written down of an execution that was started.
-func (s *Service) startRecord(r execution.Runner, spec execution.Spec, of terms) ledger.Record {
+func (s *Executor) startRecord(r execution.Runner, spec execution.Spec, of terms) ledger.Record {
 	return ledger.Record{
 		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
 		Environment: r.Key(), Webhook: of.webhook, Request: of.request, Lease: s.cfg.Lease,
@@ -27,7 +27,7 @@ func (x *Execution) record(receipt execution.Receipt, at time.Time) ledger.Recor
 
 // remember takes up what an earlier process or another server wrote down: ended executions with their receipts, and
 // webhooks that were not told. It returns the executions whose end nobody saw, and which are this server's to tell of.
-func (s *Service) remember(ctx context.Context) (running map[string]ledger.Record, err error) {
+func (s *Executor) remember(ctx context.Context) (running map[string]ledger.Record, err error) {
 	records, err := s.ledger.Read(s.deps.Clock.Now().Add(-s.cfg.Retain))
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]ledger.Recor
 // tells reports whether this server is the one that publishes how an execution from before the restart ended. It is if nobody
 // else has kept its runner since, or if the servers' common records say that it still runs and is this server's to look after.
 // Who took a runner over sees the end.
-func (s *Service) tells(ctx context.Context, r ledger.Record) bool {
+func (s *Executor) tells(ctx context.Context, r ledger.Record) bool {
 	recorded := s.deps.Records != nil && s.deps.Records.Execution(r.Execution.ID) != nil
 	return s.deps.Keeping.Keeps(r.Execution.AllocID, r.Lease) || recorded && s.looksAfter(ctx, r.Execution.AllocID)
 }
@@ -74,7 +74,7 @@ func termsOf(r ledger.Record) terms {
 }
 
 // restore makes an ended execution of what was written down. Of its output only the size is known; its runner may have kept it.
-func (s *Service) restore(r ledger.Record) *Execution {
+func (s *Executor) restore(r ledger.Record) *Execution {
 	namespace, environment := execution.SplitKey(r.Environment)
 	x := &Execution{
 		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
@@ -89,7 +89,7 @@ func (s *Service) restore(r ledger.Record) *Execution {
 }
 
 // keep makes a restored execution one that can be asked for, and returns it; there may be one already.
-func (s *Service) keep(x *Execution) *Execution {
+func (s *Executor) keep(x *Execution) *Execution {
 	s.mu.Lock()
 	if other := s.byID[x.id]; other != nil {
 		s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Service) keep(x *Execution) *Execution {
 }
 
 // lose ends what was running before and was not found again.
-func (s *Service) lose(ctx context.Context, running map[string]ledger.Record) {
+func (s *Executor) lose(ctx context.Context, running map[string]ledger.Record) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (s *Service) lose(ctx context.Context, running map[string]ledger.Record) {
 }
 
 // lostBecause says what is known of an execution that was not found again, and of its runner.
-func (s *Service) lostBecause(ctx context.Context, x execution.Execution) string {
+func (s *Executor) lostBecause(ctx context.Context, x execution.Execution) string {
 	const lost = "the server restarted while it ran, and did not find it again: "
 	use, err := s.deps.Runners.UseNow(ctx, x.RunnerID)
 	if err != nil {

@@ -25,7 +25,7 @@ func ValidateRequest(r execution.Request) error {
 }
 
 // CreateRequest starts what the request asks for, for those who attach later. Errors: as Start.
-func (s *Service) CreateRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Execution, error) {
+func (s *Executor) CreateRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Execution, error) {
 	x, err := s.request(ctx, runnerID, r)
 	if err != nil {
 		return execution.Execution{}, err
@@ -34,7 +34,7 @@ func (s *Service) CreateRequest(ctx context.Context, runnerID string, r executio
 }
 
 // OpenRequest starts what the request asks for and attaches to it. Errors: as Start; those of Attach for a repetition.
-func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error) {
+func (s *Executor) OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error) {
 	x, err := s.request(ctx, runnerID, r)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.
 
 // repeated returns the execution that an earlier request with the same key started; nil if there was none. Errors:
 // Conflict if that was another request; Unavailable while the executions of an earlier process are looked for.
-func (s *Service) repeated(ctx context.Context, once execution.Once) (*Execution, error) {
+func (s *Executor) repeated(ctx context.Context, once execution.Once) (*Execution, error) {
 	if once.ID == "" {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (s *Service) repeated(ctx context.Context, once execution.Once) (*Execution
 // request starts what the request asks for. All checks come before the shell is looked for, which asks the runner.
 // Clients cannot choose the id, but one gives it by an idempotency key. Input is written by a goroutine, so that a
 // program that reads slowly does not hold up the answer.
-func (s *Service) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
+func (s *Executor) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
 	if err := ValidateRequest(r); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // retire keeps an ended execution for late readers, within bounds.
-func (s *Service) retire(x *Execution) {
+func (s *Executor) retire(x *Execution) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = append(s.ended, x)
@@ -21,14 +21,14 @@ func (s *Service) retire(x *Execution) {
 }
 
 // boundLocked drops the oldest while they have too many bytes together.
-func (s *Service) boundLocked() {
+func (s *Executor) boundLocked() {
 	for s.bytes > s.cfg.RetainBytes && len(s.ended) > 1 {
 		s.dropLocked(0)
 	}
 }
 
 // expireLocked drops what was kept long enough. It runs on entry, so no timer is needed.
-func (s *Service) expireLocked() {
+func (s *Executor) expireLocked() {
 	now := s.deps.Clock.Now()
 	for len(s.ended) > 0 && now.Sub(s.ended[0].endedAt) >= s.cfg.Retain {
 		s.dropLocked(0)
@@ -48,13 +48,13 @@ func (s *Service) expireLocked() {
 const sweepEvery = time.Second
 
 // staleLocked reports whether a prepared execution waited too long to be started.
-func (s *Service) staleLocked(p prepared, now time.Time) bool {
+func (s *Executor) staleLocked(p prepared, now time.Time) bool {
 	return now.Sub(p.at) >= s.cfg.PreparedTime
 }
 
 // dropLocked forgets the ended execution at index i. Readers that are attached keep it, and read on. The ledger
 // forgets it too, unless its webhook is still to be told.
-func (s *Service) dropLocked(i int) {
+func (s *Executor) dropLocked(i int) {
 	x := s.ended[i]
 	s.ended = slices.Delete(s.ended, i, i+1)
 	delete(s.byID, x.id)

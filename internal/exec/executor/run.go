@@ -20,7 +20,7 @@ const (
 
 // RunOnce claims a runner, copies files into it, runs the command, collects its output and releases the runner. Errors:
 // those of claiming and starting; what the command does is in the result.
-func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
+func (s *Executor) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
 	if err := validateRun(&r); err != nil {
 		return execution.RunResult{}, err
 	}
@@ -106,7 +106,7 @@ func validateRun(r *execution.RunRequest) error {
 
 // copyIn writes the files with the environment's working directory as their base. Its use of the runner is its own, and short:
 // the runner counts as used during it.
-func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution.FileChange) error {
+func (s *Executor) copyIn(ctx context.Context, runnerID string, files []execution.FileChange) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution
 
 // gather reads the session until its receipt and fills the result. At most most bytes of each stream are kept; the
 // rest is read and dropped, so that the program can end. All times count from begin, before the claim.
-func (s *Service) gather(ctx context.Context, session execution.Session, most int64, begin time.Time, result *execution.RunResult) error {
+func (s *Executor) gather(ctx context.Context, session execution.Session, most int64, begin time.Time, result *execution.RunResult) error {
 	var out [3][]byte
 	for {
 		f, err := session.Next(ctx)

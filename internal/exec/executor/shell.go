@@ -15,7 +15,7 @@ const maxShells = 1_000
 
 // Shell returns the argv that runs a command line in the runner's shell. It asks the runner once for each image.
 // Errors: NotFound, Gone, Unavailable.
-func (s *Service) Shell(ctx context.Context, runnerID, command string) (argv []string, err error) {
+func (s *Executor) Shell(ctx context.Context, runnerID, command string) (argv []string, err error) {
 	use, err := s.deps.Runners.Use(ctx, runnerID)
 	if err != nil {
 		return nil, err

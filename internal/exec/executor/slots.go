@@ -18,7 +18,7 @@ type Slots interface {
 const giveBackWithin = 2 * time.Second
 
 // takeSlot takes a slot for an execution, and returns what to do if it is not started.
-func (s *Service) takeSlot(ctx context.Context, allocID, executionID string) (giveBack func(), err error) {
+func (s *Executor) takeSlot(ctx context.Context, allocID, executionID string) (giveBack func(), err error) {
 	if s.deps.Slots == nil {
 		return func() {}, nil
 	}

@@ -38,7 +38,7 @@ func (x *Execution) Timeline() execution.Timeline {
 }
 
 // Timeline says when an execution's output came. Errors: NotFound.
-func (s *Service) Timeline(ctx context.Context, executionID string) (execution.Timeline, error) {
+func (s *Executor) Timeline(ctx context.Context, executionID string) (execution.Timeline, error) {
 	x, err := s.Execution(ctx, executionID)
 	if err != nil {
 		return execution.Timeline{}, err

@@ -22,7 +22,7 @@ import (
 type World struct {
 	Control    *exectest.Control
 	Runners    *runner.Service
-	Executions *executor.Service
+	Executions *executor.Executor
 	Log        *slog.Logger // discards
 	Server     *httptest.Server
 }

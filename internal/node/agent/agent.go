@@ -72,7 +72,7 @@ type Agent struct {
 	samples samples
 	disk    *diskuse.Meter
 	alive   sync.WaitGroup // allocation runners
-	volumes *volumes.Manager
+	volumes *volumes.Volumes
 
 	mu      sync.Mutex // guards what follows
 	allocs  map[string]*entry

@@ -31,7 +31,7 @@ import (
 type real struct {
 	t       testing.TB
 	data    string
-	groups  *cgroup.Manager
+	groups  *cgroup.Groups
 	control *control
 	agent   *Agent
 	end     func()

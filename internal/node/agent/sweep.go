@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
-// GroupSweeper removes the control groups that keep does not want, with what runs in them. cgroup.Manager is one.
+// GroupSweeper removes the control groups that keep does not want, with what runs in them. cgroup.Groups is one.
 type GroupSweeper interface {
 	Sweep(ctx context.Context, clk clock.Clock, keep func(name string) bool) (removed []string, err error)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // openVolumes reads which volumes the node has that control asked for.
-func (a *Agent) openVolumes() *volumes.Manager {
+func (a *Agent) openVolumes() *volumes.Volumes {
 	cfg := volumes.Config{
 		Dir: a.cfg.VolumesDir, Own: []string{a.cfg.DataDir, a.cfg.AllocDir, a.cfg.StateDir},
 		Allowed: a.cfg.VolumePaths, PluginDir: a.cfg.VolumePluginDir,

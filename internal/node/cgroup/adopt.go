@@ -18,7 +18,7 @@ const adoptedInit = "init"
 // Adopt makes a Group of the groups that a process is in by somebody else's doing, a container's: its limits are that
 // one's, its children are ours. The process is the group's supervisor, and on v2 it is moved into a leaf below. Do not
 // Remove it: its maker does. Errors: Unavailable.
-func (m *Manager) Adopt(name string, pid int) (*Group, error) {
+func (m *Groups) Adopt(name string, pid int) (*Group, error) {
 	g, err := m.View(name, pid)
 	if err != nil || m.info.Version != V2 {
 		return g, err
@@ -27,7 +27,7 @@ func (m *Manager) Adopt(name string, pid int) (*Group, error) {
 }
 
 // View is a Group to read, as Adopt makes it, without moving the process or making anything. Errors: Unavailable.
-func (m *Manager) View(name string, pid int) (*Group, error) {
+func (m *Groups) View(name string, pid int) (*Group, error) {
 	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return nil, drover.Errorf(drover.Unavailable, "finding the cgroup of process %d: %w", pid, err)
@@ -53,7 +53,7 @@ func parsePaths(text string) map[string]string {
 
 // view makes the group of these paths, which are relative to each controller's mount. The root group is nobody's own,
 // and its limits would be the machine's: it is refused with Unavailable.
-func (m *Manager) view(name string, paths map[string]string) (*Group, error) {
+func (m *Groups) view(name string, paths map[string]string) (*Group, error) {
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
 		return g, m.viewV2(g, paths[""])
@@ -78,7 +78,7 @@ func (m *Manager) view(name string, paths map[string]string) (*Group, error) {
 
 // viewV2 fills in the directories on v2. A process that Adopt moved before is found in its leaf: the group is the one
 // above.
-func (m *Manager) viewV2(g *Group, path string) error {
+func (m *Groups) viewV2(g *Group, path string) error {
 	if filepath.Base(path) == adoptedInit {
 		path = filepath.Dir(path)
 	}

@@ -159,10 +159,10 @@ func TestNamesCannotLeaveTheParent(t *testing.T) {
 
 // realTrees are the machine's own: the tests need root, as CI has it. The empty v2 tree of a hybrid stands for v2 where
 // controllers do not matter.
-func realTrees(t *testing.T) map[string]*Manager {
+func realTrees(t *testing.T) map[string]*Groups {
 	t.Helper()
 	sharetest.Take(t)
-	trees := map[string]*Manager{}
+	trees := map[string]*Groups{}
 	parent := drivertest.GroupParent(t)
 	for name, root := range map[string]string{"main": "/sys/fs/cgroup", "unified": "/sys/fs/cgroup/unified"} {
 		if Probe(root).Version == None {
@@ -177,7 +177,7 @@ func realTrees(t *testing.T) map[string]*Manager {
 	return trees
 }
 
-func (m *Manager) removeParent(t *testing.T) {
+func (m *Groups) removeParent(t *testing.T) {
 	t.Helper()
 	for _, root := range append(m.trees(append(m.info.Controllers, "")...), m.info.tracking) {
 		if root == "" {
@@ -367,7 +367,7 @@ func TestParentsAreShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := m.parent + "-" + name
-			first, other := &Manager{info: m.info, parent: own}, &Manager{info: m.info, parent: own}
+			first, other := &Groups{info: m.info, parent: own}, &Groups{info: m.info, parent: own}
 			require.NoError(t, first.prepare())
 			require.NoError(t, other.prepare())
 			require.NoError(t, first.Close(clock.Wall{}))
@@ -392,12 +392,12 @@ func TestParentsComeAndGo(t *testing.T) {
 	for name, m := range realTrees(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first := &Manager{info: m.info, parent: m.parent + "-" + name}
+			first := &Groups{info: m.info, parent: m.parent + "-" + name}
 			var agents sync.WaitGroup
 			for range 4 {
 				agents.Go(func() {
 					for range 25 {
-						own := &Manager{info: first.info, parent: first.parent}
+						own := &Groups{info: first.info, parent: first.parent}
 						if assert.NoError(t, own.prepare()) {
 							assert.DirExists(t, filepath.Join(own.lockDir(), supervisors))
 							assert.NoError(t, own.Close(clock.Wall{}))

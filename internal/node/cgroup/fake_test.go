@@ -22,7 +22,7 @@ func fakeGroup(t *testing.T, dir string) {
 }
 
 // fakeManager is a manager on a fake v2 tree in which the group "g" can be made, with a child "x.1".
-func fakeManager(t *testing.T) (m *Manager, top string) {
+func fakeManager(t *testing.T) (m *Groups, top string) {
 	t.Helper()
 	root := fakeV2(t)
 	fakeGroup(t, filepath.Join(root, "drover"))
@@ -173,7 +173,7 @@ func TestUsageKeepsItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir, "cpu.stat", "usage_usec 30\n")
 	fill(t, dir, "memory.current", "160\n")
-	m := &Manager{}
+	m := &Groups{}
 	m.room.Store(1)
 	g := &Group{version: V2, dirs: []string{dir}, stats: openStats{room: &m.room}}
 	for _, kept := range []int{0, 1, 1} {
@@ -195,7 +195,7 @@ func TestViewOfContainers(t *testing.T) {
 	for _, c := range []string{"cpu,cpuacct", "memory", "pids"} {
 		fill(t, filepath.Join(v1Root, c), "tasks", "")
 	}
-	v1 := &Manager{info: Probe(v1Root)}
+	v1 := &Groups{info: Probe(v1Root)}
 	for _, path := range []string{"/docker/abc", "/system.slice/docker-abc.scope", "/user.slice/user-1000.slice/docker-abc.scope"} {
 		dir := filepath.Join(v2.info.mounts[""], path)
 		fill(t, dir, "memory.current", "100\n")

@@ -35,7 +35,7 @@ type Group struct {
 // group computes where a task's directories are; it makes none and does not look. On v2 a group that gives controllers
 // to children cannot have processes of its own, so the supervisor and the payload each get a leaf. On v1 each controller
 // has a tree, and cpuset is used only when cores are reserved.
-func (m *Manager) group(name string, cpuset bool) *Group {
+func (m *Groups) group(name string, cpuset bool) *Group {
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, homes: m.homes, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
 		top := filepath.Join(m.info.mounts[""], m.parent, name)
@@ -69,7 +69,7 @@ func (m *Manager) group(name string, cpuset bool) *Group {
 
 // Supervisors is where drover-inits go that are in no task's group: on v1 only in the trees where the agent is in a group
 // of its own, which must not count them. AddInit and JoinInit are for it, nothing else.
-func (m *Manager) Supervisors() *Group {
+func (m *Groups) Supervisors() *Group {
 	g := &Group{name: supervisors, version: m.info.Version, homes: m.homes}
 	trees := m.away
 	if m.info.Version == V2 {

@@ -14,7 +14,7 @@ import (
 )
 
 // prepareV2 hands the controllers down from the root to the parent group. Those that the kernel refuses are done without.
-func (m *Manager) prepareV2() error {
+func (m *Groups) prepareV2() error {
 	if err := m.info.settle(); err != nil {
 		return err
 	}

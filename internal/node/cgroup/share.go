@@ -13,8 +13,8 @@ import (
 // Several agents of a machine may have the same parent: those of users who start two, those of tests. Each holds a shared
 // lock on its directory, and only the last removes it; a killed agent's lock goes with it.
 
-// hold takes the lock, and makes the directory for that. It goes on until the Manager is closed, or collected.
-func (m *Manager) hold() error {
+// hold takes the lock, and makes the directory for that. It goes on until the Groups are closed, or collected.
+func (m *Groups) hold() error {
 	dir := m.lockDir()
 	for {
 		err := os.MkdirAll(dir, 0o755)
@@ -43,7 +43,7 @@ func (m *Manager) hold() error {
 }
 
 // lockDir is the parent in one of the trees, the last that is removed.
-func (m *Manager) lockDir() string {
+func (m *Groups) lockDir() string {
 	if m.info.Version == V2 {
 		return filepath.Join(m.info.mounts[""], m.parent)
 	}
@@ -51,7 +51,7 @@ func (m *Manager) lockDir() string {
 }
 
 // removeHeld ends the holding, and has the parents removed unless another agent holds them. After an error it goes on.
-func (m *Manager) removeHeld(remove func() error) error {
+func (m *Groups) removeHeld(remove func() error) error {
 	if m.held == nil { // it was closed before
 		return nil
 	}

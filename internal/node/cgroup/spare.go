@@ -45,7 +45,7 @@ const (
 )
 
 // Retire is Remove for a task whose processes are gone: the group may serve another one.
-func (m *Manager) Retire(ctx context.Context, clk clock.Clock, g *Group) error {
+func (m *Groups) Retire(ctx context.Context, clk clock.Clock, g *Group) error {
 	if !m.spareable(g) {
 		return g.Remove(ctx, clk)
 	}
@@ -104,7 +104,7 @@ func (s *spares) expire(clk clock.Clock) {
 }
 
 // spareable reports whether the group is as good as new once its counters are set to zero.
-func (m *Manager) spareable(g *Group) bool {
+func (m *Groups) spareable(g *Group) bool {
 	l := g.made.Load()
 	if g.version != V1 || l == nil || l.CPUQuota > 0 || len(l.Cores) > 0 || g.byCtl["memory"] == "" || g.byCtl["cpuacct"] == "" {
 		return false
@@ -147,7 +147,7 @@ func limitless(dir string) bool {
 }
 
 // spare returns one with those limits under a new name; nil if there is none.
-func (m *Manager) spare(name string, l Limits) *Group {
+func (m *Groups) spare(name string, l Limits) *Group {
 	s := m.spares.take(l)
 	if s == nil {
 		return nil
@@ -184,7 +184,7 @@ func (l *Limits) same(o Limits) bool {
 }
 
 // rename gives the group's directories another name. After an error those are gone that had it already.
-func (m *Manager) rename(g *Group, name string) (*Group, error) {
+func (m *Groups) rename(g *Group, name string) (*Group, error) {
 	to := m.group(name, false)
 	for i, dir := range g.dirs {
 		if err := unix.Rename(dir, to.dirs[i]); err != nil {
@@ -198,7 +198,7 @@ func (m *Manager) rename(g *Group, name string) (*Group, error) {
 }
 
 // removeSpares removes those of this agent; from then on there are none.
-func (m *Manager) removeSpares() error {
+func (m *Groups) removeSpares() error {
 	m.spares.mu.Lock()
 	list := m.spares.list
 	m.spares.list, m.spares.closed = nil, true
@@ -214,7 +214,7 @@ func (m *Manager) removeSpares() error {
 }
 
 // sweepSpares removes all spares: those of killed agents, while no other has the parent.
-func (m *Manager) sweepSpares() {
+func (m *Groups) sweepSpares() {
 	for _, root := range m.trees(m.info.Controllers...) {
 		parent := filepath.Join(root, m.parent)
 		entries, err := os.ReadDir(parent)

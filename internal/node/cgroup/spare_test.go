@@ -16,7 +16,7 @@ import (
 )
 
 // onV1 is a manager of the machine's v1 trees, with a parent of its own.
-func onV1(t *testing.T) *Manager {
+func onV1(t *testing.T) *Groups {
 	t.Helper()
 	if v := Probe("/sys/fs/cgroup").Version; v != V1 {
 		t.Skipf("only v1 renames groups, here is %s", v)
@@ -27,7 +27,7 @@ func onV1(t *testing.T) *Manager {
 }
 
 // spareNames lists the spares in the tree of pids.
-func (m *Manager) spareNames(t *testing.T) []string {
+func (m *Groups) spareNames(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(m.info.mounts["pids"], m.parent, sparePrefix+"*"))
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 // Sweep removes the groups that keep does not want, with all that runs in them: what an agent left behind that was
 // killed between starting a task and writing it down. It returns their names.
-func (m *Manager) Sweep(ctx context.Context, clk clock.Clock, keep func(name string) bool) ([]string, error) {
+func (m *Groups) Sweep(ctx context.Context, clk clock.Clock, keep func(name string) bool) ([]string, error) {
 	names, err := m.List()
 	if err != nil {
 		return nil, err

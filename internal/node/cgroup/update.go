@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Update sets the limits. A limit whose controller is missing is left out: Manager.Info tells.
+// Update sets the limits. A limit whose controller is missing is left out: Groups.Info tells.
 func (g *Group) Update(l Limits) error {
 	g.made.Store(nil)
 	if g.version == V2 {

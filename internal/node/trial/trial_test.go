@@ -129,7 +129,7 @@ func (p plain) Start(ctx context.Context, spec driver.Spec) (driver.Handle, erro
 	return p.Driver.Start(ctx, spec)
 }
 
-func setup(t *testing.T) (dir string, groups *cgroup.Manager, binary string) {
+func setup(t *testing.T) (dir string, groups *cgroup.Groups, binary string) {
 	t.Helper()
 	sharetest.Take(t)
 	dir = t.TempDir()

@@ -27,7 +27,7 @@ type finding struct {
 }
 
 // Attributes are what the node tells of the plugins, by Nomad's names: the version of each that works, and why others do not.
-func (m *Manager) Attributes() map[string]string {
+func (m *Volumes) Attributes() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[string]string{}
@@ -47,7 +47,7 @@ func attribute(plugin, what string) string { return AttributePrefix + plugin + "
 const AttributePrefix = "plugins.host_volume."
 
 // plugin returns the plugin of the name. Errors: NotFound with the reason.
-func (m *Manager) plugin(name string) (*plugin, error) {
+func (m *Volumes) plugin(name string) (*plugin, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.plugins[name]
@@ -63,7 +63,7 @@ func (m *Manager) plugin(name string) (*plugin, error) {
 
 // look asks the plugins of the folder what they are, all at once, and reports whether something is different now. A folder that is not
 // there has none.
-func (m *Manager) look(ctx context.Context) (changed bool) {
+func (m *Volumes) look(ctx context.Context) (changed bool) {
 	m.mu.Lock()
 	before := m.plugins
 	m.mu.Unlock()
@@ -107,7 +107,7 @@ func (m *Manager) look(ctx context.Context) (changed bool) {
 }
 
 // list lists the files of the folder of plugins.
-func (m *Manager) list() (out []*finding) {
+func (m *Volumes) list() (out []*finding) {
 	entries, err := os.ReadDir(m.cfg.PluginDir)
 	if err != nil {
 		return nil

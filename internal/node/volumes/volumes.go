@@ -36,8 +36,8 @@ type Config struct {
 	Log              *slog.Logger
 }
 
-// Manager has the node's volumes.
-type Manager struct {
+// Volumes has the node's volumes.
+type Volumes struct {
 	cfg   Config
 	news  wake.Signal
 	other wake.Signal // the plugins are others
@@ -66,8 +66,8 @@ type known struct {
 
 // New reads which volumes the node had. If that cannot be read, there are none until control says what it wants: folders that are there
 // are taken up again then.
-func New(cfg Config) *Manager {
-	m := &Manager{cfg: cfg, news: wake.NewSignal(), other: wake.NewSignal(), volume: map[string]*known{}}
+func New(cfg Config) *Volumes {
+	m := &Volumes{cfg: cfg, news: wake.NewSignal(), other: wake.NewSignal(), volume: map[string]*known{}}
 	if cfg.File == "" {
 		return m
 	}
@@ -91,7 +91,7 @@ func New(cfg Config) *Manager {
 }
 
 // Offered returns the volumes by name, for the node's record: those that can be mounted, and what became of the others.
-func (m *Manager) Offered() map[string]*drover.HostVolumeInfo {
+func (m *Volumes) Offered() map[string]*drover.HostVolumeInfo {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[string]*drover.HostVolumeInfo{}
@@ -108,7 +108,7 @@ func (m *Manager) Offered() map[string]*drover.HostVolumeInfo {
 
 // Want takes what control wants. What is to be deleted, or is wanted no more, is not offered from then on; all else Run does. It reports
 // whether the offer changed.
-func (m *Manager) Want(list []*volume.HostVolume) (changed bool) {
+func (m *Volumes) Want(list []*volume.HostVolume) (changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.want = list
@@ -141,7 +141,7 @@ const mostAtOnce = 8
 
 // Run does what is wanted until ctx ends. It calls changed, in its own goroutine, whenever the offer or the plugins changed. What plugins
 // do may take long, so it goes on beside the rest, one after the other for each volume.
-func (m *Manager) Run(ctx context.Context, changed func()) {
+func (m *Volumes) Run(ctx context.Context, changed func()) {
 	var works sync.WaitGroup
 	defer works.Wait()
 	looked := make(chan struct{})             // closed when it is known which plugins there are
@@ -186,7 +186,7 @@ func (m *Manager) Run(ctx context.Context, changed func()) {
 }
 
 // performLong performs a request when there is a slot.
-func (m *Manager) performLong(ctx context.Context, w *volume.HostVolume, slots chan struct{}, results chan<- *known) {
+func (m *Volumes) performLong(ctx context.Context, w *volume.HostVolume, slots chan struct{}, results chan<- *known) {
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
@@ -204,7 +204,7 @@ func (m *Manager) performLong(ctx context.Context, w *volume.HostVolume, slots c
 }
 
 // watch looks for plugins, and then again now and then.
-func (m *Manager) watch(ctx context.Context, looked chan struct{}) {
+func (m *Volumes) watch(ctx context.Context, looked chan struct{}) {
 	if m.cfg.PluginDir == "" {
 		close(looked)
 		return
@@ -221,7 +221,7 @@ func (m *Manager) watch(ctx context.Context, looked chan struct{}) {
 }
 
 // due lists the requests that are neither done nor failed.
-func (m *Manager) due() (out []*volume.HostVolume) {
+func (m *Volumes) due() (out []*volume.HostVolume) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range m.want {
@@ -233,7 +233,7 @@ func (m *Manager) due() (out []*volume.HostVolume) {
 }
 
 // done remembers what became of a request; false if control does not want to know any more.
-func (m *Manager) done(v *known) bool {
+func (m *Volumes) done(v *known) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.ContainsFunc(m.want, func(w *volume.HostVolume) bool { return w.ID == v.ID }) {
@@ -245,7 +245,7 @@ func (m *Manager) done(v *known) bool {
 }
 
 // perform makes or deletes a volume and returns what became of it.
-func (m *Manager) perform(ctx context.Context, w *volume.HostVolume) *known {
+func (m *Volumes) perform(ctx context.Context, w *volume.HostVolume) *known {
 	v := &known{
 		ID: w.ID, Namespace: w.Namespace, Name: w.Name, Path: w.HostPath, Bytes: w.CapacityBytes, Registered: w.Registered, Wanted: w.Wanted,
 	}
@@ -280,7 +280,7 @@ func (m *Manager) perform(ctx context.Context, w *volume.HostVolume) *known {
 }
 
 // makeBy has a plugin make a volume, or change one. Of one that was not there before nothing is left if that fails.
-func (m *Manager) makeBy(ctx context.Context, w *volume.HostVolume) (path string, size int64, err error) {
+func (m *Volumes) makeBy(ctx context.Context, w *volume.HostVolume) (path string, size int64, err error) {
 	p, err := m.plugin(w.PluginID)
 	if err != nil {
 		return w.HostPath, w.CapacityBytes, err
@@ -301,7 +301,7 @@ func (m *Manager) makeBy(ctx context.Context, w *volume.HostVolume) (path string
 }
 
 // removeBy has a plugin delete a volume.
-func (m *Manager) removeBy(ctx context.Context, w *volume.HostVolume) error {
+func (m *Volumes) removeBy(ctx context.Context, w *volume.HostVolume) error {
 	p, err := m.plugin(w.PluginID)
 	if err != nil {
 		return err
@@ -309,11 +309,11 @@ func (m *Manager) removeBy(ctx context.Context, w *volume.HostVolume) error {
 	return p.remove(ctx, w, w.HostPath)
 }
 
-func (m *Manager) path(id string) string { return filepath.Join(m.cfg.Dir, id) }
+func (m *Volumes) path(id string) string { return filepath.Join(m.cfg.Dir, id) }
 
 // mayRegister refuses what is no folder, and folders by which a job would reach the agent's own. It returns where the folder is, links
 // being followed: who can change one of them later does not choose what is mounted.
-func (m *Manager) mayRegister(path string) (real string, err error) {
+func (m *Volumes) mayRegister(path string) (real string, err error) {
 	if err := isFolder(path); err != nil {
 		return "", err
 	}
@@ -362,7 +362,7 @@ func isFolder(path string) error {
 }
 
 // save writes the file. A failure is only logged: control says again what it wants. m.mu is held.
-func (m *Manager) save() {
+func (m *Volumes) save() {
 	if m.cfg.File == "" {
 		return
 	}

@@ -27,7 +27,7 @@ const (
 // host is a node with volumes in a folder of the test.
 type host struct {
 	*testing.T
-	*Manager
+	*Volumes
 	cfg     Config
 	changed chan struct{}
 }
@@ -47,7 +47,7 @@ func (h *host) restart() {
 	m := New(h.cfg)
 	ctx, end := context.WithCancel(h.Context())
 	changed, done := make(chan struct{}, 10), make(chan struct{})
-	h.Manager, h.changed = m, changed
+	h.Volumes, h.changed = m, changed
 	go func() { // ends with ctx
 		defer close(done)
 		m.Run(ctx, func() { changed <- struct{}{} })

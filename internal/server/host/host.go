@@ -39,7 +39,7 @@ type Deps struct {
 type Host struct {
 	cfg      *config.Agent
 	deps     Deps
-	groups   *cgroup.Manager
+	groups   *cgroup.Groups
 	bridge   *bridge.Network
 	images   *image.Store
 	drivers  []driver.Driver
@@ -90,7 +90,7 @@ func Open(cfg *config.Agent, deps Deps) (*Host, error) {
 }
 
 // Groups are the tasks' control groups; nil if there are none.
-func (h *Host) Groups() *cgroup.Manager { return h.groups }
+func (h *Host) Groups() *cgroup.Groups { return h.groups }
 
 // Drivers are those of this machine.
 func (h *Host) Drivers() []driver.Driver { return h.drivers }
@@ -233,7 +233,7 @@ func (h *Host) openNetworks() *groupnet.Networks {
 
 // openGroups returns the manager of the tasks' control groups; nil if the configuration or the kernel has none for us. An agent
 // without root must still work, so that is a warning and no error.
-func (h *Host) openGroups() *cgroup.Manager {
+func (h *Host) openGroups() *cgroup.Groups {
 	if optional.Value(h.cfg.Driver("raw_exec").NoCgroups) {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// The methods of this file are those of runner.Service and executor.Service that faces use. Each calls the service that runs at
+// The methods of this file are those of runner.Service and executor.Executor that faces use. Each calls the service that runs at
 // the time. Errors, beside theirs: NotLeader.
 
 // ask calls f with the service.

@@ -21,7 +21,7 @@ import (
 // Life is an execution service under one incarnation.
 type Life struct {
 	Runners    *runner.Service
-	Executions *executor.Service
+	Executions *executor.Executor
 
 	lease    uint64
 	ctx      context.Context

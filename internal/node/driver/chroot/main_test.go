@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { drivertest.Main(m) }
 type bench struct {
 	*Driver
 	dir    string
-	groups *cgroup.Manager
+	groups *cgroup.Groups
 	remake func() *Driver // the driver of an agent after a restart
 }
 

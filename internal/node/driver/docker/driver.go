@@ -27,7 +27,7 @@ type Config struct {
 	Endpoint string          // of dockerd; "" = DOCKER_HOST and its kin, else unix:///var/run/docker.sock
 	Owner    string          // marks our containers: one agent's do not concern another's; the agent's data folder
 	Binary   string          // drover-init, from supervisor.Binary
-	Cgroups  *cgroup.Manager // nil: executions have no groups of their own
+	Cgroups  *cgroup.Groups  // nil: executions have no groups of their own
 	Bridge   *bridge.Network // for warm runners; nil: they are on docker's own
 	Clock    clock.Clock
 	Log      *slog.Logger
@@ -70,7 +70,7 @@ type Config struct {
 type Driver struct {
 	cfg    Config
 	docker *client.Client
-	images *images.Service
+	images *images.Cache
 	daemon daemonInfo
 	disks  diskuse.Watch
 

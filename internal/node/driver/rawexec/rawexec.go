@@ -25,7 +25,7 @@ type Config struct {
 	Log     *slog.Logger
 	// Cgroups, if set, holds every task's processes. The kill and the usage are exact then, and the task's memory and cpu are
 	// limited as Nomad limits them. nil: trees are found by descent, and nothing is limited.
-	Cgroups *cgroup.Manager
+	Cgroups *cgroup.Groups
 	// IdleDir, if set, keeps supervisors whose task has ended for the next one, with their folders there: on the file
 	// system of the tasks' Dirs.State.
 	IdleDir string

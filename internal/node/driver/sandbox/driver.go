@@ -21,10 +21,10 @@ const Name = "sandbox"
 
 // Config of the driver.
 type Config struct {
-	Dir     string          // the driver's own folder; made if missing
-	Binary  string          // drover-init, from supervisor.Binary
-	Images  *image.Store    //
-	Cgroups *cgroup.Manager // nil: this machine has none that we can use
+	Dir     string         // the driver's own folder; made if missing
+	Binary  string         // drover-init, from supervisor.Binary
+	Images  *image.Store   //
+	Cgroups *cgroup.Groups // nil: this machine has none that we can use
 	Clock   clock.Clock
 	Log     *slog.Logger
 	CoreMHz int // for usage in MHz; 0: it is not told

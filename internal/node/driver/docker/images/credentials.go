@@ -28,7 +28,7 @@ func registryOf(image string) string {
 
 // credentials are the account for an image: the task's, else the node's for its registry, from the file and then from
 // the helper; none is an answer too.
-func (s *Service) credentials(ctx context.Context, c Request) (Account, error) {
+func (s *Cache) credentials(ctx context.Context, c Request) (Account, error) {
 	if c.Account != (Account{}) {
 		return c.Account, nil
 	}
@@ -62,7 +62,7 @@ type authFile struct {
 
 // fromFile looks in docker's config.json, in docker's order: the registry's helper, its entry, the common helper. It is read each time,
 // as operators change it.
-func (s *Service) fromFile(ctx context.Context, server string) (Account, error) {
+func (s *Cache) fromFile(ctx context.Context, server string) (Account, error) {
 	if s.cfg.AuthConfig == "" {
 		return Account{}, nil
 	}
@@ -104,7 +104,7 @@ func (s *Service) fromFile(ctx context.Context, server string) (Account, error) 
 }
 
 // fromHelper asks the node's helper for all registries, if it has one.
-func (s *Service) fromHelper(ctx context.Context, server string) (Account, error) {
+func (s *Cache) fromHelper(ctx context.Context, server string) (Account, error) {
 	if s.cfg.AuthHelper == "" {
 		return Account{}, nil
 	}
@@ -115,7 +115,7 @@ func (s *Service) fromHelper(ctx context.Context, server string) (Account, error
 const helperTime = 30 * time.Second
 
 // askHelper runs docker-credential-<helper> get. A server that it does not know is no error.
-func (s *Service) askHelper(ctx context.Context, helper, server string) (Account, error) {
+func (s *Cache) askHelper(ctx context.Context, helper, server string) (Account, error) {
 	ctx, cancel := s.cfg.Clock.WithTimeout(ctx, helperTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "docker-credential-"+helper, "get")

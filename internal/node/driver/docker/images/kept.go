@@ -9,10 +9,10 @@ import (
 )
 
 // kept is the file with the images that this agent got, and their references, so that a later one removes them.
-func (s *Service) kept() string { return filepath.Join(s.cfg.Owner, s.cfg.Name+"-images.json") }
+func (s *Cache) kept() string { return filepath.Join(s.cfg.Owner, s.cfg.Name+"-images.json") }
 
 // recall reads, once, what an earlier agent got. The caller holds mu.
-func (s *Service) recall() {
+func (s *Cache) recall() {
 	if s.recalled {
 		return
 	}
@@ -35,7 +35,7 @@ func (s *Service) recall() {
 }
 
 // keep writes down which images are ours. The caller holds mu.
-func (s *Service) keep() {
+func (s *Cache) keep() {
 	text, err := json.Marshal(s.ours)
 	// The new file replaces the old in one step, so an agent that is killed here leaves one that can be read.
 	if err == nil {
@@ -51,7 +51,7 @@ func (s *Service) keep() {
 
 // Sweep lets go of images of ours that no task uses: those of an earlier agent, and those that the daemon could not
 // remove when it was asked.
-func (s *Service) Sweep() {
+func (s *Cache) Sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recall()
@@ -63,7 +63,7 @@ func (s *Service) Sweep() {
 }
 
 // expire removes an image after the delay. The caller holds mu.
-func (s *Service) expire(id string) {
+func (s *Cache) expire(id string) {
 	if s.cfg.Delay < 0 || s.closed {
 		return
 	}

@@ -23,7 +23,7 @@ const LoadedName = "drover-load:"
 
 // load gives the daemon an image out of an archive in the task's folder. The path is opened so that no link leads out of
 // there, and the daemon never sees the archive itself: what it says of other images and names is left out.
-func (s *Service) load(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+func (s *Cache) load(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
 	root, err := os.OpenRoot(spec.Dirs.Task)
 	if err != nil {
 		return Image{}, err
@@ -54,7 +54,7 @@ func (s *Service) load(ctx context.Context, spec *driver.Spec, c Request) (Image
 }
 
 // give loads the image by that name.
-func (s *Service) give(ctx context.Context, saved *image.Saved, ref string) error {
+func (s *Cache) give(ctx context.Context, saved *image.Saved, ref string) error {
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)
 	go func() { // ends with the archive, or when nobody reads it any more

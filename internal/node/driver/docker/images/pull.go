@@ -27,7 +27,7 @@ type pull struct {
 var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") // a constant error
 
 // pull gets an image from its registry; many at once are one.
-func (s *Service) pull(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+func (s *Cache) pull(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
 	if c.PullTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = s.cfg.Clock.WithTimeout(ctx, c.PullTimeout)
@@ -48,7 +48,7 @@ func (s *Service) pull(ctx context.Context, spec *driver.Spec, c Request) (Image
 }
 
 // join waits for the pull that is under way, or starts it.
-func (s *Service) join(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+func (s *Cache) join(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
 	// The account is part of the key: who has none must not get an image by another's.
 	key := strings.Join([]string{c.Ref, c.Account.Server, c.Account.Username, c.Account.Password, c.Account.Token}, "\x00")
 	s.mu.Lock()
@@ -80,7 +80,7 @@ func (s *Service) join(ctx context.Context, spec *driver.Spec, c Request) (Image
 }
 
 // tell tells all who wait for the pull.
-func (s *Service) tell(p *pull, text string) {
+func (s *Cache) tell(p *pull, text string) {
 	s.mu.Lock()
 	waiters := slices.Collect(maps.Keys(p.waiters))
 	s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Service) tell(p *pull, text string) {
 }
 
 // run does a pull for all who join it, and forgets it before they hear, so that the next request pulls anew.
-func (s *Service) run(ctx context.Context, p *pull, key string, c Request) {
+func (s *Cache) run(ctx context.Context, p *pull, key string, c Request) {
 	defer p.cancel()
 	started := s.cfg.Clock.Now()
 	had, _ := s.Find(ctx, c.Ref)
@@ -111,7 +111,7 @@ func (s *Service) run(ctx context.Context, p *pull, key string, c Request) {
 }
 
 // fetch lets the daemon pull, and gives up when nothing moves any more.
-func (s *Service) fetch(ctx context.Context, p *pull, c Request) error {
+func (s *Cache) fetch(ctx context.Context, p *pull, c Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := s.cfg.Clock.AfterFunc(s.cfg.PullQuiet, func() { cancel(errQuiet) })
@@ -139,7 +139,7 @@ func (s *Service) fetch(ctx context.Context, p *pull, c Request) error {
 }
 
 // got finds what was fetched. It is ours to remove if its name was not there before, or of another image.
-func (s *Service) got(ctx context.Context, ref string, had Image) (Image, error) {
+func (s *Cache) got(ctx context.Context, ref string, had Image) (Image, error) {
 	info, err := s.Find(ctx, ref)
 	if err == nil && info.ID != had.ID {
 		info.Ref = ref

@@ -11,7 +11,7 @@ import (
 
 // verified asks for the image by the digest that somebody signed who may. The registry is asked what a name means, not the daemon: what
 // that has by the name may be anything. Errors: Forbidden, also for an archive; Invalid; those of registry.Error.
-func (s *Service) verified(ctx context.Context, spec *driver.Spec, c Request) (Request, error) {
+func (s *Cache) verified(ctx context.Context, spec *driver.Spec, c Request) (Request, error) {
 	if c.Load != "" {
 		return c, drover.Errorf(drover.Forbidden, "namespace %q runs signed images only: load: nobody signed what is in an archive: "+
 			"push it to a registry", spec.Namespace)

@@ -17,7 +17,7 @@ import (
 const tarBuffer = 64 << 10
 
 // Archive writes a directory to out as tar, with names relative to it. Errors: NotFound, Forbidden, Invalid.
-func (s *Service) Archive(out io.Writer, req execution.FileRequest) error {
+func (s *Files) Archive(out io.Writer, req execution.FileRequest) error {
 	dir, err := s.absolute(req.Path)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Service) Archive(out io.Writer, req execution.FileRequest) error {
 }
 
 // pack adds what is in a directory, as deep as maxDepth. What the user may not read below the first one is left out.
-func (s *Service) pack(w *tar.Writer, n *account.Names, dir, prefix string, depth int) error {
+func (s *Files) pack(w *tar.Writer, n *account.Names, dir, prefix string, depth int) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

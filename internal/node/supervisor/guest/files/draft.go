@@ -15,7 +15,7 @@ import (
 // when we are killed. Not every file system can do that (an overlay only since Linux 6.3): there it has a name from the
 // start, which our listings leave out.
 type draft struct {
-	s     *Service
+	s     *Files
 	f     *os.File
 	name  string
 	named bool
@@ -26,7 +26,7 @@ const draftPrefix = ".drover-"
 
 // openDraft makes a draft in the directory that the file is to be in, since a rename cannot cross file systems. Only the owner can read
 // it until replace sets its mode.
-func (s *Service) openDraft(dir string) (*draft, error) {
+func (s *Files) openDraft(dir string) (*draft, error) {
 	d := &draft{s: s, name: fmt.Sprintf("%s/%s%d-%d", dir, draftPrefix, os.Getpid(), s.drafted.Add(1))}
 	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *draft) close(moved bool) {
 }
 
 // isDraft reports whether a file is one that is being written.
-func (s *Service) isDraft(full, name string) bool {
+func (s *Files) isDraft(full, name string) bool {
 	if !strings.HasPrefix(name, draftPrefix) {
 		return false
 	}

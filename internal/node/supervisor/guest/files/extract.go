@@ -19,7 +19,7 @@ import (
 
 // Extract unpacks the tar that in gives below a directory, which it makes. Devices are left out. Errors: Invalid for what
 // is no tar, NotFound, Forbidden, Exhausted.
-func (s *Service) Extract(in io.Reader, req execution.FileRequest) error {
+func (s *Files) Extract(in io.Reader, req execution.FileRequest) error {
 	dir, err := s.absolute(req.Path)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Service) Extract(in io.Reader, req execution.FileRequest) error {
 
 // unpacker makes the entries of an archive, with their modes and times and, if it may, their owners.
 type unpacker struct {
-	s      *Service
+	s      *Files
 	dir    string
 	owners bool
 	// dirs, by their paths, get theirs at last: what is made in a directory changes its time, and may not be made any more.

@@ -28,7 +28,7 @@ const (
 
 // List writes the descriptions of a directory's entries to w, one after the other; of anything else its one entry.
 // Errors: NotFound, Forbidden, Invalid, TooLarge above a million entries.
-func (s *Service) List(w io.Writer, req execution.FileRequest) error {
+func (s *Files) List(w io.Writer, req execution.FileRequest) error {
 	dir, err := s.absolute(req.Path)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Service) List(w io.Writer, req execution.FileRequest) error {
 
 // lister walks a tree; count is over all of it.
 type lister struct {
-	s         *Service
+	s         *Files
 	w         io.Writer
 	names     *account.Names
 	recursive bool

@@ -8,7 +8,7 @@ import (
 )
 
 // absolute resolves a path of a request: relative ones start at the working directory. Errors: Invalid.
-func (s *Service) absolute(p string) (string, error) {
+func (s *Files) absolute(p string) (string, error) {
 	if strings.ContainsRune(p, 0) {
 		return "", drover.Errorf(drover.Invalid, "path %q has a zero byte", p)
 	}

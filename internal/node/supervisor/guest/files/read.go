@@ -36,7 +36,7 @@ func openRegular(p string) (*os.File, *unix.Stat_t, error) {
 
 // Read tells the description of a regular file to head, and writes its content to w: from the request's offset on, and
 // at most its length if that is not 0. Errors: NotFound, Forbidden, Invalid.
-func (s *Service) Read(w io.Writer, head func(execution.FileInfo), req execution.FileRequest) error {
+func (s *Files) Read(w io.Writer, head func(execution.FileInfo), req execution.FileRequest) error {
 	p, err := s.absolute(req.Path)
 	if err != nil {
 		return err

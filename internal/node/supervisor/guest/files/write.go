@@ -27,12 +27,12 @@ const (
 
 // Apply makes one change, as the guest's root; data is what a write writes. Errors: Invalid, NotFound, Forbidden,
 // Exhausted.
-func (s *Service) Apply(c execution.FileChange, data io.Reader) error {
+func (s *Files) Apply(c execution.FileChange, data io.Reader) error {
 	return fileError(c.Path, s.apply(c, data))
 }
 
 // apply checks that a change is exactly one of the three, and makes it. Its errors may be bare errnos, to which Apply gives codes.
-func (s *Service) apply(c execution.FileChange, data io.Reader) error {
+func (s *Files) apply(c execution.FileChange, data io.Reader) error {
 	if c.Path == "" {
 		return drover.Errorf(drover.Invalid, "a change needs a path")
 	}
@@ -75,7 +75,7 @@ func mode(m, otherwise uint32) uint32 {
 type ids struct{ uid, gid int }
 
 // owner finds whom a new file belongs to: "" is root, and -1 leaves the one who writes. Errors: Invalid for an unknown user.
-func (s *Service) owner(who string) (ids, error) {
+func (s *Files) owner(who string) (ids, error) {
 	if os.Geteuid() != 0 {
 		return ids{-1, -1}, nil // we can only be ourselves
 	}
@@ -160,7 +160,7 @@ func mkdir(p string, mode uint32, o ids) error {
 }
 
 // replace writes a new file and moves it into the old one's place: nobody sees half a file. A time of zero is now.
-func (s *Service) replace(p string, mode uint32, o ids, at time.Time, data io.Reader) (err error) {
+func (s *Files) replace(p string, mode uint32, o ids, at time.Time, data io.Reader) (err error) {
 	if st, err := os.Lstat(p); err == nil && st.IsDir() {
 		return syscall.EISDIR
 	}

@@ -21,7 +21,7 @@ type Server struct {
 	clock      clock.Clock
 	launcher   *program.Launcher
 	executions *executions.Table
-	files      *files.Service
+	files      *files.Files
 	ended      chan struct{}
 	endOnce    sync.Once
 

@@ -46,7 +46,7 @@ type Keeping interface {
 	Keeps(allocID string, lease uint64) bool
 }
 
-// Config of a Service. Zero fields have the defaults said.
+// Config of an Executor. Zero fields have the defaults said.
 type Config struct {
 	Window       int64         // bytes kept of each stream for readers; default 1 MiB
 	Retain       time.Duration // how long ended executions are kept; default 15 minutes
@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deps of a Service.
+// Deps of an Executor.
 type Deps struct {
 	Runners  Runners
 	Keeping  Keeping
@@ -88,8 +88,8 @@ type Deps struct {
 	Log     *slog.Logger
 }
 
-// Service starts executions and keeps them.
-type Service struct {
+// Executor starts executions and keeps them.
+type Executor struct {
 	cfg      Config
 	deps     Deps
 	pumps    sync.WaitGroup
@@ -116,15 +116,15 @@ type Service struct {
 	shells        map[string]string
 }
 
-// New returns a Service; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
-func New(cfg Config, deps Deps) (*Service, error) {
+// New returns an Executor; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
+func New(cfg Config, deps Deps) (*Executor, error) {
 	kept, err := ledger.Open(cfg.LedgerPath)
 	if err != nil {
 		return nil, err
 	}
 	base := context.Background() //nolint:forbidigo // executions outlast requests, and must keep nothing of them
 	stopping, stop := context.WithCancel(base)
-	return &Service{
+	return &Executor{
 		cfg: cfg.withDefaults(), deps: deps,
 		feed: newFeed(deps.Records != nil), ledger: kept, telling: turns.New(),
 		base: base, stopping: stopping, stop: stop,
@@ -136,7 +136,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // Run takes up executions from before this process, waits until ctx ends, then lets go of all of them; those that may
 // run detached go on in their runners.
-func (s *Service) Run(ctx context.Context) error {
+func (s *Executor) Run(ctx context.Context) error {
 	var telling sync.WaitGroup
 	telling.Go(func() { s.tell(ctx) }) // ends with ctx
 	defer func() {
@@ -165,7 +165,7 @@ func (s *Service) Run(ctx context.Context) error {
 // Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
 // filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
 // Invalid, NotFound, Gone, Unavailable, Exhausted.
-func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spec) (*Execution, error) {
+func (s *Executor) Start(ctx context.Context, runnerID string, spec execution.Spec) (*Execution, error) {
 	return s.startFor(ctx, runnerID, spec, terms{})
 }
 
@@ -178,7 +178,7 @@ type terms struct {
 }
 
 // startFor is Start for a request.
-func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.Spec, of terms) (*Execution, error) {
+func (s *Executor) startFor(ctx context.Context, runnerID string, spec execution.Spec, of terms) (*Execution, error) {
 	if err := Validate(spec); err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 // the id is noted before the node knows it, so that recovery does not take it for an earlier process's. The ledger
 // line is written before anybody hears of the execution. When the runner went away meanwhile its reason is the error,
 // not that of the broken connection.
-func (s *Service) start(ctx context.Context, use *runner.Use, spec execution.Spec, of terms) (*Execution, error) {
+func (s *Executor) start(ctx context.Context, use *runner.Use, spec execution.Spec, of terms) (*Execution, error) {
 	r := use.Runner()
 	spec, err := bind(spec, use.Environment(), r)
 	if err != nil {
@@ -256,7 +256,7 @@ const startWithin = time.Minute
 
 // open asks the node to start the command. A node that takes too long is Unavailable; if the caller's own context
 // ended, its error stays.
-func (s *Service) open(ctx context.Context, use *runner.Use, spec execution.Spec) (execution.Session, error) {
+func (s *Executor) open(ctx context.Context, use *runner.Use, spec execution.Spec) (execution.Session, error) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
 	defer cancel()
 	spec.Keep = s.cfg.Retain
@@ -268,14 +268,14 @@ func (s *Service) open(ctx context.Context, use *runner.Use, spec execution.Spec
 }
 
 // beginOwn keeps recovering from taking up an execution that this process starts.
-func (s *Service) beginOwn(id string) {
+func (s *Executor) beginOwn(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.own[id] = true
 }
 
 // endOwn ends that, or when what is looked for now is found: by then this process may have forgotten the execution.
-func (s *Service) endOwn(id string) {
+func (s *Executor) endOwn(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -287,7 +287,7 @@ func (s *Service) endOwn(id string) {
 }
 
 // known reports whether this process has the execution, had it, or is about to have it.
-func (s *Service) known(id string) bool {
+func (s *Executor) known(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, own := s.own[id]
@@ -296,7 +296,7 @@ func (s *Service) known(id string) bool {
 
 // endRecovery releases the requests that wait for an execution that may still be found. It runs once for each look, however
 // that ended.
-func (s *Service) endRecovery() {
+func (s *Executor) endRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.own, func(_ string, starting bool) bool { return !starting })
@@ -304,7 +304,7 @@ func (s *Service) endRecovery() {
 }
 
 // beginRecovery lets requests wait again for executions that may be found.
-func (s *Service) beginRecovery() {
+func (s *Executor) beginRecovery() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recovered, s.unseen = make(chan struct{}), nil
@@ -312,7 +312,7 @@ func (s *Service) beginRecovery() {
 }
 
 // looking returns a channel that is closed when no executions are looked for.
-func (s *Service) looking() <-chan struct{} {
+func (s *Executor) looking() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.recovered
@@ -320,7 +320,7 @@ func (s *Service) looking() <-chan struct{} {
 
 // adopt makes an Execution of a session and starts its pump. It is kept after its end, and with it would be the request that its context
 // came from, down to the connection's buffers.
-func (s *Service) adopt(use *runner.Use, spec execution.Spec, session execution.Session, of terms) (*Execution, error) {
+func (s *Executor) adopt(use *runner.Use, spec execution.Spec, session execution.Session, of terms) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(s.base)
 	x := &Execution{
 		id: spec.ID, runner: use.Runner(), spec: spec, session: session, use: use, clock: s.deps.Clock, terms: of,
@@ -359,7 +359,7 @@ func (s *Service) adopt(use *runner.Use, spec execution.Spec, session execution.
 
 // conclude ends an execution. It is written down first: what somebody has heard of must still be known when this process is
 // killed. If it is not sure that it ended, this service only lets go of it.
-func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.Receipt, sure bool) {
+func (s *Executor) conclude(ctx context.Context, x *Execution, receipt execution.Receipt, sure bool) {
 	if !sure {
 		x.leave()
 		return
@@ -376,14 +376,14 @@ func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.
 
 // writeDown records an end; an error is only logged, as the execution has ended anyway. After a restart it would
 // count as lost.
-func (s *Service) writeDown(r ledger.Record) {
+func (s *Executor) writeDown(r ledger.Record) {
 	if err := s.ledger.Write(r); err != nil {
 		s.deps.Log.Warn("writing an execution's end down", "execution", r.Execution.ID, "error", err)
 	}
 }
 
 // tellEnd tells of an ended execution, and keeps it for late readers.
-func (s *Service) tellEnd(ctx context.Context, x *Execution) {
+func (s *Executor) tellEnd(ctx context.Context, x *Execution) {
 	ended := Event{Type: EventEnded, Execution: x.Info(), Webhook: x.webhook, Request: x.request}
 	if s.deps.Records != nil {
 		ended.done = x.clearAway
@@ -395,7 +395,7 @@ func (s *Service) tellEnd(ctx context.Context, x *Execution) {
 
 // Execution returns a running or lately ended one, wherever it ran: those that ended at another server without their output, see fetch.
 // Errors: NotFound; Unavailable: it may be in a runner whose node is away.
-func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
+func (s *Executor) Execution(ctx context.Context, executionID string) (*Execution, error) {
 	if x := s.find(executionID); x != nil {
 		return x, nil
 	}
@@ -410,10 +410,10 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 }
 
 // Has reports whether the execution runs here, or is kept.
-func (s *Service) Has(executionID string) bool { return s.find(executionID) != nil }
+func (s *Executor) Has(executionID string) bool { return s.find(executionID) != nil }
 
 // Finds is Has, but while executions are looked for it waits for this one. Errors: Unavailable: it may still be found.
-func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
+func (s *Executor) Finds(ctx context.Context, executionID string) (bool, error) {
 	if s.find(executionID) != nil {
 		return true, nil
 	}
@@ -436,7 +436,7 @@ func (s *Service) Finds(ctx context.Context, executionID string) (bool, error) {
 }
 
 // find returns a running or kept execution; nil without one.
-func (s *Service) find(executionID string) *Execution {
+func (s *Executor) find(executionID string) *Execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked()

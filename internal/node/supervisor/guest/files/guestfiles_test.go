@@ -20,7 +20,7 @@ import (
 
 // guest is a service whose working directory is a folder of the test's.
 type guest struct {
-	*Service
+	*Files
 	dir  string
 	boot *wire.Boot
 }
@@ -33,7 +33,7 @@ func newGuest(t testing.TB) *guest {
 	require.NoError(t, os.WriteFile(group, []byte("root:x:0:\nstaff:x:1235:\n"), 0o600))
 	g := &guest{dir: t.TempDir()}
 	g.boot = &wire.Boot{WorkDir: g.dir}
-	g.Service = New(account.Open(passwd, group), func() *wire.Boot { return g.boot })
+	g.Files = New(account.Open(passwd, group), func() *wire.Boot { return g.boot })
 	return g
 }
 

@@ -59,9 +59,9 @@ type Config struct {
 	PullQuiet time.Duration
 }
 
-// Service gets images, counts who uses them, and removes those that it got itself some time after the last use. Its
+// Cache gets images, counts who uses them, and removes those that it got itself some time after the last use. Its
 // methods may be called at once.
-type Service struct {
+type Cache struct {
 	cfg    Config
 	signed *registry.Client
 
@@ -75,10 +75,10 @@ type Service struct {
 	recalled bool // ours has what the file says; guarded by mu
 }
 
-// New returns a service without I/O.
-func New(cfg Config) *Service {
+// New returns a cache without I/O.
+func New(cfg Config) *Cache {
 	signed := registry.Config{Clock: cfg.Clock, File: filepath.Join(cfg.Owner, cfg.Name+"-signed.json")}
-	return &Service{
+	return &Cache{
 		cfg: cfg, signed: registry.New(signed), pulls: map[string]*pull{}, users: map[string]int{},
 		ours: map[string][]string{}, timers: map[string]clock.Timer{},
 	}
@@ -86,7 +86,7 @@ func New(cfg Config) *Service {
 
 // Get has the image on the machine, and holds it until release. Where it has to be signed, it is the one of the digest that was signed.
 // Errors: NotFound, Forbidden and Invalid are final.
-func (s *Service) Get(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+func (s *Cache) Get(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
 	if len(spec.SignedBy) > 0 {
 		var err error
 		if c, err = s.verified(ctx, spec, c); err != nil {
@@ -125,7 +125,7 @@ func latest(ref string) bool {
 }
 
 // Find inspects an image that is there. Errors: NotFound.
-func (s *Service) Find(ctx context.Context, ref string) (Image, error) {
+func (s *Cache) Find(ctx context.Context, ref string) (Image, error) {
 	r, err := s.cfg.Docker.ImageInspect(ctx, ref)
 	if err != nil {
 		if cerrdefs.IsInvalidArgument(err) {
@@ -142,7 +142,7 @@ func (s *Service) Find(ctx context.Context, ref string) (Image, error) {
 }
 
 // Hold counts one more user of an image, until Release.
-func (s *Service) Hold(info *Image) {
+func (s *Cache) Hold(info *Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recall()
@@ -161,7 +161,7 @@ func (s *Service) Hold(info *Image) {
 }
 
 // Release lets an image go. One that we got goes away after the delay, unless somebody takes it again.
-func (s *Service) Release(id string) {
+func (s *Cache) Release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[id]--
@@ -175,7 +175,7 @@ func (s *Service) Release(id string) {
 }
 
 // remove removes an image that nobody took meanwhile. What others made of it, a tag or a container, keeps it.
-func (s *Service) remove(id string) {
+func (s *Cache) remove(id string) {
 	s.mu.Lock()
 	if s.users[id] > 0 || s.timers[id] == nil {
 		s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Service) remove(id string) {
 }
 
 // discard takes our names from an image, which goes with its last one, and removes one that has none: its name moved on.
-func (s *Service) discard(ctx context.Context, id string, refs []string) error {
+func (s *Cache) discard(ctx context.Context, id string, refs []string) error {
 	// Removing a name removes the image only with its last name, and never by force: a container may use it.
 	gone := func(name string) error {
 		_, err := s.cfg.Docker.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
@@ -230,7 +230,7 @@ func (s *Service) discard(ctx context.Context, id string, refs []string) error {
 }
 
 // Close stops the timers of removals. Images stay.
-func (s *Service) Close() {
+func (s *Cache) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

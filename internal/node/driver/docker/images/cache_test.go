@@ -129,7 +129,7 @@ func (d *dockerd) pulled() int {
 	return len(d.pulls)
 }
 
-func (d *dockerd) service(t *testing.T, dir string) *Service {
+func (d *dockerd) service(t *testing.T, dir string) *Cache {
 	t.Helper()
 	c, err := client.New(client.WithHost("tcp://" + strings.TrimPrefix(d.URL, "http://")))
 	require.NoError(t, err)

@@ -17,14 +17,14 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// Config of a Manager.
+// Config of Groups.
 type Config struct {
 	Root   string // default /sys/fs/cgroup
 	Parent string // default "drover"; a path below Root
 }
 
-// Manager makes and finds groups. Everything is in the kernel's tree, and it keeps no state but which of them are spare.
-type Manager struct {
+// Groups makes and finds groups. Everything is in the kernel's tree, and it keeps no state but which of them are spare.
+type Groups struct {
 	info   Info
 	parent string
 	// v1: the trees in which supervisors have to be moved out of the agent's own group, and those groups of the agent.
@@ -38,14 +38,14 @@ type Manager struct {
 
 // New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
 // goes on without.
-func New(cfg Config) (*Manager, error) {
+func New(cfg Config) (*Groups, error) {
 	if cfg.Root == "" {
 		cfg.Root = "/sys/fs/cgroup"
 	}
 	if cfg.Parent == "" {
 		cfg.Parent = "drover"
 	}
-	m := &Manager{info: Probe(cfg.Root), parent: cfg.Parent}
+	m := &Groups{info: Probe(cfg.Root), parent: cfg.Parent}
 	if m.info.Version == V2 && !m.info.Writable {
 		m.info = m.info.delegated(cfg.Root, ownGroup())
 	}
@@ -61,14 +61,14 @@ func New(cfg Config) (*Manager, error) {
 }
 
 // Info returns what was found.
-func (m *Manager) Info() Info { return m.info }
+func (m *Groups) Info() Info { return m.info }
 
 // supervisors is the group, in the parent, of supervisors that may not be in their task's group. No task can have this
 // name.
 const supervisors = "supervisors"
 
 // prepare takes the lock on the parent before it makes anything, so that a manager that is closing does not remove it.
-func (m *Manager) prepare() error {
+func (m *Groups) prepare() error {
 	if err := m.hold(); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (m *Manager) prepare() error {
 
 // makeParents makes the parent group in every tree, and beside the tasks the group for supervisors. It changes no
 // limits.
-func (m *Manager) makeParents() error {
+func (m *Groups) makeParents() error {
 	if m.info.Version == V2 {
 		return m.prepareV2()
 	}
@@ -105,13 +105,13 @@ func (m *Manager) makeParents() error {
 
 // separate reports whether a supervisor must stay out of the payload's group in a v1 tree: where the payload's limits
 // could kill it or keep it from forking.
-func (m *Manager) separate(tree string) bool {
+func (m *Groups) separate(tree string) bool {
 	return tree == m.info.mounts["memory"] || tree == m.info.mounts["pids"]
 }
 
 // findAway lists the trees in which the agent is in a group of its own, whose limits and whose end are not for
 // supervisors. A move costs up to a millisecond, so it is left out where there is nothing to leave.
-func (m *Manager) findAway() error {
+func (m *Groups) findAway() error {
 	own, err := ownGroups()
 	if err != nil {
 		return err
@@ -144,12 +144,12 @@ func (m *Manager) findAway() error {
 }
 
 // payloadControllers are those in which every task gets a group; cpuset only when cores were asked for.
-func (m *Manager) payloadControllers() []string {
+func (m *Groups) payloadControllers() []string {
 	return slices.DeleteFunc(slices.Clone(m.info.Controllers), func(c string) bool { return c == "cpuset" || c == "freezer" })
 }
 
 // trees returns the distinct mounts of the controllers, "cpu,cpuacct" once.
-func (m *Manager) trees(controllers ...string) []string {
+func (m *Groups) trees(controllers ...string) []string {
 	var dirs []string
 	for _, c := range controllers {
 		if d := m.info.mounts[c]; d != "" && !slices.Contains(dirs, d) {
@@ -161,7 +161,7 @@ func (m *Manager) trees(controllers ...string) []string {
 
 // Create makes the group of a task. owner is the uid which may clone its own processes into it on v2 (the
 // supervisor's); it cannot change limits. A group of that name that is there is taken over.
-func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) {
+func (m *Groups) Create(name string, limits Limits, owner int) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) 
 }
 
 // Open finds a group again. Errors: NotFound.
-func (m *Manager) Open(name string) (*Group, error) {
+func (m *Groups) Open(name string) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (m *Manager) Open(name string) (*Group, error) {
 }
 
 // List names the groups that are there, in no order: also those that a crash left behind, but none that are spare.
-func (m *Manager) List() ([]string, error) {
+func (m *Groups) List() ([]string, error) {
 	seen := map[string]bool{}
 	roots := m.trees(m.info.Controllers...)
 	if m.info.Version == V2 {
@@ -246,13 +246,13 @@ func write(dir, file, value string) error {
 
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
 // machine.
-func (m *Manager) Close(clk clock.Clock) error {
+func (m *Groups) Close(clk clock.Clock) error {
 	return errors.Join(m.removeSpares(), m.removeHeld(func() error { return m.removeParents(clk) }))
 }
 
 // removeParents removes our empty groups in every tree. One that another manager on the machine uses stays: the kernel
 // refuses to remove it.
-func (m *Manager) removeParents(clk clock.Clock) error {
+func (m *Groups) removeParents(clk clock.Clock) error {
 	roots := append(m.trees(m.info.Controllers...), m.info.tracking)
 	if m.info.Version == V2 {
 		roots = []string{m.info.mounts[""]}
