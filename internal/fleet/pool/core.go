@@ -42,26 +42,26 @@ type Core struct {
 	pools   []*poolState
 	beliefs *learned.Cloud
 	// table holds every machine that is not gone, by its intent, which is also the instance's ID.
-	table   map[string]*entry
-	byCloud map[string]*entry // by ProviderID
-	byNode  map[string]*entry
-	gone    map[string]time.Time // ids of machines that went lately: they may show up again in stale lists
-	effects []Effect
-	started time.Time
-	list    listing
-	units   map[string]int64 // by quota group, everything not gone
-	sure    map[string]int64 // the same, of machines that the cloud confirmed
-	cost    float64          // per hour, of confirmed machines
-	retry   *minheap.Heap[retryAt]
-	strays  map[string]*entry        // those of no pool
-	ended   []fleet.Instance         // gone, and the log does not know it yet
-	trouble string                   // why the cloud can't be used, as its last answers say; "" = it can
-	before  map[string]fleet.Durable // from the log, of pools that are not there
-	costs   []fleet.Cost
-	learned []byte               // that was written last
-	wrote   time.Time            // when that was looked at last
-	said    map[string]time.Time // when failures of creates were told last, by their reason
-	prices  map[string]float64   // per hour, by offering, as the cloud told; else the policies' count
+	table        map[string]*entry
+	byProviderID map[string]*entry // by ProviderID
+	byNode       map[string]*entry
+	gone         map[string]time.Time // ids of machines that went lately: they may show up again in stale lists
+	effects      []Effect
+	started      time.Time
+	list         listing
+	units        map[string]int64 // by quota group, everything not gone
+	sure         map[string]int64 // the same, of machines that the cloud confirmed
+	cost         float64          // per hour, of confirmed machines
+	retry        *minheap.Heap[retryAt]
+	strays       map[string]*entry        // those of no pool
+	ended        []fleet.Instance         // gone, and the log does not know it yet
+	trouble      string                   // why the cloud can't be used, as its last answers say; "" = it can
+	before       map[string]fleet.Durable // from the log, of pools that are not there
+	costs        []fleet.Cost
+	learned      []byte               // that was written last
+	wrote        time.Time            // when that was looked at last
+	said         map[string]time.Time // when failures of creates were told last, by their reason
+	prices       map[string]float64   // per hour, by offering, as the cloud told; else the policies' count
 }
 
 // poolState is what the core knows about one pool. It outlives changes of the pool's policy; only the pool's removal
@@ -114,7 +114,7 @@ type entry struct {
 func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
 		retry: newRetries(),
-		cfg:   cfg, beliefs: learned.New(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
+		cfg:   cfg, beliefs: learned.New(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byProviderID: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
 		strays: map[string]*entry{}, before: map[string]fleet.Durable{}, prices: map[string]float64{}, said: map[string]time.Time{},
 	}
@@ -293,7 +293,7 @@ func (c *Core) add(i *fleet.Instance, p *poolState) *entry {
 func (c *Core) confirm(now time.Time, e *entry, m *provider.Machine) {
 	found(e.Instance, m, now)
 	e.misses, e.seenAt = 0, now
-	c.byCloud[m.ID] = e
+	c.byProviderID[m.ID] = e
 	if !e.sure {
 		e.sure = true
 		c.sure[e.QuotaGroup] += e.QuotaUnits
@@ -331,7 +331,7 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 	}
 	delete(c.table, e.ID)
 	delete(c.strays, e.ID)
-	delete(c.byCloud, e.ProviderID)
+	delete(c.byProviderID, e.ProviderID)
 	delete(c.byNode, e.NodeID)
 	c.gone[e.ID] = now
 	if e.pool != nil {

@@ -59,7 +59,7 @@ func (c *Core) recall(now time.Time, log *fleet.Durable) {
 		i.State = 0
 		become(i, fleet.InstanceOrphaned, now, whyForeign, foreignReason(log.Of))
 	}
-	c.byCloud[log.ProviderID] = e
+	c.byProviderID[log.ProviderID] = e
 }
 
 func foreignReason(of string) string {
@@ -126,6 +126,6 @@ func (c *Core) drop(e *entry) {
 	}
 	delete(c.table, e.ID)
 	delete(c.strays, e.ID)
-	delete(c.byCloud, e.ProviderID)
+	delete(c.byProviderID, e.ProviderID)
 	delete(c.byNode, e.NodeID)
 }

@@ -112,7 +112,7 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 	if former && !c.former(m.Tags[fleet.TagOwner]) {
 		return nil
 	}
-	e := c.byCloud[m.ID]
+	e := c.byProviderID[m.ID]
 	if e == nil && m.Intent != "" {
 		if e = c.table[m.Intent]; e != nil && e.ProviderID != "" && e.ProviderID != m.ID {
 			e = nil // a second machine with the same intent: a double of a cloud that is not idempotent
@@ -131,7 +131,7 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 		} else if !c.agentConnected(e) {
 			c.end(now, e, "terminated", "the cloud says that it is terminated")
 		}
-		if e.State == fleet.InstanceGone || c.byCloud[m.ID] != e {
+		if e.State == fleet.InstanceGone || c.byProviderID[m.ID] != e {
 			return nil
 		}
 	default:
@@ -290,7 +290,7 @@ func (c *Core) patience(unlisted []*entry) int {
 		return 2
 	}
 	known := 0
-	for id, e := range c.byCloud { // counting only
+	for id, e := range c.byProviderID { // counting only
 		if e.ProviderID == id && e.State != fleet.InstanceDestroying {
 			known++
 		}

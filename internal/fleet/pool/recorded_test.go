@@ -38,39 +38,46 @@ func (l *slowLog) Update(ctx context.Context, u pool.Update) error {
 	return l.world.Update(ctx, u)
 }
 
+// slow runs a pool that has bought one machine, and whose log can be held up.
+func slow(t *testing.T) (w *world, log *slowLog, p *pool.Pool, machine string) {
+	t.Helper()
+	w = newWorld(sim.Config{})
+	log = &slowLog{world: w, last: map[string]fleet.IdleBehavior{}}
+	w.log = log
+	p, stop := w.run(t)
+	t.Cleanup(stop)
+	w.change(func() { w.demand = work(1) })
+	time.Sleep(40 * time.Second)
+	list := instances(t, p)
+	require.Len(t, list, 1)
+	return w, log, p, list[0].ID
+}
+
 // TestAnOperatorsWordIsNotOverwritten: while an update of the log is under way an operator wants a machine drained. Once
 // that is answered the log knows it, and no older update comes after it. Before, the answer's own write could be
 // overtaken by the update, and a server that was killed then forgot what it had acknowledged.
 func TestAnOperatorsWordIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(sim.Config{})
-		log := &slowLog{world: w, last: map[string]fleet.IdleBehavior{}}
-		w.log = log
-		p, stop := w.run(t)
-		defer stop()
-		w.change(func() { w.demand = work(1) })
-		time.Sleep(40 * time.Second)
-		list := instances(t, p)
-		require.Len(t, list, 1)
+		w, log, p, machine := slow(t)
 
-		slow := make(chan struct{})
-		w.change(func() { log.slow = slow })
+		held := make(chan struct{})
+		w.change(func() { log.slow = held })
 		require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error {
-			return c.Behave(now, list[0].ID, fleet.BehaviorHold, "a test")
+			return c.Behave(now, machine, fleet.BehaviorHold, "a test")
 		}))
 		synctest.Wait() // the loop's update is under way, and has the machine held
 		require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error {
-			return c.Behave(now, list[0].ID, fleet.BehaviorDrain, "a test")
+			return c.Behave(now, machine, fleet.BehaviorDrain, "a test")
 		}))
 		answered := make(chan error, 1)
 		go func() { answered <- p.Recorded(t.Context()) }() // ends with its answer
 		synctest.Wait()
 		require.Empty(t, answered, "the log does not know it yet")
 		w.change(func() { log.slow = nil })
-		close(slow)
+		close(held)
 		require.NoError(t, <-answered)
-		w.change(func() { require.Equal(t, fleet.BehaviorDrain, log.last[list[0].ID]) })
+		w.change(func() { require.Equal(t, fleet.BehaviorDrain, log.last[machine]) })
 	})
 }
 
@@ -79,22 +86,14 @@ func TestAnOperatorsWordIsNotOverwritten(t *testing.T) {
 func TestADestroyIsInTheLogFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(sim.Config{})
-		log := &slowLog{world: w, last: map[string]fleet.IdleBehavior{}}
-		w.log = log
-		p, stop := w.run(t)
-		defer stop()
-		w.change(func() { w.demand = work(1) })
-		time.Sleep(40 * time.Second)
-		list := instances(t, p)
-		require.Len(t, list, 1)
-		slow := make(chan struct{})
-		w.change(func() { log.slow = slow })
-		require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error { return c.Kill(now, list[0].ID, "a test") }))
+		w, log, p, machine := slow(t)
+		held := make(chan struct{})
+		w.change(func() { log.slow = held })
+		require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error { return c.Kill(now, machine, "a test") }))
 		time.Sleep(30 * time.Second)
 		require.Equal(t, 1, w.running(), "the log does not know it yet")
 		w.change(func() { log.slow = nil })
-		close(slow)
+		close(held)
 		time.Sleep(2 * time.Second)
 		require.Zero(t, w.running())
 	})

@@ -225,7 +225,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	return s
 }
 
-// openState returns the store that remembers tasks: the caller's, none at all, or a database in the data folder.
+// openState returns the store that remembers tasks: the caller's, none at all, or a bbolt file in the data folder.
 func openState(cfg Config, deps Deps) (localstate.Store, error) {
 	switch {
 	case deps.State != nil:
