@@ -351,3 +351,22 @@ func (s *server) put(t *testing.T) {
 	s.r.StopRefill()
 	synctest.Wait()
 }
+
+// occupy claims a runner and has a command run in it for an hour. The claim is recorded when it returns.
+func (s *server) occupy(t *testing.T) (execution.Runner, execution.Execution) {
+	t.Helper()
+	got, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1, IdleTimeout: -1})
+	require.NoError(t, err)
+	x, err := s.CreateRequest(t.Context(), got.ID, execution.Request{Spec: execution.Spec{
+		Argv: []string{"/bin/sh", "-c", "sleep 1h"}, Detach: -1,
+	}})
+	require.NoError(t, err)
+	time.Sleep(time.Minute)
+	return got, x
+}
+
+// fail has a runner's node say that it failed, so that what waits for its end ends.
+func (r *region) fail(of execution.Runner) {
+	r.Update(of.AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientFailed })
+	time.Sleep(time.Minute)
+}

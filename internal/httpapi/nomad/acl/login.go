@@ -1,11 +1,8 @@
 package acl
 
 import (
-	"iter"
 	"net/http"
-	"slices"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
@@ -46,15 +43,9 @@ func (f *face) regionOfLogin(r *http.Request) (string, error) {
 
 // listMethods answers GET /v1/acl/auth-methods.
 func (f *face) listMethods(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*acl.AuthMethodStub, *acl.AuthMethodStub]{
-		On: []answer.Source{{Table: tables.AuthMethods}},
-		Items: func(q answer.Query, _ answer.Snapshot) iter.Seq[*acl.AuthMethodStub] {
-			return slices.Values(f.Access.AuthMethods(q.Prefix))
-		},
-		ID:   func(m *acl.AuthMethodStub) string { return m.Name },
-		View: func(m *acl.AuthMethodStub, _ answer.Snapshot) *acl.AuthMethodStub { return m },
-		Sees: answer.Everybody[*acl.AuthMethodStub],
-	}.Serve(f.Cluster, w, r)
+	id := func(m *acl.AuthMethodStub) string { return m.Name }
+	all := func(_ *rights.Caller, prefix string) []*acl.AuthMethodStub { return f.Access.AuthMethods(prefix) }
+	return list(f, w, r, id, all, tables.AuthMethods)
 }
 
 // readMethod answers GET /v1/acl/auth-method/NAME.
@@ -67,40 +58,19 @@ func (f *face) readMethod(w http.ResponseWriter, r *http.Request) error {
 
 // writeMethod answers PUT /v1/acl/auth-method and PUT /v1/acl/auth-method/NAME.
 func (f *face) writeMethod(w http.ResponseWriter, r *http.Request) error {
-	var m acl.AuthMethod
-	if err := httpapi.DecodeJSON(r, &m); err != nil {
-		return err
-	}
-	if name := r.PathValue("name"); name != "" && m.Name != name {
-		return drover.Errorf(drover.Invalid, "ACL auth method name does not match request path")
-	}
-	stored, index, err := f.Access.PutAuthMethod(r.Context(), httpapi.CallerOf(r.Context()), &m)
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, stored)
+	name := func(m *acl.AuthMethod) string { return m.Name }
+	return write(f, w, r, "name", name, "ACL auth method name does not match request path", f.Access.PutAuthMethod)
 }
 
 // deleteMethod answers DELETE /v1/acl/auth-method/NAME.
 func (f *face) deleteMethod(w http.ResponseWriter, r *http.Request) error {
-	index, err := f.Access.DeleteAuthMethods(r.Context(), httpapi.CallerOf(r.Context()), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, struct{}{})
+	return f.remove(w, r, "name", f.Access.DeleteAuthMethods)
 }
 
 // listRules answers GET /v1/acl/binding-rules.
 func (f *face) listRules(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*acl.BindingRuleStub, *acl.BindingRuleStub]{
-		On: []answer.Source{{Table: tables.BindingRules}},
-		Items: func(q answer.Query, _ answer.Snapshot) iter.Seq[*acl.BindingRuleStub] {
-			return slices.Values(f.Access.BindingRules(httpapi.CallerOf(r.Context()), q.Prefix))
-		},
-		ID:   func(b *acl.BindingRuleStub) string { return b.ID },
-		View: func(b *acl.BindingRuleStub, _ answer.Snapshot) *acl.BindingRuleStub { return b },
-		Sees: answer.Everybody[*acl.BindingRuleStub], // Items asks
-	}.Serve(f.Cluster, w, r)
+	id := func(b *acl.BindingRuleStub) string { return b.ID }
+	return list(f, w, r, id, f.Access.BindingRules, tables.BindingRules)
 }
 
 // readRule answers GET /v1/acl/binding-rule/ID.
@@ -113,27 +83,13 @@ func (f *face) readRule(w http.ResponseWriter, r *http.Request) error {
 
 // writeRule answers PUT /v1/acl/binding-rule, which makes one, and PUT /v1/acl/binding-rule/ID.
 func (f *face) writeRule(w http.ResponseWriter, r *http.Request) error {
-	var b acl.BindingRule
-	if err := httpapi.DecodeJSON(r, &b); err != nil {
-		return err
-	}
-	if id := r.PathValue("id"); id != "" && b.ID != id {
-		return drover.Errorf(drover.Invalid, "ACL binding rule ID does not match request path")
-	}
-	stored, index, err := f.Access.PutBindingRule(r.Context(), httpapi.CallerOf(r.Context()), &b)
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, stored)
+	id := func(b *acl.BindingRule) string { return b.ID }
+	return write(f, w, r, "id", id, "ACL binding rule ID does not match request path", f.Access.PutBindingRule)
 }
 
 // deleteRule answers DELETE /v1/acl/binding-rule/ID.
 func (f *face) deleteRule(w http.ResponseWriter, r *http.Request) error {
-	index, err := f.Access.DeleteBindingRules(r.Context(), httpapi.CallerOf(r.Context()), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, struct{}{})
+	return f.remove(w, r, "id", f.Access.DeleteBindingRules)
 }
 
 // login answers PUT /v1/acl/login.

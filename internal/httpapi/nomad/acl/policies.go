@@ -1,9 +1,7 @@
 package acl
 
 import (
-	"iter"
 	"net/http"
-	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
@@ -15,28 +13,15 @@ import (
 
 // listPolicies answers GET /v1/acl/policies.
 func (f *face) listPolicies(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*acl.PolicyStub, *acl.PolicyStub]{
-		On: []answer.Source{{Table: tables.ACLPolicies}},
-		Items: func(q answer.Query, _ answer.Snapshot) iter.Seq[*acl.PolicyStub] {
-			return slices.Values(f.Access.Policies(httpapi.CallerOf(r.Context()), q.Prefix))
-		},
-		ID:   func(p *acl.PolicyStub) string { return p.Name },
-		View: func(p *acl.PolicyStub, _ answer.Snapshot) *acl.PolicyStub { return p },
-		Sees: answer.Everybody[*acl.PolicyStub], // Items asks
-	}.Serve(f.Cluster, w, r)
+	id := func(p *acl.PolicyStub) string { return p.Name }
+	return list(f, w, r, id, f.Access.Policies, tables.ACLPolicies)
 }
 
 // ownPolicies answers GET /v1/acl/policy/self, with the rules.
 func (f *face) ownPolicies(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*acl.Policy, *acl.Policy]{
-		On: []answer.Source{{Table: tables.ACLPolicies}, {Table: tables.ACLRoles}, {Table: tables.ACLTokens}},
-		Items: func(answer.Query, answer.Snapshot) iter.Seq[*acl.Policy] {
-			return slices.Values(f.Access.OwnPolicies(httpapi.CallerOf(r.Context())))
-		},
-		ID:   func(p *acl.Policy) string { return p.Name },
-		View: func(p *acl.Policy, _ answer.Snapshot) *acl.Policy { return p },
-		Sees: answer.Everybody[*acl.Policy], // Items asks
-	}.Serve(f.Cluster, w, r)
+	id := func(p *acl.Policy) string { return p.Name }
+	own := func(who *rights.Caller, _ string) []*acl.Policy { return f.Access.OwnPolicies(who) }
+	return list(f, w, r, id, own, tables.ACLPolicies, tables.ACLRoles, tables.ACLTokens)
 }
 
 // readPolicy answers GET /v1/acl/policy/NAME.
@@ -65,9 +50,5 @@ func (f *face) writePolicy(w http.ResponseWriter, r *http.Request) error {
 
 // deletePolicy answers DELETE /v1/acl/policy/NAME.
 func (f *face) deletePolicy(w http.ResponseWriter, r *http.Request) error {
-	index, err := f.Access.DeletePolicies(r.Context(), httpapi.CallerOf(r.Context()), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, struct{}{})
+	return f.remove(w, r, "name", f.Access.DeletePolicies)
 }

@@ -1,13 +1,9 @@
 package acl
 
 import (
-	"iter"
 	"net/http"
-	"slices"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
-	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 	"github.com/drover-project/drover/internal/rights"
 	"github.com/drover-project/drover/internal/tables"
@@ -15,15 +11,8 @@ import (
 
 // listRoles answers GET /v1/acl/roles.
 func (f *face) listRoles(w http.ResponseWriter, r *http.Request) error {
-	return answer.Lister[*acl.RoleStub, *acl.RoleStub]{
-		On: []answer.Source{{Table: tables.ACLRoles}},
-		Items: func(q answer.Query, _ answer.Snapshot) iter.Seq[*acl.RoleStub] {
-			return slices.Values(f.Access.Roles(httpapi.CallerOf(r.Context()), q.Prefix))
-		},
-		ID:   func(s *acl.RoleStub) string { return s.ID },
-		View: func(s *acl.RoleStub, _ answer.Snapshot) *acl.RoleStub { return s },
-		Sees: answer.Everybody[*acl.RoleStub], // Items asks
-	}.Serve(f.Cluster, w, r)
+	id := func(s *acl.RoleStub) string { return s.ID }
+	return list(f, w, r, id, f.Access.Roles, tables.ACLRoles)
 }
 
 // readRole answers GET /v1/acl/role/ID.
@@ -48,25 +37,11 @@ func (f *face) oneRole(
 
 // writeRole answers PUT /v1/acl/role, which makes one, and PUT /v1/acl/role/ID.
 func (f *face) writeRole(w http.ResponseWriter, r *http.Request) error {
-	var role acl.Role
-	if err := httpapi.DecodeJSON(r, &role); err != nil {
-		return err
-	}
-	if id := r.PathValue("id"); id != "" && role.ID != id {
-		return drover.Errorf(drover.Invalid, "ACL role ID does not match request path")
-	}
-	stored, index, err := f.Access.PutRole(r.Context(), httpapi.CallerOf(r.Context()), &role)
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, stored)
+	id := func(role *acl.Role) string { return role.ID }
+	return write(f, w, r, "id", id, "ACL role ID does not match request path", f.Access.PutRole)
 }
 
 // deleteRole answers DELETE /v1/acl/role/ID.
 func (f *face) deleteRole(w http.ResponseWriter, r *http.Request) error {
-	index, err := f.Access.DeleteRoles(r.Context(), httpapi.CallerOf(r.Context()), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, struct{}{})
+	return f.remove(w, r, "id", f.Access.DeleteRoles)
 }

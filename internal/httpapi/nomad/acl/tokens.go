@@ -73,11 +73,7 @@ func (f *face) writeToken(w http.ResponseWriter, r *http.Request) error {
 
 // deleteToken answers DELETE /v1/acl/token/ACCESSOR.
 func (f *face) deleteToken(w http.ResponseWriter, r *http.Request) error {
-	index, err := f.Access.DeleteTokens(r.Context(), httpapi.CallerOf(r.Context()), r.PathValue("accessor"))
-	if err != nil {
-		return err
-	}
-	return f.written(w, r, index, struct{}{})
+	return f.remove(w, r, "accessor", f.Access.DeleteTokens)
 }
 
 // makeOneTime answers PUT /v1/acl/token/onetime.
