@@ -15,7 +15,7 @@ func (t *Txn) PutJob(j *drover.Job) {
 	t.insert(tables.JobVersions, j)
 	t.touch(tables.Jobs, tables.JobKey(j.Namespace, j.ID))
 	t.touch(tables.JobVersions, tables.JobKey(j.Namespace, j.ID))
-	t.jobRow(j.Namespace, j.ID).cover(j, t.index)
+	t.jobRow(j.Namespace, j.ID).addGroups(j, t.index)
 }
 
 // PutJobVersion stores an older version.

@@ -128,8 +128,8 @@ func (t *Txn) dropIfUnused(r *JobRow) {
 	}
 }
 
-// cover makes the summary have every group of the job.
-func (r *JobRow) cover(j *drover.Job, index uint64) {
+// addGroups makes the summary have every group of the job.
+func (r *JobRow) addGroups(j *drover.Job, index uint64) {
 	if r.Summary.CreateIndex == 0 {
 		r.Summary.CreateIndex, r.Summary.ModifyIndex = index, index
 	}

@@ -185,9 +185,9 @@ func workerState(i *fleet.Instance) string {
 	}
 }
 
-// arvadosBid is bid in Arvados' form: parameters come as a form or in the query. Without a reason the audit names
+// arvadosOperate is operate in Arvados' form: parameters come as a form or in the query. Without a reason the audit names
 // the path, so that it shows where the order came from.
-func (f *Face) arvadosBid(w http.ResponseWriter, r *http.Request) error {
+func (f *Face) arvadosOperate(w http.ResponseWriter, r *http.Request) error {
 	id := r.FormValue("instance_id")
 	if id == "" {
 		return drover.Errorf(drover.Invalid, "instance_id parameter not provided")

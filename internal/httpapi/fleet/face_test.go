@@ -20,11 +20,11 @@ import (
 // herd is a fleet of one machine.
 type herd struct {
 	Fleet
-	bids []string
+	asked []string
 }
 
 func (h *herd) PutPool(_ context.Context, p *fleet.Policy) error {
-	h.bids = append(h.bids, "put "+p.Name)
+	h.asked = append(h.asked, "put "+p.Name)
 	return nil
 }
 
@@ -43,12 +43,12 @@ func (h *herd) Behave(_ context.Context, id string, b fleet.IdleBehavior, reason
 	if id != "i1" && id != "c1" {
 		return drover.Errorf(drover.NotFound, "no instance %q", id)
 	}
-	h.bids = append(h.bids, string(b)+" "+id+" "+reason)
+	h.asked = append(h.asked, string(b)+" "+id+" "+reason)
 	return nil
 }
 
 func (h *herd) Kill(_ context.Context, id, reason string) error {
-	h.bids = append(h.bids, "kill "+id+" "+reason)
+	h.asked = append(h.asked, "kill "+id+" "+reason)
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (h *herd) Running(context.Context) ([]*drover.Allocation, error) {
 }
 
 func (h *herd) StopAllocation(_ context.Context, id, reason string) error {
-	h.bids = append(h.bids, "stop "+id+" "+reason)
+	h.asked = append(h.asked, "stop "+id+" "+reason)
 	return nil
 }
 
@@ -107,7 +107,7 @@ func TestOperatorsBid(t *testing.T) {
 		require.Equal(t, x.status, status, "%s %s: %s", x.method, x.target, text)
 		require.Contains(t, text, x.want)
 	}
-	require.Equal(t, []string{"hold i1 look", "kill i1 enough", "put p"}, h.bids)
+	require.Equal(t, []string{"hold i1 look", "kill i1 enough", "put p"}, h.asked)
 }
 
 func TestArvadosPaths(t *testing.T) {
@@ -133,8 +133,8 @@ func TestArvadosPaths(t *testing.T) {
 	require.Equal(t, 400, status)
 	status, _ = ask("POST", "/arvados/v1/dispatch/containers/kill", "container_uuid=a1&reason=why")
 	require.Equal(t, 200, status)
-	require.Contains(t, h.bids[0], "drain c1 ")
-	require.Equal(t, "stop a1 why", h.bids[1])
+	require.Contains(t, h.asked[0], "drain c1 ")
+	require.Equal(t, "stop a1 why", h.asked[1])
 	status, text = ask("GET", "/_health/ping", "")
 	require.Equal(t, 200, status, text)
 }

@@ -65,8 +65,8 @@ func (f *Face) timeline(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, t, err)
 }
 
-// bid does an operator's bidding: hold, drain, run or kill.
-func (f *Face) bid(w http.ResponseWriter, r *http.Request) error {
+// operate does what an operator wants of a machine: hold, drain, run or kill.
+func (f *Face) operate(w http.ResponseWriter, r *http.Request) error {
 	var body Reason
 	if err := httpapi.DecodeOptionalJSON(r, &body); err != nil {
 		return err

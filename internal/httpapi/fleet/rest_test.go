@@ -14,7 +14,7 @@ import (
 )
 
 func (h *herd) note(format string, args ...any) {
-	h.bids = append(h.bids, fmt.Sprintf(format, args...))
+	h.asked = append(h.asked, fmt.Sprintf(format, args...))
 }
 
 func (h *herd) Pools(context.Context) ([]fleet.PoolStatus, error) {
@@ -80,7 +80,7 @@ func TestEachRouteAsksTheFleet(t *testing.T) {
 	for _, x := range []struct {
 		method, target, body string
 		status               int
-		want, bid            string
+		want, does           string
 	}{
 		{"GET", "/v1/fleet/pools", "", 200, `"Machines":{"active":1}`, ""},
 		{"GET", "/v1/fleet/pool/p", "", 200, `"Name":"p"`, ""},
@@ -119,10 +119,10 @@ func TestEachRouteAsksTheFleet(t *testing.T) {
 		status, text := ask(x.method, x.target, x.body)
 		require.Equal(t, x.status, status, "%s %s: %s", x.method, x.target, text)
 		require.Contains(t, text, x.want, "%s %s", x.method, x.target)
-		if x.bid != "" {
-			require.Equal(t, []string{x.bid}, h.bids, "%s %s", x.method, x.target)
+		if x.does != "" {
+			require.Equal(t, []string{x.does}, h.asked, "%s %s", x.method, x.target)
 		} else {
-			require.Empty(t, h.bids, "%s %s", x.method, x.target)
+			require.Empty(t, h.asked, "%s %s", x.method, x.target)
 		}
 	}
 }

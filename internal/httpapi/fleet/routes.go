@@ -21,7 +21,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /arvados/v1/dispatch/container", Where: httpapi.Leader, Need: reads, Handle: f.container},
 		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Where: httpapi.Leader, Need: writes, Handle: f.killContainer},
 		{Pattern: "GET /arvados/v1/dispatch/instances", Where: httpapi.Leader, Need: reads, Handle: f.arvadosInstances},
-		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Where: httpapi.Leader, Need: writes, Handle: f.arvadosBid},
+		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Where: httpapi.Leader, Need: writes, Handle: f.arvadosOperate},
 		{Pattern: "GET /metrics", Where: httpapi.Here, Need: measures, Handle: f.metrics},
 		{Pattern: "GET /metrics.json", Where: httpapi.Here, Need: measures, Handle: f.metricsJSON},
 		{Pattern: "GET /_health/ping", Where: httpapi.Here, Need: httpapi.Anybody, Handle: f.ping},
@@ -138,7 +138,7 @@ func (f *Face) machineOperations(pool openapi.Param) []operation {
 		{openapi.Operation{
 			Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Summary: "Tell a machine to hold, drain, run or kill",
 			Query: params{{Name: "reason", Kind: "string", About: "instead of the body"}}, In: Reason{}, Status: empty, Loose: true,
-		}, f.bid},
+		}, f.operate},
 		{
 			openapi.Operation{
 				Pattern: "PUT,POST /v1/fleet/instance/{instance}/interrupt",
@@ -175,7 +175,7 @@ func (f *Face) bookOperations(pool openapi.Param) []operation {
 	}
 }
 
-// Reason is the body of what an operator bids.
+// Reason is the body of what an operator wants of a machine.
 type Reason struct{ Reason string }
 
 // Notice is the body of an interruption.
