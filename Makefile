@@ -1,7 +1,7 @@
 # Drover's shop. `make help` lists the targets.
 GO         ?= go
 INIT       := internal/node/supervisor/initbin/drover-init.gz
-INIT_SRC   := $(shell find cmd/drover-init internal/node/supervisor internal/clock internal/forked internal/id internal/stack internal/sysmon '(' -name '*.go' -o -name '*.s' ')' -not -name '*_test.go' 2>/dev/null) $(wildcard *.go) go.mod
+INIT_SRC   := $(shell find cmd/drover-init internal/node/supervisor internal/clock internal/forked internal/id internal/stack internal/sysmon internal/wake '(' -name '*.go' -o -name '*.s' ')' -not -name '*_test.go' 2>/dev/null) $(wildcard *.go) go.mod
 SRC        := $(shell find . '(' -name '*.go' -o -name '*.s' ')' -not -name '*_test.go' 2>/dev/null) go.mod
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFUMPT    := mvdan.cc/gofumpt@v0.9.2

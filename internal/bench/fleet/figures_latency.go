@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/simulator"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // still is a fleet of busy machines around a real pool.Pool on the wall's clock; only the demand moves.
@@ -26,14 +27,14 @@ type still struct {
 
 	mu      sync.Mutex
 	classes []fleet.DemandClass
-	changed chan struct{}
+	changed wake.Broadcast
 }
 
 // Demand implements pool.Demand.
 func (s *still) Demand(string) ([]fleet.DemandClass, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.classes, s.changed
+	return s.classes, s.changed.C()
 }
 
 // want makes it n pieces of work that wait, each as big as a machine.
@@ -43,8 +44,7 @@ func (s *still) want(n int) {
 	s.classes = []fleet.DemandClass{{
 		Name: "task", NodePool: s.policy.NodePool, Each: s.policy.Types[0].Capacity, Count: n, Priority: 50, Since: s.now(),
 	}}
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changed.Send()
 }
 
 // Nodes implements pool.Nodes. Every machine is busy, so that the fleet has no reason to return one.
@@ -104,7 +104,7 @@ func figureLatency(ctx context.Context, quick bool, now func() time.Time, tell T
 	}
 	p := simulator.StandardPolicy()
 	p.Types = p.Types[:1]
-	s := &still{policy: p, created: make(chan time.Time), now: now, changed: make(chan struct{}), never: make(chan struct{})}
+	s := &still{policy: p, created: make(chan time.Time), now: now, never: make(chan struct{})}
 	_, s.machines, s.intents = fleetOf(now(), p, 10_000)
 	fleet := pool.New(
 		pool.Config{Owner: "sim", Provider: "sim", Policies: []*fleet.Policy{p}, Seed: 1, IDs: id.NewSeeded(1)},

@@ -19,6 +19,6 @@ func (l lines) Write(line []byte) (int, error) {
 	if rest, ok := strings.CutPrefix(text, "[ERR] "); ok {
 		text, at = rest, slog.LevelInfo
 	}
-	l.to.Log(context.TODO(), at, strings.TrimSpace(text), "part", "serf") // the library has no context
+	l.to.Log(context.Background(), at, strings.TrimSpace(text), "part", "serf") //nolint:forbidigo // the library has no context
 	return len(line), nil
 }

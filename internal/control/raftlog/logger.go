@@ -69,8 +69,8 @@ func (l *logger) Log(at hclog.Level, msg string, args ...any) {
 	case normal[msg], passing[msg] && ofAConnection(args):
 		to = slog.LevelDebug
 	}
-	if l.to.Enabled(context.TODO(), to) {
-		l.to.Log(context.TODO(), to, msg, args...)
+	if l.is(to) {
+		l.to.Log(noContext(), to, msg, args...)
 	}
 }
 
@@ -80,13 +80,16 @@ func (l *logger) Info(msg string, args ...any)  { l.Log(hclog.Info, msg, args...
 func (l *logger) Warn(msg string, args ...any)  { l.Log(hclog.Warn, msg, args...) }
 func (l *logger) Error(msg string, args ...any) { l.Log(hclog.Error, msg, args...) }
 
-func (l *logger) is(at hclog.Level) bool { return l.to.Enabled(context.TODO(), level(at)) }
+func (l *logger) is(at slog.Level) bool { return l.to.Enabled(noContext(), at) }
 
-func (l *logger) IsTrace() bool { return l.is(hclog.Trace) }
-func (l *logger) IsDebug() bool { return l.is(hclog.Debug) }
-func (l *logger) IsInfo() bool  { return l.is(hclog.Info) }
-func (l *logger) IsWarn() bool  { return l.is(hclog.Warn) }
-func (l *logger) IsError() bool { return l.is(hclog.Error) }
+// noContext is what raft logs in: its interface has none.
+func noContext() context.Context { return context.Background() } //nolint:forbidigo // see above
+
+func (l *logger) IsTrace() bool { return l.is(level(hclog.Trace)) }
+func (l *logger) IsDebug() bool { return l.is(level(hclog.Debug)) }
+func (l *logger) IsInfo() bool  { return l.is(level(hclog.Info)) }
+func (l *logger) IsWarn() bool  { return l.is(level(hclog.Warn)) }
+func (l *logger) IsError() bool { return l.is(level(hclog.Error)) }
 
 func (l *logger) ImpliedArgs() []any { return l.args }
 
@@ -107,7 +110,7 @@ func (l *logger) SetLevel(hclog.Level) {}
 
 func (l *logger) GetLevel() hclog.Level {
 	for _, at := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Warn} {
-		if l.is(at) {
+		if l.is(level(at)) {
 			return at
 		}
 	}

@@ -35,7 +35,7 @@ func (s *stream) Addr() net.Addr {
 
 // Dial implements raft.StreamLayer. The address is one of named's.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := s.clock.WithTimeout(context.TODO(), timeout) // raft bounds it by the timeout only
+	ctx, cancel := s.clock.WithTimeout(context.Background(), timeout) //nolint:forbidigo // raft bounds it by the timeout only
 	defer cancel()
 	id, at, _ := strings.Cut(string(address), nameEnd)
 	return s.Network.Dial(ctx, id, at)

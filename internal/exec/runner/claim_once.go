@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // claimOnce hands out a runner for a request with a key, unless one has it already. Of several servers the state machine decides: it
@@ -21,22 +22,15 @@ func (s *Service) claimOnce(ctx context.Context, r execution.ClaimRequest) (exec
 	r.Labels = labels
 	found, err := s.firstOf(ctx, r)
 	if found != nil || err != nil {
-		return deref(found), err
+		return optional.Value(found), err
 	}
 	got, err := s.claim(ctx, r)
 	if drover.CodeOf(err) == drover.Gone { // refused, or it ended
 		if found, other := s.firstOf(ctx, r); found != nil || other != nil {
-			return deref(found), other
+			return optional.Value(found), other
 		}
 	}
 	return got, err
-}
-
-func deref(r *execution.Runner) execution.Runner {
-	if r == nil {
-		return execution.Runner{}
-	}
-	return *r
 }
 
 // firstOf returns the runner that was claimed with the request's key; nil without one. One that was released here, which the state does

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 const (
@@ -89,15 +90,16 @@ type Follower struct {
 
 	// Guarded by the watcher's mutex.
 	follows map[*entry]bool
-	gone    bool          // control says that the allocation has ended
-	changed chan struct{} // closed at the next change
+	gone    bool // control says that the allocation has ended
+
+	changed wake.Broadcast // an answer did
 }
 
 // Follow returns the follower of an allocation's task, which follows nothing yet.
 func (w *Watcher) Follow(ctx context.Context, alloc *drover.Allocation, task string) *Follower {
 	return &Follower{
 		watcher: w, ctx: context.WithoutCancel(ctx), of: shared{alloc.Namespace, alloc.JobID, alloc.TaskGroup, task, exchange.Question{}},
-		allocID: alloc.ID, follows: map[*entry]bool{}, changed: make(chan struct{}),
+		allocID: alloc.ID, follows: map[*entry]bool{},
 	}
 }
 
@@ -149,9 +151,7 @@ func (f *Follower) Known() map[exchange.Question]exchange.Found {
 
 // Changed returns a channel that the next change of an answer closes. Take it before Known.
 func (f *Follower) Changed() <-chan struct{} {
-	f.watcher.mu.Lock()
-	defer f.watcher.mu.Unlock()
-	return f.changed
+	return f.changed.C()
 }
 
 // Close ends the following.
@@ -301,7 +301,6 @@ func (w *Watcher) tell(list []asking, found []exchange.Found) {
 		maps.Copy(told, e.followers)
 	}
 	for f := range told {
-		close(f.changed)
-		f.changed = make(chan struct{})
+		f.changed.Send()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // execution is a script that runs, and all of its output.
@@ -23,7 +24,7 @@ type command struct {
 	kill    context.CancelCauseFunc
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at every change
+	changed  wake.Broadcast // anything of it
 	out      [2][]byte
 	cut      bool
 	stdin    []byte
@@ -51,7 +52,6 @@ func (t *task) StartExecution(_ context.Context, spec execution.Spec) (execution
 		spec:    spec,
 		started: t.d.clock.Now(),
 		kill:    kill,
-		changed: make(chan struct{}),
 		eof:     !spec.Stdin,
 		unknown: !known(spec.Argv),
 	}
@@ -150,8 +150,7 @@ func (x *command) end(cause execution.Cause) {
 
 // notify wakes all that wait. Caller holds mu.
 func (x *command) notify() {
-	close(x.changed)
-	x.changed = make(chan struct{})
+	x.changed.Send()
 }
 
 // write appends to a stream's output and drops what is beyond the limit; i is 0 for stdout and 1 for stderr. All output is kept, so a
@@ -170,7 +169,7 @@ func (x *command) write(i int, p []byte) {
 func (x *command) read(ctx context.Context) ([]byte, error) {
 	for {
 		x.mu.Lock()
-		p, eof, changed := x.stdin, x.eof, x.changed
+		p, eof, changed := x.stdin, x.eof, x.changed.C()
 		x.stdin = nil
 		x.mu.Unlock()
 		if len(p) > 0 {
@@ -204,7 +203,7 @@ func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	for {
 		s.x.mu.Lock()
 		f, ok := s.frame()
-		changed := s.x.changed
+		changed := s.x.changed.C()
 		s.x.mu.Unlock()
 		if ok {
 			return f, nil

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Child is a process that we started.
@@ -44,12 +45,12 @@ type Reaper struct {
 	known   map[int]*Child
 	owners  map[int]*Child // by their sessions' ids, which are their pids: also while only orphans of theirs run
 	kept    bool           // there may be orphans of a child that is no owner any more
-	changed chan struct{}  // closed and replaced whenever something was reaped
+	changed wake.Broadcast // something was reaped
 }
 
 // NewReaper returns a reaper that knows no child yet.
 func NewReaper() *Reaper {
-	return &Reaper{known: map[int]*Child{}, owners: map[int]*Child{}, changed: make(chan struct{})}
+	return &Reaper{known: map[int]*Child{}, owners: map[int]*Child{}}
 }
 
 // Start starts a program as our child. killGroup: what is left of its process group is killed with it. Errors:
@@ -140,17 +141,12 @@ func (r *Reaper) reapOne() bool {
 	case owner != nil:
 		owner.orphans.Add(ru)
 	}
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Send()
 	return true
 }
 
 // next is closed when something is reaped after the call.
-func (r *Reaper) next() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.changed
-}
+func (r *Reaper) next() <-chan struct{} { return r.changed.C() }
 
 // leaders returns the pids of running children that we started.
 func (r *Reaper) leaders() map[int]bool {
