@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/acl"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
@@ -58,6 +59,7 @@ func Run(ctx context.Context, d Deps) {
 type follower struct {
 	Deps
 	there   Objects // as it was last told
+	early   bool    // of what catchUp writes
 	refused telemetry.Seldom
 }
 
@@ -71,10 +73,20 @@ func (f *follower) follow(ctx context.Context) error {
 		next = f.there.with(next)
 	}
 	f.there = next
+	if f.catchUp(ctx) && clock.Sleep(ctx, f.Clock, leastWait) {
+		f.catchUp(ctx)
+	}
+	return nil
+}
+
+// catchUp writes what differs. early: some of it needs a cluster version that is not there yet. A region that begins raises it within a
+// moment, and nobody could log in there while the next pull waits for a change.
+func (f *follower) catchUp(ctx context.Context) (early bool) {
+	f.early = false
 	for _, c := range Differences(f.State(), f.there) {
 		f.write(ctx, c)
 	}
-	return nil
+	return f.early
 }
 
 // write proposes a command, and its parts each by itself if it is refused. What is refused is tried again after the next pull.
@@ -89,6 +101,7 @@ func (f *follower) write(ctx context.Context, c command.Command) {
 		}
 		return
 	}
+	f.early = f.early || drover.CodeOf(err) == drover.NotImplemented
 	f.refused.Warn(f.Log, f.Clock.Now(), "following the authoritative region", "command", c.Kind(), "error", err)
 }
 

@@ -157,6 +157,33 @@ func TestARegionFollowsTheAuthoritativeOne(t *testing.T) {
 	})
 }
 
+// A region that begins takes what its cluster version does not allow yet a moment later, and not only when the authoritative one changes.
+func TestWhatIsTooEarlyIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		there, here := newRegion(t, "there"), newRegion(t, "here")
+		there.write(namespace("a", "one"))
+		ctx, cancel := context.WithCancel(t.Context())
+		deps, begun := here.follow(there, func() bool { return false }), time.Now()
+		deps.Propose = func(ctx context.Context, c command.Command) error {
+			if time.Since(begun) < leastWait {
+				return drover.Errorf(drover.NotImplemented, "it needs cluster version 3")
+			}
+			return here.Propose(ctx, c)
+		}
+		done := make(chan struct{})
+		go func() { // ends with ctx
+			defer close(done)
+			Run(ctx, deps)
+		}()
+		time.Sleep(2 * leastWait) // in the bubble's time
+		synctest.Wait()
+		require.Equal(t, there.Objects().names(), here.Objects().names())
+		cancel()
+		<-done
+	})
+}
+
 // A namespace that has work here stays until that is gone, and holds nothing else up.
 func TestADeletionThatIsRefusedIsTriedAgain(t *testing.T) {
 	t.Parallel()
