@@ -111,7 +111,9 @@ func TestALastingAttachmentHearsOfAnEnd(t *testing.T) {
 		hears(t, r, c, `{"type":"close-stdin"}`)
 	})
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/execution/x", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"x","running":false}`) })
+	mux.HandleFunc("GET /v1/execution/x", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"id":"x","running":false}`)
+	})
 	mux.HandleFunc("GET /v1/execution/x/attach", func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
 		if err != nil {
@@ -127,7 +129,8 @@ func TestALastingAttachmentHearsOfAnEnd(t *testing.T) {
 	t.Cleanup(server.Close)
 	second, err := New(server.URL)
 	require.NoError(t, err)
-	s, err := ExecuteLasting(t.Context(), []*Client{first, second}, "r", execution.Request{Spec: execution.Spec{Argv: []string{"cat"}, Stdin: true}})
+	request := execution.Request{Spec: execution.Spec{Argv: []string{"cat"}, Stdin: true}}
+	s, err := ExecuteLasting(t.Context(), []*Client{first, second}, "r", request)
 	require.NoError(t, err)
 	_, err = s.Next(t.Context())
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ var absent = map[string]string{
 	"license inspect":      noLicense,
 	"setup":                "there is nothing to be set up: 'drover setup consul' and 'drover setup vault' say why",
 	"setup consul":         "there is nothing to be set up: Drover keeps services itself, and 'drover service list' lists them",
-	"setup vault":          "there is nothing to be set up here: Vault takes the identities of tasks, and docs/identities.md says what it is told",
-	"alloc pause":          "tasks cannot be paused; 'drover job stop' and 'drover alloc stop' end them, 'drover deployment pause' halts a roll-out",
+	"setup vault":          "there is nothing to be set up: Vault takes the identities of tasks, as docs/identities.md says",
+	"alloc pause":          "tasks cannot be paused; 'drover alloc stop' ends them, 'drover deployment pause' halts a roll-out",
 	"operator utilization": "no utilization is recorded, as there is no license to report it for; 'drover top' shows what is used now",
 }
 
