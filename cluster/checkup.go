@@ -22,6 +22,10 @@ type Checkup struct {
 	// Another server stands there, or one that does not take this server for one.
 	Refused map[string]string `json:"refused,omitempty"`
 
+	// Locked says why root keys of the keyring cannot be unwrapped on it, by their ids: variables, identities and signed receipts of these
+	// are not to be had there.
+	Locked map[string]string `json:"locked,omitempty"`
+
 	Writes       Writes            `json:"writes"`
 	Certificates []Certificate     `json:"certificates"`
 	Pools        []string          `json:"pools"`    // how the pools of its configuration differ from the fleet's

@@ -252,6 +252,9 @@ func (d *diagnosis) server(s Seen) {
 		d.say("peers", Broken, s.Name, "it sends server %s no entries of the log: %s. Start the right server there, or take that one out: "+
 			"drover operator raft remove-peer -peer-id=%s", d.nameOf(id), c.Refused[id], id)
 	}
+	for _, id := range slices.Sorted(maps.Keys(c.Locked)) {
+		d.say("keyring", Broken, s.Name, "what is encrypted or signed with it is not to be had here: %s", c.Locked[id])
+	}
 	switch w := c.Writes; {
 	case w.Mean > badWrite:
 		d.say("disk", Broken, s.Name, "a write of the log takes %s on average: the leader is taken for dead at such times", round(w.Mean))

@@ -64,6 +64,10 @@ func TestDiagnose(t *testing.T) {
 			func(s []Seen) { s[0].Checkup.Refused = map[string]string{"id1": "it is another"} }, Broken,
 			"peers s0.global: it sends server s1.global no entries of the log: it is another. Start the right server there",
 		},
+		"a root key without its key": {
+			func(s []Seen) { s[2].Checkup.Locked = map[string]string{"k": "root key k cannot be unwrapped"} }, Broken,
+			"keyring s2.global: what is encrypted or signed with it is not to be had here: root key k cannot be unwrapped",
+		},
 		"a slow disk":        {func(s []Seen) { s[0].Checkup.Writes.Mean = 80 * time.Millisecond }, Weak, "disk s0.global: the disk under"},
 		"a very slow disk":   {func(s []Seen) { s[0].Checkup.Writes.Mean = time.Second }, Broken, "disk s0.global: a write of the log takes 1s"},
 		"one long write":     {func(s []Seen) { s[0].Checkup.Writes.Worst = 3 * time.Second }, Weak, "took 3s at worst of 100"},

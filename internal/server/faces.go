@@ -206,7 +206,7 @@ func (a *Agent) info() self.Info {
 
 // self is the control plane as the agent tells of it.
 func (c *control) self() *self.Control {
-	return &self.Control{Servers: c.servers, Log: c.log, Leader: c.leader, Store: c.store, Saves: c.saves}
+	return &self.Control{Servers: c.servers, Log: c.log, Leader: c.leader, Store: c.store, Saves: c.saves, Locked: c.keyring.Locked}
 }
 
 // rpcPart serves nodes that dial.

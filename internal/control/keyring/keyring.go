@@ -48,8 +48,9 @@ type Keyring struct {
 	deps Deps
 
 	opening sync.Mutex // held while a key is unwrapped, so that it is asked for once
-	mu      sync.Mutex // guards open
+	mu      sync.Mutex // guards what follows
 	open    map[string]*opened
+	locked  map[string]string // why keys of the state cannot be unwrapped here, by their ids, as Run found
 }
 
 const (
@@ -64,7 +65,7 @@ func New(cfg Config, deps Deps) *Keyring {
 	cfg.RotateAfter = cmp.Or(cfg.RotateAfter, 720*time.Hour)
 	cfg.KeepFor = cmp.Or(cfg.KeepFor, time.Hour)
 	cfg.CollectEach = cmp.Or(cfg.CollectEach, 10*time.Minute)
-	return &Keyring{cfg: cfg, deps: deps, open: map[string]*opened{}}
+	return &Keyring{cfg: cfg, deps: deps, open: map[string]*opened{}, locked: map[string]string{}}
 }
 
 func (k *Keyring) now() time.Time { return k.deps.Clock.Now().UTC() }

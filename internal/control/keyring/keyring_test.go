@@ -250,6 +250,25 @@ func TestServersGetWhatTheyNeedOfOthers(t *testing.T) {
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
 
+// A restore into new servers without the key-encryption key: they say which root keys they cannot use, until somebody gives it to them.
+func TestAServerSaysWhatIsLocked(t *testing.T) {
+	t.Parallel()
+	first := NewFiles("", t.TempDir(), nil)
+	b := setup(Config{}, first)
+	b.rotate(t, secrets.Rotation{})
+	other := &otherServer{first, drover.Errorf(drover.Unavailable, "no server has it")}
+	restored := b.beside(Config{}, NewFiles("", t.TempDir(), other))
+	require.Equal(t, again, restored.unwrapAll(t.Context(), b.store.Snapshot()))
+	locked := restored.Locked()
+	require.Len(t, locked, 1)
+	for row := range b.store.Snapshot().RootKeys() {
+		require.Contains(t, locked[row.KeyID], "no server has it")
+	}
+	other.err = nil
+	require.Equal(t, clock.Forever, restored.unwrapAll(t.Context(), b.store.Snapshot()))
+	require.Empty(t, restored.Locked())
+}
+
 func TestAnyOfSeveralWrappersOpens(t *testing.T) {
 	t.Parallel()
 	given, err := NewFixed("given", strings.Repeat("ab", 32))

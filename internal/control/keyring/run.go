@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -19,26 +20,43 @@ const again = 5 * time.Second
 
 // Run unwraps root keys as they come, so that they are there when they are needed, and forgets those that were removed; until ctx ends.
 func (k *Keyring) Run(ctx context.Context) error {
-	told := map[string]bool{}
 	for ctx.Err() == nil {
 		changed := k.deps.Store.Watch(tables.RootKeys, "")
-		s, wait := k.deps.Store.Snapshot(), clock.Forever
-		for row := range s.RootKeys() {
-			_, err := k.unwrapped(ctx, row)
-			if err != nil {
-				wait = again
-				if !told[row.KeyID] && ctx.Err() == nil {
-					k.deps.Logger.Warn("a root key is not usable on this server yet", "key", row.KeyID, "error", err)
-				}
-			} else if told[row.KeyID] {
-				k.deps.Logger.Info("the root key is usable on this server now", "key", row.KeyID)
-			}
-			told[row.KeyID] = err != nil
-		}
-		k.forget(s)
+		wait := k.unwrapAll(ctx, k.deps.Store.Snapshot())
 		clock.Await(ctx, k.deps.Clock, wait, changed)
 	}
 	return nil
+}
+
+// unwrapAll unwraps the keys of the state, and returns when it is to be tried again.
+func (k *Keyring) unwrapAll(ctx context.Context, s *store.Snapshot) time.Duration {
+	wait, before, locked := clock.Forever, k.Locked(), map[string]string{}
+	for row := range s.RootKeys() {
+		_, err := k.unwrapped(ctx, row)
+		if ctx.Err() != nil {
+			return again
+		}
+		if err != nil {
+			wait, locked[row.KeyID] = again, err.Error()
+			if before[row.KeyID] == "" {
+				k.deps.Logger.Warn("a root key is not usable on this server yet", "key", row.KeyID, "error", err)
+			}
+		} else if before[row.KeyID] != "" {
+			k.deps.Logger.Info("the root key is usable on this server now", "key", row.KeyID)
+		}
+	}
+	k.mu.Lock()
+	k.locked = locked
+	k.mu.Unlock()
+	k.forget(s)
+	return wait
+}
+
+// Locked says why keys of the state cannot be unwrapped on this server, by their ids; those that can are not among them.
+func (k *Keyring) Locked() map[string]string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.locked)
 }
 
 // forget drops the keys that the state has no more.

@@ -28,6 +28,9 @@ func (i Info) Checkup() (cluster.Checkup, error) {
 	if state := c.Store.Snapshot().Cluster(); state != nil {
 		out.Cluster = state.ID
 	}
+	if c.Locked != nil {
+		out.Locked = c.Locked()
+	}
 	if i.deps.Pools != nil {
 		out.Pools = i.deps.Pools()
 	}

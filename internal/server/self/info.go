@@ -26,7 +26,8 @@ type Control struct {
 	Log     *raftlog.Log
 	Leader  *leader.Leader
 	Store   *store.Store
-	Saves   *archive.Schedule // nil: nobody wants it
+	Saves   *archive.Schedule        // nil: nobody wants it
+	Locked  func() map[string]string // why root keys cannot be unwrapped here, by their ids; nil: it has no keyring
 }
 
 // Deps is what an Info tells of.
