@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -119,6 +120,13 @@ func (b *tab) looksInto(a *agent, site, id string) {
 	info, _, err := a.nomad().Allocations().Info(id, nil)
 	require.NoError(b.t, err)
 	port := info.AllocatedResources.Shared.Ports[0]
+	eventually(b.t, "a task that listens", func() (bool, string) { // it runs as soon as it began
+		c, err := (&net.Dialer{}).DialContext(b.t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port.Value))
+		if err != nil {
+			return false, err.Error()
+		}
+		return c.Close() == nil, ""
+	})
 	for _, path := range []string{"/", "/index.html", "/nothing", "/"} {
 		r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port.Value)+path, http.NoBody)
 		require.NoError(b.t, err)

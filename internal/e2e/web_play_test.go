@@ -107,6 +107,7 @@ func TestThePlaygroundOfWhoMayOnlyRun(t *testing.T) {
 	b.until(`document.getElementById('stdout').textContent === 'hello world\n'`)
 	b.until(`document.querySelector('#facts dd.ok') !== null`)
 	require.Empty(t, eval[string](b, `document.getElementById('problem').textContent`))
+	b.until(`!document.getElementById('run').disabled`) // the server has closed the connection, too
 	eval[bool](b, `document.getElementById('environment').value = 'nothing'; document.getElementById('run').click(); true`)
 	b.until(`document.querySelector('#problem .notice') !== null`)
 }
