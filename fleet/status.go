@@ -11,6 +11,7 @@ type PoolStatus struct {
 	Pool
 	Problem   string         // why its provider can't be used; "" if it can
 	Alert     string         // that it costs more than its budget; "" if it does not
+	Lacks     string         // why it has fewer machines than Least; "" if it has them, or they come
 	Machines  map[string]int // by state
 	PerHour   float64        // what its machines cost an hour
 	Today     float64        // what was charged for the pool's machines since midnight UTC

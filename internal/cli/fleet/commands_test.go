@@ -26,7 +26,8 @@ func world() map[string]string {
 		"GET /v1/fleet/pools": `[
 			{"Name": "std", "Policy": {"Name": "std", "Provider": "cloud", "NodePool": "default", "Max": 5, "PauseDestroys": true}, "Least": 1,
 				"Machines": {"booting": 1, "active": 2}, "Waiting": [{"Count": 3}, {"Count": 1}], "PerHour": 0.2, "Today": 4.5,
-				"Problem": "no such region", "Alert": "breaker open", "Retiring": true, "PauseCreates": true, "PauseReason": "too dear"},
+				"Problem": "no such region", "Alert": "breaker open", "Lacks": "1 is missing",
+				"Retiring": true, "PauseCreates": true, "PauseReason": "too dear"},
 			{"Name": "free", "Policy": {"Name": "free", "Provider": "here"}}]`,
 		"GET /v1/fleet/instances": `[` + i1 + `, {"ID": "i2", "Pool": "std", "State": "booting", "Reason": "asked for"}]`,
 		"GET /v1/fleet/instance/3f2a": `{"Instance": ` + i1 + `, "Jobs": [{"Namespace": "default", "ID": "web"}, {"Namespace": "dev", "ID": "x"}],
@@ -59,7 +60,8 @@ func TestPoolsAndMachinesAreListed(t *testing.T) {
 		clitest.Case{
 			Args: "fleet pools", Out: []string{
 				"std cloud default 1-5 1 booting, 2 active 4 ",
-				"no such region; breaker open; ends with its last machine; creates and destroys paused: too dear\n", "free here - 0-any - - - - -\n",
+				"no such region; breaker open; 1 is missing; ends with its last machine; creates and destroys paused: too dear\n",
+				"free here - 0-any - - - - -\n",
 			},
 		},
 		clitest.Case{Args: "fleet pools -json", Out: []string{`"PauseReason": "too dear"`}},

@@ -127,8 +127,8 @@ func waitingText(list []fleet.Waiting) string {
 	return fmt.Sprint(n)
 }
 
-// poolNote returns all that an operator should know of a pool: a provider that fails, a budget that is exceeded, an
-// end that was ordered, and pauses with their reason. A pause comes from the policy or from an order.
+// poolNote returns all that an operator should know of a pool: a provider that fails, a budget that is exceeded,
+// machines that are missing, an end that was ordered, and pauses with their reason. A pause comes from the policy or from an order.
 func poolNote(p *fleet.PoolStatus) string {
 	var out []string
 	if p.Problem != "" {
@@ -136,6 +136,9 @@ func poolNote(p *fleet.PoolStatus) string {
 	}
 	if p.Alert != "" {
 		out = append(out, p.Alert)
+	}
+	if p.Lacks != "" {
+		out = append(out, p.Lacks)
 	}
 	if p.Retiring {
 		out = append(out, "ends with its last machine")

@@ -150,6 +150,17 @@ func TestAPlanSaysWhatWouldHappenAndWhyNot(t *testing.T) {
 	require.Contains(t, note(same), "nothing is destroyed before")
 	w.step(time.Hour)
 	require.Empty(t, note(same))
+	const lacks = "1 of the 1 machines that are kept at least are missing: cloud/c.1/a/on-demand: the pool's limits have no room for one"
+	small := func(p *fleet.Policy) { p.Min, p.Limits.CPU = 1, 1 }
+	require.Equal(t, lacks, note(small))
+	p := policy("p")
+	small(p)
+	w.pools["p"] = &fleet.Pool{Name: "p", Policy: p}
+	w.step(time.Second)
+	st, err := w.Pool(t.Context(), "p")
+	require.NoError(t, err)
+	require.Equal(t, lacks, st.Lacks)
+	require.Empty(t, note(same))
 
 	w.want(2)
 	plans, err := w.Plan(t.Context(), "")

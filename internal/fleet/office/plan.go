@@ -61,7 +61,7 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fle
 		p.Note = "agents have time to call home until " + c.SettledAt(in.Policy.Name).UTC().Format(time.TimeOnly) +
 			": nothing is destroyed before"
 	default:
-		p.Note = c.Failed(now, in.Policy.Name)
+		p.Note = cmp.Or(c.Failed(now, in.Policy.Name), out.Lacks)
 	}
 	return p
 }

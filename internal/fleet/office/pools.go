@@ -43,6 +43,7 @@ func (o *Office) Pools(ctx context.Context) ([]fleet.PoolStatus, error) {
 			list[n].Waiting = waitingOf(now, c, policy.Name, c.Waiting(policy.Name))
 			list[n].NextCheck = c.NextCheck(policy.Name)
 			list[n].Problem = c.Trouble()
+			list[n].Lacks = c.Lacks(policy.Name)
 		}
 		return nil
 	})

@@ -200,6 +200,14 @@ func (c *Core) Waiting(pool string) []scaler.Waiting {
 	return nil
 }
 
+// Lacks returns why the pool has fewer machines than its minimum, by the last decision; "" if it has them, or they come.
+func (c *Core) Lacks(pool string) string {
+	if p := c.pool(pool); p != nil {
+		return p.last.Lacks
+	}
+	return ""
+}
+
 // Held returns why an idle machine of the pool is kept; ok is false if it is not, or not for what it is worth.
 func (c *Core) Held(pool, instance string) (h scaler.Holding, ok bool) {
 	if p := c.pool(pool); p != nil {

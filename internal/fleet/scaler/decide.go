@@ -71,6 +71,7 @@ type Output struct {
 	Awaits   int        // pieces of work for which room is expected sooner than a new machine
 	Deferred int        // creates that are wanted, but wait for rate or concurrency
 	Short    []Shortage // of quotas, for work that waits
+	Lacks    string     // why the pool has fewer machines than its minimum; "" = it has them, or they come
 	Wake     time.Time  // decide again then even if nothing happens; zero = no need
 }
 

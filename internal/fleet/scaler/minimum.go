@@ -43,12 +43,39 @@ func (p *plan) buyMinimum() {
 	for missing > 0 {
 		at := p.cheapest(nil, nil)
 		if at < 0 {
+			p.out.Lacks = p.lacks(missing, want)
 			return
 		}
 		n, _ := p.allows(p.offers[at].Offering, min(missing, p.can(&p.offers[at])), drover.MaxPriority)
 		p.plain(at, n, WhyMinimum, fmt.Sprintf("the pool keeps at least %d machines", want))
 		missing -= n
 	}
+}
+
+// lacks tells why nothing can be bought for the minimum, and has the decision made again when what was blocked is tried again:
+// no work waits, which would see to that.
+func (p *plan) lacks(missing, want int) string {
+	best := -1
+	for i := range p.offers {
+		o := &p.offers[i]
+		if o.blocked != "" && o.until.After(p.in.Now) {
+			p.wake(o.until)
+		}
+		if best < 0 || o.Price < p.offers[best].Price {
+			best = i
+		}
+	}
+	if best < 0 || p.in.Policy.PauseCreates {
+		return ""
+	}
+	o, why := &p.offers[best], p.stoppedBy(best)
+	switch {
+	case p.can(o) > 0:
+		why = "the pool's limits have no room for one"
+	case o.blocked == "" && p.units[o.QuotaGroup] >= o.QuotaUnits:
+		return "" // they come in the next passes
+	}
+	return fmt.Sprintf("%d of the %d machines that are kept at least are missing: %s: %s", missing, want, o.Key, why)
 }
 
 // plain buys machines for nothing in particular.

@@ -45,6 +45,34 @@ func TestTheMinimumIsBoughtOfWhatTheLimitsHaveRoomFor(t *testing.T) {
 	}
 }
 
+// TestAMinimumThatIsMissingSaysWhy: no work waits that would.
+func TestAMinimumThatIsMissingSaysWhy(t *testing.T) {
+	t.Parallel()
+	p := policy()
+	p.Min = 2
+	in := input(p)
+	require.Empty(t, Decide(in).Lacks, "they are bought")
+	for range 3 {
+		for i := range in.Offerings {
+			in.Beliefs.BootFailed(start, &in.Offerings[i], p.Template())
+		}
+	}
+	out := Decide(in)
+	require.Empty(t, out.Actions)
+	require.Regexp(t, `^2 of the 2 machines that are kept at least are missing: sim/c5.large/a/on-demand: 3 of the last 3 did not boot, `+
+		`tried again in [0-9ms]+$`, out.Lacks)
+	require.False(t, out.Wake.IsZero(), "it is tried again though nothing happens")
+	in.Now = out.Wake
+	require.NotEmpty(t, Decide(in).Actions)
+
+	p.PauseCreates = true
+	require.Empty(t, Decide(in).Lacks, "that is told already")
+	p = policy()
+	p.Min, p.Limits.CPU = 2, 3000
+	require.Equal(t, "1 of the 2 machines that are kept at least are missing: sim/c5.large/a/on-demand: "+
+		"the pool's limits have no room for one", Decide(input(p)).Lacks)
+}
+
 func TestAHedgeIsBoughtOfWhatTheLimitsHaveRoomFor(t *testing.T) {
 	t.Parallel()
 	slow := func(limit int64) Input {

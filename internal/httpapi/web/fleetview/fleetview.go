@@ -28,6 +28,7 @@ func Pools(list []fleet.PoolStatus) html.Part {
 		for _, why := range []struct{ tone, says string }{
 			{"bad", p.Problem},
 			{"warn", p.Alert},
+			{"warn", p.Lacks},
 			{"warn", paused(&p.Pool)},
 		} {
 			if why.says != "" {
