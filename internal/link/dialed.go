@@ -171,8 +171,8 @@ func (d *Dialed) advice(ctx context.Context, s *server, err error) string {
 			d.cfg.Clock.Now().UTC().Format(time.RFC3339)
 	case has("remote error: tls: "):
 		return "the server refuses this node's certificate: " +
-			"tls.cert_file must be of the authority in the server's tls.ca_file, not have run out, and not be revoked; one that the node got for its join " +
-			"token is asked for anew when client/tls is removed from its data_dir"
+			"tls.cert_file must be of the authority in the server's tls.ca_file, not have run out, and not be revoked; " +
+			"one that the node got for its join token is asked for anew when client/tls is removed from its data_dir"
 	}
 	return ""
 }
