@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +20,20 @@ func (b *tab) press(selector string) {
 	b.t.Helper()
 	b.until(`document.readyState === 'complete' && document.querySelector(` + strconv.Quote(selector) + `) !== null`)
 	_ = eval[bool](b, `document.querySelector(`+strconv.Quote(selector)+`).click() || true`)
+}
+
+// fills fills the fields of a form, ticks its boxes, and sends it, all at once: the part of the page that it is in may just be replaced.
+func (b *tab) fills(form string, fields map[string]string) {
+	b.t.Helper()
+	b.until(`document.readyState === 'complete' && document.querySelector(` + strconv.Quote(form) + `) !== null`)
+	values, err := json.Marshal(fields)
+	require.NoError(b.t, err)
+	_ = eval[bool](b, `{ const form = document.querySelector(`+strconv.Quote(form)+`);
+		for (const [name, value] of Object.entries(`+string(values)+`)) {
+			const field = form.querySelector(name);
+			if (field.type === 'checkbox') field.checked = true; else field.value = value;
+		}
+		form.requestSubmit(); } true`)
 }
 
 // plans has a job file planned.

@@ -149,7 +149,7 @@ func TestTheOverviewLivesInABrowser(t *testing.T) {
 	_, _, err = a.nomad().Jobs().Register(job, nil)
 	require.NoError(t, err)
 	b.until(told)
-	b.do(chromedp.Click(chromedp.CSS(`#concerns a[href="/ui/jobs/stuck@default/evaluations"]`)))
+	b.press(`#concerns a[href="/ui/jobs/stuck@default/evaluations"]`)
 	b.until(`location.pathname === '/ui/jobs/stuck@default/evaluations' && document.readyState === 'complete'`)
 	require.Contains(t, eval[string](b, `document.querySelector('main tbody').textContent`), "${node.class} = nowhere")
 	b.picture("not-placed")

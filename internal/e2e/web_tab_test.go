@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -58,6 +59,7 @@ func openTab(t testing.TB, more ...chromedp.ExecAllocatorOption) *tab {
 	if len(more) > 0 {
 		ctx, stop := chromium(t, more...)
 		t.Cleanup(stop)
+		require.NoError(t, chromedp.Do(ctx)) // it begins
 		return &tab{t, ctx}
 	}
 	shared.mu.Lock()
@@ -76,12 +78,16 @@ func openTab(t testing.TB, more ...chromedp.ExecAllocatorOption) *tab {
 			shared.stop()
 		}
 	})
+	require.NoError(t, chromedp.Do(ctx)) // a context that ends would close what it begins
 	return &tab{t, ctx}
 }
 
+// do does what a person would. A step waits for what it is about, for two minutes: a part of the page that is replaced may never show it.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, steps...))
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
+	defer cancel()
+	require.NoError(b.t, chromedp.Do(ctx, steps...))
 }
 
 // until waits until an expression of JavaScript holds, in whatever document the tab shows by then.

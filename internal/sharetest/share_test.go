@@ -2,7 +2,6 @@ package sharetest
 
 import (
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestShares(t *testing.T) { // it looks at the share of the process
 	require.Zero(t, mine.users)
 
 	var held []*os.File
-	for range runtime.NumCPU() {
+	for range shares() {
 		f, err := acquire()
 		require.NoError(t, err)
 		held = append(held, f)
