@@ -15,8 +15,8 @@ import (
 const look = 20 * time.Millisecond
 
 // Take waits until the test's process has a share of the machine, and gives it back when no test of the process needs it
-// any more. There are three shares for two processors, as such tests wait often. All tests of a process have the same one, so that
-// none ever waits for another of its own process: -parallel bounds those.
+// any more. There are as many shares as processors. All tests of a process have the same one, so that none ever waits for
+// another of its own process: -parallel bounds those.
 func Take(t testing.TB) {
 	t.Helper()
 	mine.Lock()
@@ -55,15 +55,13 @@ var folder = sync.OnceValue(func() string { // of the process, as its TMPDIR
 	return filepath.Join(os.TempDir(), fmt.Sprintf("drover-shares-%d", os.Getuid()))
 })
 
-func shares() int { return (runtime.NumCPU()*3 + 1) / 2 }
-
 // acquire takes the first slot that is free. A process that is killed gives its slot back by that.
 func acquire() (*os.File, error) {
 	if err := os.MkdirAll(Folder(), 0o700); err != nil {
 		return nil, err
 	}
 	for {
-		for i := range shares() {
+		for i := range runtime.NumCPU() {
 			f, err := os.OpenFile(filepath.Join(Folder(), fmt.Sprint(i)), os.O_CREATE|os.O_RDWR, 0o600)
 			if err != nil {
 				return nil, err
