@@ -8,8 +8,7 @@ GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 # Lint vets.
 SIMULATIONS := ./internal/sim/... ./internal/fleet/simulator ./internal/bench/fleet
-# Three packages at once for two processors: one of them is that of the end-to-end tests, which take a third of all the time and wait often.
-TESTFLAGS  ?= -race -shuffle=on -timeout 30m -vet=off -p $(shell echo $$(($$(nproc) * 3 / 2)))
+TESTFLAGS  ?= -race -shuffle=on -timeout 30m -vet=off
 
 .PHONY: help build init run test seeds short lint fmt sim traces bench fuzz clean deps module docs
 

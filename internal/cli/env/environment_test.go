@@ -155,6 +155,9 @@ func TestAnEnvironmentComesFromAFile(t *testing.T) {
 		clitest.Case{Args: "env put -detach -file " + plain, Asks: []string{`"image":"other","poolSize":0`}},
 		clitest.Case{Args: "env put -detach -file " + plain + " -image flag", Asks: []string{`"image":"flag"`}},
 		clitest.Case{
+			Args: "env put -detach -file " + file(`{"Environment": {"id": "py", "iamge": "x"}}`), Code: 2, Err: []string{`unknown field "iamge"`},
+		},
+		clitest.Case{
 			Args: "env put -detach -file " + file(`{"Environment": `+python+`, "Pool": {}, "identity": {"audience": ["x"]}}`), Code: 2,
 			Err: []string{`"identity" is beside the environment, and has to be in it`},
 		},

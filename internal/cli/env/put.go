@@ -140,8 +140,8 @@ func wanted(
 	return env, f.apply(cmd, &env)
 }
 
-// decode reads an environment, alone or in the shape of "env status -json". An unknown field of the lone one is an
-// error, as it is most likely a misspelt one; so is one beside the environment, which was meant to be in it. Errors: those of the JSON.
+// decode reads an environment, alone or in the shape of "env status -json". An unknown field is an error, as it is most likely a
+// misspelt one. So is one beside the environment, which was meant to be in it. Errors: those of the JSON.
 func decode(text []byte, env *execution.Environment) error {
 	var w map[string]json.RawMessage
 	if err := json.Unmarshal(text, &w); err == nil && w["Environment"] != nil {
@@ -150,7 +150,7 @@ func decode(text []byte, env *execution.Environment) error {
 				return fmt.Errorf("%q is beside the environment, and has to be in it", name)
 			}
 		}
-		return json.Unmarshal(w["Environment"], env)
+		text = w["Environment"]
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

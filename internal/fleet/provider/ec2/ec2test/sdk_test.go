@@ -9,7 +9,7 @@ import (
 )
 
 // TestTheSDKAgrees runs the module that has Amazon's SDK judge the emulator. Its client of EC2 is compiled without the optimizer and the
-// race detector, which takes 20 s of two processors, not two minutes.
+// race detector, which takes less than half of the time.
 func TestTheSDKAgrees(t *testing.T) {
 	t.Parallel()
 	judge := exec.Command("go", "test", "-count=1", "-gcflags=github.com/aws/aws-sdk-go-v2/service/ec2=-N -l", ".")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -181,24 +180,24 @@ func (g *guest) size(id string) int {
 func TestWhatACommandLeavesBehindEnds(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, wire.Boot{})
-	left := func(keep bool) int {
-		spec := script(fmt.Sprint("e", keep), `sleep 1000 >/dev/null 2>&1 & setsid sh -c 'echo $$; exec sleep 1000' & read x`)
+	left := func(keep bool) (pids [2]int) {
+		spec := script(fmt.Sprint("e", keep), `sleep 1000 >/dev/null 2>&1 & setsid sh -c 'echo $$ '$!'; exec sleep 1000' & read x`)
 		spec.Stdin, spec.KeepTree = true, keep
 		r := g.start(t, spec)
-		for {
-			out, _ := r.read(t, "\n")
-			pid, err := strconv.Atoi(strings.TrimSpace(out[0]))
-			require.NoError(t, err)
-			r.closeStdin()
-			_, receipt := r.end(t)
-			require.Equal(t, execution.CauseExited, receipt.Cause)
-			return pid
-		}
+		out, _ := r.read(t, "\n")
+		_, err := fmt.Sscan(out[0], &pids[0], &pids[1])
+		require.NoError(t, err)
+		r.closeStdin()
+		_, receipt := r.end(t)
+		require.Equal(t, execution.CauseExited, receipt.Cause)
+		return pids
 	}
-	require.ErrorIs(t, syscall.Kill(left(false), 0), syscall.ESRCH)
-	kept := left(true)
-	require.NoError(t, syscall.Kill(kept, 0))
-	require.NoError(t, syscall.Kill(kept, syscall.SIGKILL))
+	for _, pid := range left(false) {
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+	}
+	for _, pid := range left(true) {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it goes on")
+	}
 }
 
 // TestTheEndOfTheRunnerIsTold to those who still read.
