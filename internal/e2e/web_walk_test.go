@@ -170,23 +170,28 @@ func TestAWalkOverEveryPage(t *testing.T) {
 	empty.Stop()
 
 	var mode atomic.Int64
+	failing := func(hear func(path string)) string {
+		f := &web.Face{Clock: clock.Wall{}, API: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hear(r.URL.Path)
+			http.Error(w, "No leader is <b>elected</b>", int(mode.Load()))
+		})}
+		srv := httptest.NewServer(httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, f))
+		closeLast(t, srv)
+		return srv.URL
+	}
 	var asked atomic.Bool
-	failing := &web.Face{Clock: clock.Wall{}, API: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(asked.Load() || r.URL.Path != "/v1/rights")
-		http.Error(w, "No leader is <b>elected</b>", int(mode.Load()))
-	})}
-	srv := httptest.NewServer(httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}, failing))
-	closeLast(t, srv)
+	read := failing(func(path string) { asked.Store(asked.Load() || path != "/v1/rights") })
+	seen := failing(func(string) {}) // a page that stands in the browser asks again when it likes
 	for _, status := range []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusTooManyRequests} {
 		mode.Store(int64(status))
 		for name, path := range pages {
 			asked.Store(false)
-			got, body := readPage(t, srv.URL+path, "")
+			got, body := readPage(t, read+path, "")
 			require.Contains(t, []int{http.StatusOK, http.StatusNotFound, status}, got, name)
 			if asked.Load() && name != "login" { // who signs in needs no list of methods
 				require.Contains(t, body, "No leader is &lt;b&gt;elected&lt;/b&gt;", "%s of %d", name, status)
 			}
-			look.at(srv.URL, path, got, body)
+			look.at(seen, path, got, body)
 		}
 	}
 	t.Logf("pages that say that they have nothing, may not or cannot: %d; looked at: %d", look.asked, len(look.seen))
