@@ -142,3 +142,13 @@ func TestOneThatCannotBeReachedEnds(t *testing.T) {
 	require.NoError(t, c.process.wait(ctx)) // takes lonelyCheck
 	require.Empty(t, processesLike(napping("984.7")))
 }
+
+// A supervisor that ends before it answers is told of with how it ended, wherever in the start that shows.
+func TestOneThatEndsAtOnceSaysHow(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]string{"/bin/false": "exit status 1", "/bin/cat": "exit status 0"} {
+		dir := t.TempDir()
+		_, err := Launch(t.Context(), LaunchConfig{Binary: program, ID: "x", StateDir: filepath.Join(dir, "state"), WorkDir: dir}, options())
+		require.ErrorContains(t, err, "("+want+")")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
@@ -48,12 +50,23 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	go p.reap() // ends with drover-init
 	c, err := configure(bounded, cfg, opts, p.pid, config)
 	if err != nil {
+		how := ""
+		if hungUp(err) { // a process that ends closes what it has open before anybody can collect it
+			how = p.fate(bounded)
+		}
 		_ = Bury(ctx, cfg.StateDir, opts.Clock)
 		p.kill() // its id was not noted
-		return nil, fmt.Errorf("starting the supervisor: %w%s", err, tail(filepath.Join(cfg.StateDir, initLog)))
+		return nil, fmt.Errorf("starting the supervisor: %w%s%s", err, how, tail(filepath.Join(cfg.StateDir, initLog)))
 	}
 	c.child = p
 	return c, nil
+}
+
+// hungUp reports whether the error says that the other side has let go of what it had open.
+func hungUp(err error) bool {
+	return slices.ContainsFunc([]error{driver.ErrGone, io.EOF, io.ErrUnexpectedEOF, unix.EPIPE, unix.ECONNRESET}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 // furnish does the agent's part for namespaces while the child waits in them, and returns when it is drover-init.

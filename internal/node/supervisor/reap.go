@@ -17,6 +17,7 @@ type Child struct {
 	process *os.Process
 	staged  *spawn.Staged
 	gone    chan struct{} // closed when it was collected
+	status  string        // how it ended, as "signal: killed"; set when gone is closed
 	ending  atomic.Bool   // End was called
 }
 
@@ -26,14 +27,36 @@ func (c *Child) reap() {
 	defer close(c.gone)
 	if c.staged != nil {
 		await(c.staged.PidFD)
-		_, _ = unix.Wait4(c.pid, nil, 0, nil)
+		var status unix.WaitStatus
+		_, _ = unix.Wait4(c.pid, &status, 0, nil)
+		c.status = told(status)
 		c.staged.Close()
 		return
 	}
 	if fd, err := unix.PidfdOpen(c.pid, unix.PIDFD_NONBLOCK); err == nil {
 		await(os.NewFile(uintptr(fd), "process"))
 	}
-	_, _ = c.process.Wait()
+	if state, err := c.process.Wait(); err == nil {
+		c.status = state.String()
+	}
+}
+
+// told says how a process ended, as os.ProcessState does.
+func told(status unix.WaitStatus) string {
+	if status.Signaled() {
+		return "signal: " + status.Signal().String()
+	}
+	return fmt.Sprintf("exit status %d", status.ExitStatus())
+}
+
+// fate says how a drover-init ended that ended by itself; "" if ctx ends first.
+func (c *Child) fate(ctx context.Context) string {
+	select {
+	case <-c.gone:
+		return " (" + c.status + ")"
+	case <-ctx.Done():
+		return ""
+	}
 }
 
 // kill kills it, if it was not collected yet.

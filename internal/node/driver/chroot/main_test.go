@@ -25,7 +25,7 @@ type bench struct {
 	*Driver
 	dir    string
 	groups *cgroup.Groups
-	remake func() *Driver // the driver of an agent after a restart
+	remake func(name string) *Driver // the driver of the agent with the name, after a restart if it was there before
 }
 
 // newBench returns exec or java as an agent with root has it; nothing may be left at the end.
@@ -40,10 +40,10 @@ func newBench(t *testing.T, make func(Config) *Driver, change ...func(*Config)) 
 	binary, err := supervisor.Binary(b.dir)
 	require.NoError(t, err)
 	images := image.NewStore(image.Options{Dir: filepath.Join(b.dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
-	b.remake = func() *Driver {
+	b.remake = func(name string) *Driver {
 		cfg := Config{Images: images, Clock: clock.Wall{}, AllowHostNetwork: true}
 		cfg.Sandbox = sandbox.New(sandbox.Config{
-			Dir: filepath.Join(b.dir, "sandbox"), Binary: binary, Cgroups: b.groups, Clock: clock.Wall{}, CoreMHz: 1000,
+			Dir: filepath.Join(b.dir, "sandbox", name), Binary: binary, Cgroups: b.groups, Clock: clock.Wall{}, CoreMHz: 1000,
 			Log: slog.New(slog.DiscardHandler), Images: images,
 		})
 		for _, c := range change {
@@ -51,7 +51,7 @@ func newBench(t *testing.T, make func(Config) *Driver, change ...func(*Config)) 
 		}
 		return make(cfg)
 	}
-	b.Driver = b.remake()
+	b.Driver = b.remake("")
 	t.Cleanup(func() {
 		left, err := b.groups.List()
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, NewExec)
 	drivertest.Run(t, drivertest.Harness{
-		New:    func(*testing.T) driver.Driver { return b.remake() },
+		New:    func(t *testing.T) driver.Driver { t.Helper(); return b.remake(t.Name()) },
 		Config: func(p drivertest.Program) map[string]any { return sh(p.ShellScript()) },
 		Leftovers: func(t *testing.T) []string {
 			t.Helper()

@@ -39,7 +39,8 @@ const (
 
 // Harness tells the suite how to use a driver.
 type Harness struct {
-	// New returns the driver on one and the same machine; called again, it is the agent after a restart.
+	// New returns the driver on one and the same machine; called again by the same test, it is the agent after a restart. Two tests have
+	// two agents, which work at once: their drivers have nothing in one folder.
 	New func(t *testing.T) driver.Driver
 	// Config makes a task's configuration out of what its program shall do.
 	Config func(p Program) map[string]any

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/drover-project/drover/internal/node/driver"
@@ -11,7 +12,12 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	drivertest.Run(t, drivertest.Harness{
-		New: func(*testing.T) driver.Driver { return New(b.cfg) },
+		New: func(t *testing.T) driver.Driver {
+			t.Helper()
+			cfg := b.cfg
+			cfg.Dir = filepath.Join(cfg.Dir, t.Name())
+			return New(cfg)
+		},
 		Config: func(p drivertest.Program) map[string]any {
 			return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
 		},

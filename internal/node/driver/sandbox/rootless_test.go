@@ -101,7 +101,12 @@ func TestRootlessInside(t *testing.T) { // alone in its process
 	require.Zero(t, hostProcesses(t, pid))
 	t.Run("conformance", func(t *testing.T) {
 		drivertest.Run(t, drivertest.Harness{
-			New: func(*testing.T) driver.Driver { return New(b.cfg) },
+			New: func(t *testing.T) driver.Driver {
+				t.Helper()
+				cfg := b.cfg
+				cfg.Dir = filepath.Join(cfg.Dir, t.Name())
+				return New(cfg)
+			},
 			Config: func(p drivertest.Program) map[string]any {
 				return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
 			},
