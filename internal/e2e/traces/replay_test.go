@@ -23,6 +23,8 @@ const (
 	// glance is how far apart the recording's looks were: what came and went in between is no change where it
 	// recorded something that goes on.
 	glance = 2 * time.Second
+	// delay is what a request may be late that is due while what the one before it began is under way.
+	delay = time.Second
 )
 
 // replay is one history on a cluster.
@@ -37,6 +39,8 @@ type replay struct {
 	allocs  int             // of the job when the step began
 	report  strings.Builder // what differs
 	told    map[string]bool // what differed in the step before
+	due     time.Time       // when the requests of the step are to be answered; zero: at any time
+	late    time.Duration   // how much the latest of those came later
 	details strings.Builder // what differs in what need not be equal
 }
 
@@ -47,6 +51,9 @@ func (r *replay) run(ctx context.Context) (string, error) {
 	for i := range r.steps {
 		if err := r.step(ctx, r.steps[i]); err != nil {
 			return r.report.String(), fmt.Errorf("step %d: %s: %w", i+1, r.steps[i].title, err)
+		}
+		if r.report.Len() > 0 && r.late > delay { // another history
+			break
 		}
 	}
 	if err := r.cluster.clear(ctx, r.job, r.watch); err != nil {
@@ -69,6 +76,7 @@ func (r *replay) step(ctx context.Context, st step) error {
 	if before.have["job"]["absent"] == 0 { // Nomad's count was taken before a purge forgot them
 		r.allocs = len(before.allocs)
 	}
+	began := time.Now()
 	var differs []string
 	for _, q := range st.requests {
 		q, err := r.substitute(q, before)
@@ -85,7 +93,12 @@ func (r *replay) step(ctx context.Context, st step) error {
 		}
 	}
 	sent := time.Now()
+	if !r.due.IsZero() {
+		r.late = max(r.late, sent.Sub(r.due))
+	}
+	r.due = time.Time{}
 	if st.next > 0 {
+		r.due = began.Add(st.next)
 		err := sleep(ctx, time.Until(sent.Add(st.next)))
 		r.tell(st, differs)
 		return err
