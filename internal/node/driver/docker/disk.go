@@ -19,8 +19,9 @@ import (
 )
 
 // docker bounds what a container writes on few file systems only, so what it takes of the machine's disk is watched: its
-// own layer, and its allocation's folder. A warm runner, whose code is unknown, is ended when it takes more than it may. Of
-// a job's task it is told: Nomad ends none for that, and jobs that come from there rely on it.
+// own layer, the daemon's files that are mounted into it, and its allocation's folder. A warm runner, whose code is
+// unknown, is ended when it takes more than it may. Of a job's task it is told: Nomad ends none for that, and jobs that
+// come from there rely on it.
 
 // disk is a container's bound.
 type disk struct {
@@ -32,6 +33,8 @@ type disk struct {
 type bound struct {
 	Alloc string `json:"alloc,omitempty"`
 	Layer string `json:"layer,omitempty"` // "" = the daemon's storage driver has no folder of it
+	// Files is the folder of what the daemon mounts into the container: /etc/hosts and its like, to which root in it writes.
+	Files string `json:"files,omitempty"`
 	// Root is where the container's root is seen, whose files have another device than those in Layer; "" = at its process.
 	Root string `json:"root,omitempty"`
 	MB   int64  `json:"mb,omitempty"`
@@ -55,6 +58,9 @@ func (h *handle) watchDisk(ctx context.Context) {
 		h.d.warnLayer.Do(func() {
 			h.d.cfg.Log.Warn("what containers write to their own layers is not bounded: the daemon's storage driver has no folder of them")
 		})
+	}
+	if limit.Files != "" {
+		t.Dirs = append(t.Dirs, limit.Files)
 	}
 	if limit.Ends {
 		t.By = fmt.Sprintf("an environment's diskMB, or ephemeral_disk, is %d", limit.MB)
@@ -94,6 +100,29 @@ func (d *Driver) layerOf(ctx context.Context, id string, pid int) (layer string)
 	}
 	layer, _ = storedLayer(&r.Container)
 	return layer
+}
+
+// filesOf finds the folder of what the daemon mounts into the container; "" if there is none of its own.
+func (d *Driver) filesOf(ctx context.Context, id string) string {
+	if info, err := d.daemon.get(ctx); err == nil && !d.cfg.Podman {
+		if dir := filepath.Join(info.DockerRootDir, "containers", id); isFolder(dir) {
+			return dir // which asks nobody
+		}
+	}
+	r, err := d.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return ""
+	}
+	// What a job mounts there itself has another path, which is no folder of the container's.
+	if dir := filepath.Dir(r.Container.HostsPath); strings.Contains(dir, id) && isFolder(dir) {
+		return dir
+	}
+	return ""
+}
+
+func isFolder(dir string) bool {
+	st, err := os.Stat(dir)
+	return err == nil && st.IsDir()
 }
 
 // storedLayer is what the daemon says of it, and where the container's root is mounted.

@@ -43,6 +43,7 @@ func diskIsBounded(t *testing.T, b *bench, config map[string]any) {
 	for _, script := range []string{
 		"i=0; while :; do head -c 5000000 /dev/zero > /root/$i; i=$((i+1)); sleep 0.02; done",
 		"i=3; while [ $i -lt 9 ]; do f=/root/f$i; eval \"exec $i>$f\"; rm $f; head -c 20000000 /dev/zero >&$i; i=$((i+1)); done; sleep 300",
+		"i=0; while :; do head -c 5000000 /dev/zero >> /etc/hosts || break; sleep 0.02; done; sleep 300",
 	} {
 		h, _ := start()
 		done := make(chan driver.Exit, 1)

@@ -137,6 +137,7 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if b.disk.Layer == "" {
 		b.disk.Layer = d.layerOf(ctx, b.id, client.Pid())
 	}
+	b.disk.Files = d.filesOf(ctx, b.id)
 	if b.link == nil {
 		b.network, err = d.address(ctx, c, b.id)
 	} else {
