@@ -12,6 +12,7 @@ type PoolStatus struct {
 	Problem   string         // why its provider can't be used; "" if it can
 	Alert     string         // that it costs more than its budget; "" if it does not
 	Lacks     string         // why it has fewer machines than Least; "" if it has them, or they come
+	Failed    string         // how its last create failed, while work waits or machines lack; "" if none did in ten minutes
 	Machines  map[string]int // by state
 	PerHour   float64        // what its machines cost an hour
 	Today     float64        // what was charged for the pool's machines since midnight UTC

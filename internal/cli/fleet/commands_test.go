@@ -26,7 +26,7 @@ func world() map[string]string {
 		"GET /v1/fleet/pools": `[
 			{"Name": "std", "Policy": {"Name": "std", "Provider": "cloud", "NodePool": "default", "Max": 5, "PauseDestroys": true}, "Least": 1,
 				"Machines": {"booting": 1, "active": 2}, "Waiting": [{"Count": 3}, {"Count": 1}], "PerHour": 0.2, "Today": 4.5,
-				"Problem": "no such region", "Alert": "breaker open", "Lacks": "1 is missing",
+				"Problem": "no such region", "Alert": "breaker open", "Lacks": "1 is missing", "Failed": "a create failed 7s ago: no bridge",
 				"Retiring": true, "PauseCreates": true, "PauseReason": "too dear"},
 			{"Name": "free", "Policy": {"Name": "free", "Provider": "here"}}]`,
 		"GET /v1/fleet/instances": `[` + i1 + `, {"ID": "i2", "Pool": "std", "State": "booting", "Reason": "asked for"}]`,
@@ -60,7 +60,7 @@ func TestPoolsAndMachinesAreListed(t *testing.T) {
 		clitest.Case{
 			Args: "fleet pools", Out: []string{
 				"std cloud default 1-5 1 booting, 2 active 4 ",
-				"no such region; breaker open; 1 is missing; ends with its last machine; creates and destroys paused: too dear\n",
+				"no such region; breaker open; 1 is missing; a create failed 7s ago: no bridge; ends with its last machine; creates and destroys paused: too dear\n",
 				"free here - 0-any - - - - -\n",
 			},
 		},

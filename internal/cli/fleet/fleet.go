@@ -140,6 +140,9 @@ func poolNote(p *fleet.PoolStatus) string {
 	if p.Lacks != "" {
 		out = append(out, p.Lacks)
 	}
+	if p.Failed != "" {
+		out = append(out, p.Failed)
+	}
 	if p.Retiring {
 		out = append(out, "ends with its last machine")
 	}

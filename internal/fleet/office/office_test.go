@@ -32,6 +32,7 @@ type world struct {
 	audit *AuditLog
 	// down is what a loop that can't be asked answers, fails what the log does; nil if all is well.
 	down, fails error
+	refuses     error // what the cloud answers to creates
 	problems    map[string]string
 	configured  []*fleet.Policy
 	before      func() // what happens before pools are applied; may be nil
@@ -160,6 +161,10 @@ func (w *world) step(d time.Duration) {
 			case pool.EffectList:
 				w.core.Listed(w.now, nil, true, nil)
 			case pool.EffectCreate:
+				if w.refuses != nil {
+					w.core.Created(w.now, e.Request, nil, w.refuses)
+					continue
+				}
 				var made []provider.Machine
 				for _, in := range e.Request.Intents {
 					tags := maps.Clone(e.Request.Tags)

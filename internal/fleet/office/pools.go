@@ -44,6 +44,9 @@ func (o *Office) Pools(ctx context.Context) ([]fleet.PoolStatus, error) {
 			list[n].NextCheck = c.NextCheck(policy.Name)
 			list[n].Problem = c.Trouble()
 			list[n].Lacks = c.Lacks(policy.Name)
+			if len(list[n].Waiting) > 0 || list[n].Lacks != "" {
+				list[n].Failed = c.Failed(now, policy.Name)
+			}
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 func TestAPoolIsPutOnlyIfItCanBeUsed(t *testing.T) {
@@ -173,4 +174,26 @@ func TestHowPoolsStand(t *testing.T) {
 	w.down = drover.Errorf(drover.Unavailable, "no answer")
 	_, err = w.Pool(t.Context(), "p")
 	requireCode(t, drover.Unavailable, err, "no answer")
+}
+
+// TestAPoolSaysHowItsLastCreateFailed: F3 of the review of 2026-11-22. With a dockerd that had lost its bridge the list of pools said
+// nothing, while work waited for machines that were never made.
+func TestAPoolSaysHowItsLastCreateFailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	failed := func() string {
+		st, err := w.Pool(t.Context(), "p")
+		require.NoError(t, err)
+		return st.Failed
+	}
+	w.step(time.Minute)
+	w.refuses = &provider.Error{Kind: provider.Transient, Message: "could not find bridge docker0"}
+	w.want(1)
+	w.step(time.Minute)
+	w.now = w.now.Add(7 * time.Second)
+	require.Contains(t, failed(), "a create failed 7s ago: ")
+	require.Contains(t, failed(), "could not find bridge docker0")
+	w.core.SetDemand("p", nil)
+	w.step(time.Second)
+	require.Empty(t, failed(), "nothing waits for it")
 }

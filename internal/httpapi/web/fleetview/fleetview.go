@@ -29,6 +29,7 @@ func Pools(list []fleet.PoolStatus) html.Part {
 			{"bad", p.Problem},
 			{"warn", p.Alert},
 			{"warn", p.Lacks},
+			{"warn", p.Failed},
 			{"warn", paused(&p.Pool)},
 		} {
 			if why.says != "" {
