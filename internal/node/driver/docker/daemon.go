@@ -18,16 +18,29 @@ type daemonInfo struct {
 	last atomic.Pointer[system.Info]
 }
 
-// ask asks it.
+// ask asks it. What it said before holds on while it is there and does not come to say it: dockerd looks up the name of a
+// registry under a lock that this question needs, too. So an image of a job, from a registry whose name servers are silent,
+// took the driver from all others.
 func (a *daemonInfo) ask(ctx context.Context) (*system.Info, error) {
+	asking, cancel := a.d.cfg.Clock.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	r, err := a.d.docker.Info(asking, client.InfoOptions{})
+	if err == nil {
+		a.last.Store(&r.Info)
+		return &r.Info, nil
+	}
+	if last := a.last.Load(); last != nil && asking.Err() != nil && a.lives(ctx) {
+		return last, nil
+	}
+	return nil, dockererr.Of(err)
+}
+
+// lives reports whether the daemon answers what needs nothing of it.
+func (a *daemonInfo) lives(ctx context.Context) bool {
 	ctx, cancel := a.d.cfg.Clock.WithTimeout(ctx, askDaemon)
 	defer cancel()
-	r, err := a.d.docker.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return nil, dockererr.Of(err)
-	}
-	a.last.Store(&r.Info)
-	return &r.Info, nil
+	_, err := a.d.docker.Ping(ctx, client.PingOptions{})
+	return err == nil
 }
 
 // await waits for a daemon that is away. A restart of it is no fault of the tasks that it ended: they should not lose
