@@ -1,5 +1,3 @@
-// Package archtest holds the house's rules as tests: who may import whom, where libraries live, and that every
-// package says what it is. A failure prints the reason.
 package archtest
 
 import (

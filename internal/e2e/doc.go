@@ -2,4 +2,5 @@
 // plug pulled. It has tests only.
 //
 // What can be tried without processes is tried beside the code. Agents end with their test; package program sees to it.
+// A test's goroutines end with it.
 package e2e

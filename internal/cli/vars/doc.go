@@ -1,4 +1,4 @@
-// Package vars has the commands about variables: put, get, list and purge.
+// Package vars has the commands about variables: put, get, list, purge and lock.
 //
-// It starts no goroutines.
+// While "var lock" runs a command, a goroutine renews the lock; it ends with the command.
 package vars

@@ -4,5 +4,5 @@
 // earliest of their deadlines.
 //
 // What is decided is the deciders' (scheduler, trigger, and the pure functions of this package); here is when. Run owns
-// all loops: they end with its context, which is the term of office.
+// the goroutines of all loops: they end with its context, which is the term of office.
 package leader

@@ -20,4 +20,6 @@
 //
 // The kernel has no netem: links lose packets by the packet filter, and none is delayed. Time namespaces move what is
 // counted since the boot, for as long as a server runs.
+//
+// The test owns all goroutines: those of the clients end before histories are checked, those of the faults with the run.
 package chaos

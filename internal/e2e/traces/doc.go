@@ -19,4 +19,6 @@
 // an exception that does not occur fails its history. Its races are histories in which the recording did something after
 // so many seconds, in the midst of a rollout, and which may go on in more than one way. Histories that are known to fail
 // and have to be mended are in pending_test.go. What a walk's file may say is told at the type walk.
+//
+// A test owns the goroutines: one for each history, one that follows its events, and one that measures how busy the machine is.
 package traces

@@ -1,3 +1,3 @@
 // Package facetest serves a face of the execution service in tests: over the real service, on a control plane and a node
-// that are in memory. What it starts ends with the test. It holds no tests.
+// that are in memory. What it starts, goroutines too, ends with the test. It holds no tests.
 package facetest

@@ -3,5 +3,5 @@
 //
 // It translates the configuration into that of each part and says in which order the parts are closed. What the parts do is
 // node/driver's, node/cgroup's, node/image's, node/groupnet's and node/device's; which tasks run is node/agent's. CollectImages is the
-// only loop: it ends with its context.
+// only loop, in the goroutine of who calls it: it ends with its context.
 package host

@@ -13,6 +13,6 @@
 //
 // Containers carry the agent's label. Those which no task of the agent knows, after a grace, are removed.
 //
-// Where images come from and who may have what of the machine is said by the node's configuration. A container's watch
-// ends with the container, a pull's when nobody waits for it.
+// Where images come from and who may have what of the machine is said by the node's configuration. The driver's
+// only goroutines watch containers that start, each for as long as its start waits for drover-init.
 package docker
