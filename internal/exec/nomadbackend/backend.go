@@ -20,6 +20,14 @@ import (
 
 // Config of a Backend.
 type Config struct {
+	Cluster
+	// Environments are options of the jobs made for environments.
+	Environments environment.Options
+}
+
+// Cluster is an existing Nomad cluster. The configuration's has the same fields and is converted to it, so that a field which only one
+// of the two has does not compile.
+type Cluster struct {
 	Address   string // of the cluster's HTTP API, as in "https://nomad:4646"
 	Token     string
 	Region    string
@@ -27,10 +35,7 @@ type Config struct {
 	CAFile    string
 	CertFile  string
 	KeyFile   string
-	// Driver runs environments that name none or "sandbox"; default "docker".
-	Driver string
-	// Environments are options of the jobs made for environments.
-	Environments environment.Options
+	Driver    string // runs environments that name none or "sandbox"; default "docker"
 }
 
 // Deps of a Backend.

@@ -227,7 +227,7 @@ func TestTasksAreFittedToTheClustersDrivers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := New(Config{Address: "http://127.0.0.1:1", Driver: c.driver}, Deps{})
+			b, err := New(Config{Cluster: Cluster{Address: "http://127.0.0.1:1", Driver: c.driver}}, Deps{})
 			require.NoError(t, err)
 			c.e.ID = "e"
 			job, err := b.runnerGroup(environment.Canonicalize(c.e))

@@ -127,7 +127,7 @@ func (p *Plane) pools() (runner.Deps, error) {
 		deps.Live = func(lease uint64) bool { return d.Store.Snapshot().Lessee(lease) != nil }
 		return deps, nil
 	}
-	b, err := nomadbackend.New(clusterConfig(p.cfg.Nomad, p.options), nomadbackend.Deps{
+	b, err := nomadbackend.New(nomadbackend.Config{Cluster: nomadbackend.Cluster(*p.cfg.Nomad), Environments: p.options}, nomadbackend.Deps{
 		Clock: d.Clock, IDs: d.IDs, Log: d.Logger.With("part", "nomad"),
 	})
 	if err != nil {
@@ -136,13 +136,6 @@ func (p *Plane) pools() (runner.Deps, error) {
 	p.cluster = b
 	deps.Snapshot, deps.Subscribe, deps.Intake, deps.Workloads, deps.Check = b.Snapshot, b.Subscribe, b, b.Workloads, nil
 	return deps, nil
-}
-
-func clusterConfig(n *config.NomadCluster, opts environment.Options) nomadbackend.Config {
-	return nomadbackend.Config{
-		Address: n.Address, Token: n.Token, Region: n.Region, Namespace: n.Namespace, CAFile: n.CAFile, CertFile: n.CertFile,
-		KeyFile: n.KeyFile, Driver: n.Driver, Environments: opts,
-	}
 }
 
 // lessee is what leases of runners are made with. Where runners are on another cluster there are none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,10 +59,15 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
-func TestAnotherClusterAsTheConfigurationHasIt(t *testing.T) {
+// What the configuration can say of an environment is said by fields of the noun's names, and all of it is carried over.
+func TestConfiguredEnvironmentsAreWhole(t *testing.T) {
 	t.Parallel()
-	c := clusterConfig(&config.NomadCluster{Address: "http://n", Token: "t", Driver: "docker"}, environment.Options{NetworkMode: "host"})
-	require.Equal(t, []string{"http://n", "t", "docker", "host"}, []string{c.Address, c.Token, c.Driver, c.Environments.NetworkMode})
+	said := config.EnvSetting{ID: "a", Image: "host", Driver: "docker", PoolSize: 2, CPU: 3, MemoryMB: 4, Network: new(true)}
+	made := reflect.ValueOf(configured(&said))
+	for f, v := range reflect.ValueOf(said).Fields() {
+		require.False(t, v.IsZero(), "%s: give it a value here", f.Name)
+		require.Equal(t, reflect.Indirect(v).Interface(), made.FieldByName(f.Name).Interface(), f.Name)
+	}
 }
 
 // A process that is to forget everything keeps no file, another one keeps them in its folder.
