@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Place configures a sink. Exactly one of File, Syslog and HTTP is set.
@@ -23,7 +24,7 @@ type Place struct {
 // what it asks. Errors: Invalid, those of the disk.
 func Open(ctx context.Context, p Place, d Deps) (*Sink, error) {
 	s := &Sink{
-		name: p.Name, enforced: p.Enforced, clock: d.Clock, log: d.Log, wake: make(chan struct{}, 1),
+		name: p.Name, enforced: p.Enforced, clock: d.Clock, log: d.Log, wake: wake.NewSignal(),
 		chain: chain{epoch: 1, key: make([]byte, 32)},
 	}
 	switch {

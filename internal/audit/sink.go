@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/telemetry"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // backend takes lines.
@@ -49,7 +50,7 @@ type Sink struct {
 	stopped bool     // guarded by mu
 	failure error    // guarded by mu: why the last batch was not written; nil if it was
 
-	wake chan struct{}
+	wake wake.Signal // a line was queued
 
 	// Owned by the run loop.
 	chain  chain
@@ -85,10 +86,7 @@ func (s *Sink) put(body []byte, left uint64, wait bool) *entry {
 		return e
 	}
 	s.queue = append(s.queue, e)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Send()
 	return e
 }
 
@@ -128,7 +126,7 @@ func (s *Sink) run(ctx context.Context) {
 		timer.Stop()
 		timer.Reset(again)
 		select {
-		case <-s.wake:
+		case <-s.wake.C():
 		case <-timer.C():
 		case <-ctx.Done():
 			s.finish()
