@@ -56,7 +56,7 @@ var layers = []layer{ // a table
 		"control/raftlog control/autopilot control/idp control/members node/supervisor node/supervisor/* node/cgroup node/image " +
 			"node/stats node/artifact node/gitfetch node/program node/device node/fingerprint node/examine node/cloud node/machine node/cni " +
 			"node/groupnet node/egress node/driver/* " +
-			"fleet/provider/* fleet/bootstrap exec/webhook link peer peercall control/keyring/transit control/keyring/kms",
+			"fleet/provider/* fleet/bootstrap exec/webhook link link/* peer peercall control/keyring/transit control/keyring/kms",
 		"each with its SDK or its part of the kernel",
 	},
 	{

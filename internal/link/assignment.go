@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // answers makes the answers of a server to its nodes. It encodes each job once: thousands of nodes may run the same one, and a node
@@ -30,7 +31,7 @@ func (s *answers) encoded(job *drover.Job) ([]byte, error) {
 	if data != nil {
 		return data, nil
 	}
-	data, err := msgpack{}.Marshal(job)
+	data, err := wire.Msgpack{}.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (r *pullReply) assignment() (exchange.Assignment, error) {
 	decoded := make([]*drover.Job, len(r.Jobs))
 	for i, data := range r.Jobs {
 		decoded[i] = new(drover.Job)
-		if err := (msgpack{}).Unmarshal(data, decoded[i]); err != nil {
+		if err := (wire.Msgpack{}).Unmarshal(data, decoded[i]); err != nil {
 			return exchange.Assignment{}, drover.Errorf(drover.Invalid, "link: the job of an assignment: %w", err)
 		}
 	}

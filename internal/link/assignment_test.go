@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // manyOf is an assignment of n allocations of one job, and one of another.
@@ -34,9 +35,9 @@ func manyOf(n int) exchange.Assignment {
 
 // over sends a value as the link does.
 func over[T any](t testing.TB, v any) (out T) {
-	data, err := msgpack{}.Marshal(v)
+	data, err := wire.Msgpack{}.Marshal(v)
 	require.NoError(t, err)
-	require.NoError(t, msgpack{}.Unmarshal(data, &out))
+	require.NoError(t, wire.Msgpack{}.Unmarshal(data, &out))
 	return out
 }
 
@@ -146,7 +147,7 @@ func TestNeighboursOfBeforeHaveJobsInAllocations(t *testing.T) {
 func TestNothingIsCompressed(t *testing.T) {
 	t.Parallel()
 	w := &world{}
-	body, err := msgpack{}.Marshal(nodeRequest{NodeID: "n1"})
+	body, err := wire.Msgpack{}.Marshal(nodeRequest{NodeID: "n1"})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodPost, procPull, strings.NewReader(string(body)))
 	r.Header.Set("Content-Type", "application/msgpack")
@@ -157,7 +158,7 @@ func TestNothingIsCompressed(t *testing.T) {
 	require.Equal(t, http.StatusOK, out.Code, out.Body)
 	require.Empty(t, out.Header().Get("Content-Encoding"))
 	var a exchange.Assignment
-	require.NoError(t, msgpack{}.Unmarshal(out.Body.Bytes(), &a))
+	require.NoError(t, wire.Msgpack{}.Unmarshal(out.Body.Bytes(), &a))
 	require.NotEmpty(t, a.Allocs)
 }
 
@@ -169,7 +170,7 @@ func BenchmarkPull(b *testing.B) {
 		encode := func() []byte {
 			r, err := j.reply(a, &nodeRequest{Apart: apart})
 			require.NoError(b, err)
-			data, err := msgpack{}.Marshal(r)
+			data, err := wire.Msgpack{}.Marshal(r)
 			require.NoError(b, err)
 			return data
 		}
@@ -185,27 +186,10 @@ func BenchmarkPull(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var r pullReply
-				require.NoError(b, msgpack{}.Unmarshal(data, &r))
+				require.NoError(b, wire.Msgpack{}.Unmarshal(data, &r))
 				_, err := r.assignment()
 				require.NoError(b, err)
 			}
 		})
-	}
-}
-
-// A message goes behind what the buffer has, whether it fits there or not, and is not changed by the next one.
-func TestMarshalAppend(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 5000)
-	for _, room := range []int{0, 100, 50_000} {
-		dst := append(make([]byte, 0, room), "head"...)
-		out, err := msgpack{}.MarshalAppend(dst, target{AllocID: long})
-		require.NoError(t, err)
-		require.Equal(t, "head", string(out[:4]))
-		_, err = msgpack{}.Marshal(target{AllocID: strings.Repeat("y", 6000)})
-		require.NoError(t, err)
-		var got target
-		require.NoError(t, msgpack{}.Unmarshal(out[4:], &got))
-		require.Equal(t, long, got.AllocID)
 	}
 }

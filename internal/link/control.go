@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 const (
@@ -38,8 +39,8 @@ const mostAsked = 64 << 20
 // before anything else of it is read.
 func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handler {
 	mux := http.NewServeMux()
-	opts := connect.WithHandlerOptions(handlerOptions, connect.WithReadMaxBytes(mostAsked))
-	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*exchange.Registration, error) {
+	opts := connect.WithHandlerOptions(wire.HandlerOptions, connect.WithReadMaxBytes(mostAsked))
+	wire.Unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*exchange.Registration, error) {
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
@@ -49,7 +50,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		reply, err := c.Register(ctx, r.Node)
 		return &reply, err
 	})
-	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
+	wire.Unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
 		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		return &reply, err
 	})
 	var made answers
-	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*pullReply, error) {
+	wire.Unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*pullReply, error) {
 		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
@@ -67,14 +68,14 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		}
 		return made.reply(a, r)
 	})
-	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
+	wire.Unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*wire.Empty, error) {
 		if err := same(h, r.NodeID); err != nil {
 			return nil, err
 		}
-		return &empty{}, c.Push(ctx, r.NodeID, r.Updates)
+		return &wire.Empty{}, c.Push(ctx, r.NodeID, r.Updates)
 	})
 	if signs, ok := c.(exchange.Identities); ok {
-		unary(mux, procSign, opts, func(ctx context.Context, h http.Header, r *signRequest) (*signReply, error) {
+		wire.Unary(mux, procSign, opts, func(ctx context.Context, h http.Header, r *signRequest) (*signReply, error) {
 			if err := same(h, r.NodeID); err != nil {
 				return nil, err
 			}
@@ -83,7 +84,7 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		})
 	}
 	if looks, ok := c.(exchange.Lookups); ok {
-		unary(mux, procLook, opts, func(ctx context.Context, h http.Header, r *lookRequest) (*lookReply, error) {
+		wire.Unary(mux, procLook, opts, func(ctx context.Context, h http.Header, r *lookRequest) (*lookReply, error) {
 			if err := same(h, r.NodeID); err != nil {
 				return nil, err
 			}
@@ -92,25 +93,25 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 		})
 	}
 	if drains, ok := c.(exchange.Drains); ok {
-		unary(mux, procDrain, opts, func(ctx context.Context, h http.Header, r *drainRequest) (*empty, error) {
+		wire.Unary(mux, procDrain, opts, func(ctx context.Context, h http.Header, r *drainRequest) (*wire.Empty, error) {
 			if err := same(h, r.NodeID); err != nil {
 				return nil, err
 			}
-			return &empty{}, drains.DrainSelf(ctx, r.NodeID, r.Spec)
+			return &wire.Empty{}, drains.DrainSelf(ctx, r.NodeID, r.Spec)
 		})
 	}
 	if migrates, ok := c.(exchange.Migrations); ok {
 		mux.Handle(procFetch, fetchHandler(migrates, opts))
 	}
-	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
+	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *chunkStream) error {
 		h := s.RequestHeader()
 		if id := nodes.server(); id != "" {
 			s.ResponseHeader().Set(serverHeader, id)
 		}
-		if err := s.Send(&chunk{}); err != nil { // says: accepted
+		if err := s.Send(&wire.Chunk{}); err != nil { // says: accepted
 			return err
 		}
-		return toWire(nodes.serve(ctx, h.Get(nodeHeader), s, h.Get(silentHeader) == "true"))
+		return wire.Wrap(nodes.serve(ctx, h.Get(nodeHeader), s, h.Get(silentHeader) == "true"))
 	}, opts))
 	return knocking(auth, mux)
 }
@@ -123,31 +124,17 @@ func same(h http.Header, nodeID string) error {
 	return nil
 }
 
-// unary mounts one procedure with the error translation.
-func unary[Req, Res any](
-	mux *http.ServeMux, procedure string, opts connect.HandlerOption, f func(context.Context, http.Header, *Req) (*Res, error),
-) {
-	handle := func(ctx context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) {
-		res, err := f(ctx, r.Header(), r.Msg)
-		if err != nil {
-			return nil, toWire(err)
-		}
-		return connect.NewResponse(res), nil
-	}
-	mux.Handle(procedure, connect.NewUnaryHandler(procedure, handle, opts))
-}
-
 // Control is exchange.Controller as a node in another process sees it.
 type Control struct {
 	register  *connect.Client[registerRequest, exchange.Registration]
 	heartbeat *connect.Client[nodeRequest, exchange.Registration]
 	pull      *connect.Client[nodeRequest, pullReply]
-	push      *connect.Client[nodeRequest, empty]
+	push      *connect.Client[nodeRequest, wire.Empty]
 	sign      *connect.Client[signRequest, signReply]
 	look      *connect.Client[lookRequest, lookReply]
-	fetch     *connect.Client[fetchRequest, chunk]
-	drain     *connect.Client[drainRequest, empty]
-	tunnel    *connect.Client[chunk, chunk]
+	fetch     *connect.Client[fetchRequest, wire.Chunk]
+	drain     *connect.Client[drainRequest, wire.Empty]
+	tunnel    *connect.Client[wire.Chunk, wire.Chunk]
 	identity  Identity
 	faces     http.Handler                    // of the node's agent, for control; nil: it is not asked
 	suspects  func(serverID string)           // is told of servers that do not answer others; may be nil
@@ -166,17 +153,17 @@ type Identity struct {
 // NewControl returns a client for control at base, e.g. "http://10.0.0.1:4647". The http client must speak HTTP/2
 // (NewHTTPClient makes one).
 func NewControl(hc *http.Client, base string, identity Identity) *Control {
-	opts := clientOptions
+	opts := wire.ClientOptions
 	return &Control{
 		register:  connect.NewClient[registerRequest, exchange.Registration](hc, base+procRegister, opts),
 		heartbeat: connect.NewClient[nodeRequest, exchange.Registration](hc, base+procHeartbeat, opts),
 		pull:      connect.NewClient[nodeRequest, pullReply](hc, base+procPull, opts),
-		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
+		push:      connect.NewClient[nodeRequest, wire.Empty](hc, base+procPush, opts),
 		sign:      connect.NewClient[signRequest, signReply](hc, base+procSign, opts),
 		look:      connect.NewClient[lookRequest, lookReply](hc, base+procLook, opts),
-		drain:     connect.NewClient[drainRequest, empty](hc, base+procDrain, opts),
-		fetch:     connect.NewClient[fetchRequest, chunk](hc, base+procFetch, opts),
-		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
+		drain:     connect.NewClient[drainRequest, wire.Empty](hc, base+procDrain, opts),
+		fetch:     connect.NewClient[fetchRequest, wire.Chunk](hc, base+procFetch, opts),
+		tunnel:    connect.NewClient[wire.Chunk, wire.Chunk](hc, base+procTunnel, opts),
 		identity:  identity,
 	}
 }
@@ -260,17 +247,9 @@ func (i Identity) set(h http.Header) {
 	}
 }
 
-// call makes a unary call. Errors: ctx's own, else the code that the other side gave.
+// call makes a unary call in the name of an identity. Errors: as wire.Call.
 func call[Req, Res any](ctx context.Context, client *connect.Client[Req, Res], identity Identity, msg *Req) (Res, error) {
 	req := connect.NewRequest(msg)
 	identity.set(req.Header())
-	res, err := client.CallUnary(ctx, req)
-	if err != nil {
-		var zero Res
-		if ctx.Err() != nil {
-			return zero, ctx.Err()
-		}
-		return zero, fromWire(err)
-	}
-	return *res.Msg, nil
+	return wire.Call(ctx, client, req)
 }

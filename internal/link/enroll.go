@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/drover-project/drover/internal/link/wire"
+
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover/internal/exchange"
@@ -32,8 +34,8 @@ type Applicant = Caller
 // request, both in PEM. Errors: certify's.
 func EnrollHandler(certify func(ctx context.Context, who Applicant, csr []byte) ([]byte, error)) http.Handler {
 	mux := http.NewServeMux()
-	opts := connect.WithHandlerOptions(handlerOptions, connect.WithReadMaxBytes(mostEnroll))
-	unary(mux, procEnroll, opts, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
+	opts := connect.WithHandlerOptions(wire.HandlerOptions, connect.WithReadMaxBytes(mostEnroll))
+	wire.Unary(mux, procEnroll, opts, func(ctx context.Context, _ http.Header, r *enrollRequest) (*enrollReply, error) {
 		who := Applicant{r.Identity.NodeID, r.Identity.Secret, exchange.Tokens{Join: r.Identity.JoinToken, Introduction: r.Introduction}}
 		cert, err := certify(ctx, who, r.CSR)
 		return &enrollReply{cert}, err
@@ -43,7 +45,7 @@ func EnrollHandler(certify func(ctx context.Context, who Applicant, csr []byte) 
 
 // Enroll asks the server at base for a certificate. Errors: Unauthorized, Invalid, Unavailable.
 func Enroll(ctx context.Context, hc *http.Client, base string, who Applicant, csr []byte) ([]byte, error) {
-	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, clientOptions)
+	client := connect.NewClient[enrollRequest, enrollReply](hc, base+procEnroll, wire.ClientOptions)
 	is := Identity{NodeID: who.NodeID, Secret: who.Secret, JoinToken: who.Tokens.Join}
 	shown := is // so that it is no stranger before it is read what it asks for
 	shown.introduction = who.Tokens.Introduction

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // Register implements exchange.Controller. It waits until control can reach the node: from then on the node gets work,
@@ -52,7 +53,9 @@ func (d *Dialed) Pull(ctx context.Context, nodeID string, seen exchange.Seen, ma
 
 // Push implements exchange.Controller.
 func (d *Dialed) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
-	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.Push(ctx, nodeID, updates) })
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (wire.Empty, error) {
+		return wire.Empty{}, c.Push(ctx, nodeID, updates)
+	})
 	return err
 }
 
@@ -74,7 +77,9 @@ func (d *Dialed) Look(ctx context.Context, nodeID string, asked []exchange.Looku
 
 // DrainSelf implements exchange.Drains.
 func (d *Dialed) DrainSelf(ctx context.Context, nodeID string, spec *drover.DrainSpec) error {
-	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) { return empty{}, c.DrainSelf(ctx, nodeID, spec) })
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (wire.Empty, error) {
+		return wire.Empty{}, c.DrainSelf(ctx, nodeID, spec)
+	})
 	return err
 }
 

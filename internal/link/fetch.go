@@ -9,27 +9,30 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // fetchHandler answers nodes with the data of allocations that theirs replace.
 func fetchHandler(m exchange.Migrations, opts connect.HandlerOption) http.Handler {
 	return connect.NewServerStreamHandler(procFetch, func(
-		ctx context.Context, r *connect.Request[fetchRequest], s *connect.ServerStream[chunk],
+		ctx context.Context, r *connect.Request[fetchRequest], s *connect.ServerStream[wire.Chunk],
 	) error {
 		if err := same(r.Header(), r.Msg.NodeID); err != nil {
-			return toWire(err)
+			return wire.Wrap(err)
 		}
-		return toWire(m.Fetch(ctx, r.Msg.NodeID, r.Msg.AllocID, chunks{s}))
+		return wire.Wrap(m.Fetch(ctx, r.Msg.NodeID, r.Msg.AllocID, chunks{s}))
 	}, opts)
 }
 
 // chunks writes to a stream.
-type chunks struct{ stream *connect.ServerStream[chunk] }
+type chunks struct {
+	stream *connect.ServerStream[wire.Chunk]
+}
 
 func (c chunks) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		piece := p[:min(len(p), chunkSize)]
-		if err := c.stream.Send(&chunk{Data: piece}); err != nil {
+		piece := p[:min(len(p), wire.ChunkSize)]
+		if err := c.stream.Send(&wire.Chunk{Data: piece}); err != nil {
 			return n, err
 		}
 		n, p = n+len(piece), p[len(piece):]
@@ -43,7 +46,7 @@ func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer
 	c.who().set(r.Header())
 	s, err := c.fetch.CallServerStream(ctx, r)
 	if err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	defer func() { _ = s.Close() }() // what broke is in s.Err
 	begun := false
@@ -55,9 +58,9 @@ func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer
 	}
 	if err := s.Err(); err != nil {
 		if begun { // another server would begin anew
-			return drover.Errorf(drover.Internal, "link: the stream broke: %w", fromWire(err))
+			return drover.Errorf(drover.Internal, "link: the stream broke: %w", wire.Unwrap(err))
 		}
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	return nil
 }
@@ -66,11 +69,11 @@ func (c *Control) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer
 // what is there.
 func (d *Dialed) Fetch(ctx context.Context, nodeID, allocID string, w io.Writer) error {
 	out := &begun{Writer: w}
-	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (empty, error) {
+	_, err := ask(ctx, d, func(ctx context.Context, c *Control) (wire.Empty, error) {
 		if out.yes {
-			return empty{}, drover.Errorf(drover.Internal, "link: the stream broke: the node speaks with another server now")
+			return wire.Empty{}, drover.Errorf(drover.Internal, "link: the stream broke: the node speaks with another server now")
 		}
-		return empty{}, c.Fetch(ctx, nodeID, allocID, out)
+		return wire.Empty{}, c.Fetch(ctx, nodeID, allocID, out)
 	})
 	return err
 }

@@ -2,8 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,12 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
 )
 
@@ -130,55 +125,6 @@ func TestEnrolment(t *testing.T) {
 	require.NoError(t, err)
 	_ = res.Body.Close()
 	require.Equal(t, http.StatusNotFound, res.StatusCode, "a certificate is all that one may ask for here")
-}
-
-// An error crosses the wire with its code and its words; what the other side did not say is a broken connection.
-func TestErrorsCrossTheWire(t *testing.T) {
-	t.Parallel()
-	for code := drover.Internal; code <= drover.NotImplemented; code++ {
-		_, known := connectCodes[code]
-		require.True(t, known, "%s has no code of connect's", code)
-		got := fromWire(toWire(fmt.Errorf("asking: %w", drover.Errorf(code, "because %d", code))))
-		require.Equal(t, code, drover.CodeOf(got))
-		require.Equal(t, fmt.Sprintf("asking: because %d", code), got.Error())
-	}
-	require.NoError(t, toWire(nil))
-	require.NoError(t, fromWire(nil))
-	require.ErrorIs(t, fromWire(toWire(context.Canceled)), context.Canceled)
-	require.ErrorIs(t, fromWire(toWire(fmt.Errorf("pulling: %w", context.DeadlineExceeded))), context.DeadlineExceeded)
-	require.ErrorIs(t, fromWire(io.EOF), io.EOF)
-	require.ErrorIs(t, fromWire(context.Canceled), context.Canceled)
-	for _, err := range []error{errors.New("reset"), connect.NewError(connect.CodeUnknown, errors.New("EOF"))} {
-		require.Equal(t, drover.Unavailable, drover.CodeOf(fromWire(err)), err)
-	}
-	stranger := connect.NewError(connect.CodeUnauthenticated, errors.New("a proxy's"))
-	require.Equal(t, drover.Unauthorized, drover.CodeOf(fromWire(stranger)))
-	require.Equal(t, drover.Internal, drover.CodeOf(fromWire(toWire(errors.New("odd")))), "a fault of the other side")
-}
-
-// Whatever a program writes and however it ends, the frame that arrives is the frame that was sent.
-func TestFramesAreEncodedWhole(t *testing.T) {
-	t.Parallel()
-	codec := msgpack{}
-	rapid.Check(t, func(t *rapid.T) {
-		sent := execution.Frame{
-			Stream: execution.Stream(rapid.IntRange(0, 2).Draw(t, "stream")), Offset: rapid.Int64().Draw(t, "offset"),
-			Data: rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "data"), Started: rapid.Bool().Draw(t, "started"),
-			Pid: rapid.Int().Draw(t, "pid"), Skipped: rapid.Bool().Draw(t, "skipped"),
-		}
-		if rapid.Bool().Draw(t, "ended") {
-			sent.Receipt = &execution.Receipt{
-				Cause: execution.CauseSignalled, ExitCode: rapid.IntRange(-1, 255).Draw(t, "code"),
-				Error: rapid.String().Draw(t, "error"), StdoutBytes: rapid.Int64().Draw(t, "bytes"),
-			}
-		}
-		text, err := codec.Marshal(&sessionEvent{Frame: &sent})
-		require.NoError(t, err)
-		var got sessionEvent
-		require.NoError(t, codec.Unmarshal(text, &got))
-		require.Equal(t, sent, *got.Frame)
-		require.Error(t, codec.Unmarshal(text[:len(text)-1], &sessionEvent{}), "a part of it is refused")
-	})
 }
 
 // Of a request whose headers prove nothing nobody reads the body, however long it is: a stranger does not fill the server's memory.

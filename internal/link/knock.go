@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // Caller is who a request's headers say that it is of.
@@ -38,10 +39,10 @@ func admitted(ctx context.Context, auth Authenticator, procedure string, who Cal
 
 // knocking puts admitted before a handler: nothing of a request's body is read before it is known who sent it.
 func knocking(auth Authenticator, next http.Handler) http.Handler {
-	refusals := connect.NewErrorWriter(handlerOptions)
+	refusals := connect.NewErrorWriter(wire.HandlerOptions)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := admitted(r.Context(), auth, r.URL.Path, CallerOf(r.Header)); err != nil {
-			_ = refusals.Write(w, r, toWire(err)) // who asked may be gone
+			_ = refusals.Write(w, r, wire.Wrap(err)) // who asked may be gone
 			return
 		}
 		next.ServeHTTP(w, r)

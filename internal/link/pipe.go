@@ -16,13 +16,15 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
+	"github.com/drover-project/drover/internal/link/workloads"
 )
 
 // Where a server reaches a node through another server, a pipe leads through that server's tunnel. Over the pipe, server and
 // node speak as over a tunnel. Each stream has its own flow control, and a broken pipe is told from a stream that a user ended.
 
 // procPipe opens a pipe, at the node.
-const procPipe = nodePath + "Pipe"
+const procPipe = workloads.Path + "Pipe"
 
 // PipePath is where other servers ask a server with tunnels for a pipe; the node's id follows.
 const PipePath = "/drover/node/"
@@ -30,10 +32,21 @@ const PipePath = "/drover/node/"
 // pipeProtocol is what a connection is upgraded to.
 const pipeProtocol = "drover-pipe"
 
+// workloadsHandler serves a node's workloads to control, over any number of connections (serveWorkloads). It is made when control
+// asks for the first time: it is larger than all else that a node keeps of a connection.
+func workloadsHandler(w exchange.Workloads) http.Handler {
+	made := sync.OnceValue(func() http.Handler {
+		mux := workloads.Handler(w, broken)
+		mux.Handle(procPipe, pipeHandler(mux))
+		return mux
+	})
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { made().ServeHTTP(rw, r) })
+}
+
 // pipeHandler serves the workloads over each pipe that comes.
-func pipeHandler(workloads http.Handler, opts connect.HandlerOption) http.Handler {
-	return connect.NewBidiStreamHandler(procPipe, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
-		if err := s.Send(&chunk{}); err != nil { // says: accepted
+func pipeHandler(handler http.Handler) http.Handler {
+	return connect.NewBidiStreamHandler(procPipe, func(ctx context.Context, s *chunkStream) error {
+		if err := s.Send(&wire.Chunk{}); err != nil { // says: accepted
 			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -41,9 +54,9 @@ func pipeHandler(workloads http.Handler, opts connect.HandlerOption) http.Handle
 		conn := newStreamConn(s.Receive, s.Send, cancel)
 		defer func() { _ = conn.Close() }()
 		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		serveWorkloads(ctx, conn, conn.broken, workloads, lasting)
+		serveWorkloads(ctx, conn, conn.broken, handler, lasting)
 		return nil
-	}, opts)
+	}, wire.HandlerOptions)
 }
 
 // serveWorkloads serves control over a connection until that breaks, or the peer does not answer pings. gone reports that it broke,
@@ -124,12 +137,12 @@ func (n *Nodes) pipe(w http.ResponseWriter, r *http.Request, nodeID string) erro
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	s := connect.NewClient[chunk, chunk](node.http, nodeBase+procPipe, node.opts).CallBidiStream(ctx)
+	s := connect.NewClient[wire.Chunk, wire.Chunk](node.HTTP, workloads.Base+procPipe, wire.ClientOptions).CallBidiStream(ctx)
 	if err := s.Send(nil); err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	if _, err := s.Receive(); err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	far := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
 	defer func() { _ = far.Close() }()
@@ -148,13 +161,13 @@ func (n *Nodes) pipe(w http.ResponseWriter, r *http.Request, nodeID string) erro
 // broke. dial connects with a server that has a tunnel to the node. Close closes it.
 func Through(nodeID string, dial func(ctx context.Context) (net.Conn, error)) *Piped {
 	p := &Piped{nodeID: nodeID, dial: dial, turn: make(chan struct{}, 1)}
-	p.workloadsClient = newWorkloadsClient(&http.Client{Transport: p})
+	p.Client = workloads.NewClient(&http.Client{Transport: p})
 	return p
 }
 
 // Piped is exchange.Workloads through another server.
 type Piped struct {
-	*workloadsClient
+	*workloads.Client
 	nodeID string
 	dial   func(ctx context.Context) (net.Conn, error)
 	turn   chan struct{} // holds one element while one opens a pipe

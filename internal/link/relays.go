@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // procRelay is a connection of HTTP/1.1 from a node to a server, over which the node sends on requests of its callers.
@@ -66,7 +67,7 @@ func (d *Dialed) relayTo(ctx context.Context, to *server) (net.Conn, error) {
 	if d.cfg.TLS != nil {
 		scheme = "https://"
 	}
-	client := connect.NewClient[chunk, chunk](hc, scheme+to.address+procRelay, clientOptions)
+	client := connect.NewClient[wire.Chunk, wire.Chunk](hc, scheme+to.address+procRelay, wire.ClientOptions)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := func() { cancel(); hc.CloseIdleConnections() }
 	opening := context.AfterFunc(ctx, cancel)
@@ -81,7 +82,7 @@ func (d *Dialed) relayTo(ctx context.Context, to *server) (net.Conn, error) {
 	}
 	if err != nil {
 		end()
-		return nil, fromWire(err)
+		return nil, wire.Unwrap(err)
 	}
 	return newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); end() }), nil
 }
@@ -138,29 +139,29 @@ func RelayingNode(c net.Conn) string {
 func (r *Relays) Handler(auth Authenticator, next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	mux.Handle(procRelay, connect.NewBidiStreamHandler(procRelay, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
+	mux.Handle(procRelay, connect.NewBidiStreamHandler(procRelay, func(ctx context.Context, s *chunkStream) error {
 		h := s.RequestHeader()
 		node := h.Get(nodeHeader)
 		if err := admitted(ctx, auth, procRelay, CallerOf(h)); err != nil {
-			return toWire(err)
+			return wire.Wrap(err)
 		}
-		if err := s.Send(&chunk{}); err != nil { // says: accepted
+		if err := s.Send(&wire.Chunk{}); err != nil { // says: accepted
 			return err
 		}
 		return r.serve(ctx, node, s)
-	}, handlerOptions))
+	}, wire.HandlerOptions))
 	return mux
 }
 
 // serve hands the connection over and carries its bytes until one side ends. Between the two stands a pipe, which has the
 // deadlines that an HTTP server needs.
-func (r *Relays) serve(ctx context.Context, node string, s *connect.BidiStream[chunk, chunk]) error {
+func (r *Relays) serve(ctx context.Context, node string, s *chunkStream) error {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	select {
 	case r.conns <- &relayed{theirs, node, remoteAddr(s.Peer().Addr)}:
 	case <-r.done:
-		return toWire(drover.Errorf(drover.Unavailable, "the server is stopping"))
+		return wire.Wrap(drover.Errorf(drover.Unavailable, "the server is stopping"))
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -182,7 +183,7 @@ func (r *Relays) serve(ctx context.Context, node string, s *connect.BidiStream[c
 	for {
 		n, err := ours.Read(buf)
 		if n > 0 {
-			if err := s.Send(&chunk{Data: buf[:n]}); err != nil {
+			if err := s.Send(&wire.Chunk{Data: buf[:n]}); err != nil {
 				return nil // the node is gone
 			}
 		}

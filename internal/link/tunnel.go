@@ -14,8 +14,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
+	"github.com/drover-project/drover/internal/link/workloads"
 	"github.com/drover-project/drover/internal/telemetry"
 )
+
+// chunkStream carries the bytes of a tunnel, a pipe or a relay at the side that was called.
+type chunkStream = connect.BidiStream[wire.Chunk, wire.Chunk]
 
 // ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; then the caller dials again.
 // ready is called once control accepted the tunnel, with the id of its server if that said one.
@@ -24,17 +29,17 @@ func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, read
 }
 
 // serve is ServeWorkloads of a handler of workloads.
-func (c *Control) serve(ctx context.Context, workloads http.Handler, ready func(serverID string)) error {
+func (c *Control) serve(ctx context.Context, handler http.Handler, ready func(serverID string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
 	c.joins().set(s.RequestHeader())
 	s.RequestHeader().Set(silentHeader, "true")
 	if err := s.Send(nil); err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	if _, err := s.Receive(); err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	conn := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
 	conn.suspects = c.suspects
@@ -44,19 +49,19 @@ func (c *Control) serve(ctx context.Context, workloads http.Handler, ready func(
 		ready(s.ResponseHeader().Get(serverHeader))
 	}
 	if conn.await() { // the line finds out that the server is gone
-		serveWorkloads(ctx, conn, conn.broken, c.tunnelled(workloads), timing{})
+		serveWorkloads(ctx, conn, conn.broken, c.tunnelled(handler), timing{})
 	}
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
 }
 
 // tunnelled is what control reaches through the tunnel: the workloads, and what the node's agent says of itself.
-func (c *Control) tunnelled(workloads http.Handler) http.Handler {
+func (c *Control) tunnelled(handler http.Handler) http.Handler {
 	if c.faces == nil {
-		return workloads
+		return handler
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, nodePath) {
-			workloads.ServeHTTP(rw, r)
+		if strings.HasPrefix(r.URL.Path, workloads.Path) {
+			handler.ServeHTTP(rw, r)
 			return
 		}
 		c.faces.ServeHTTP(rw, r)
@@ -96,7 +101,7 @@ func (n *Nodes) server() string {
 
 // remoteNode is a node at the other end of a tunnel.
 type remoteNode struct {
-	*workloadsClient
+	*workloads.Client
 	conn *streamConn
 	used func() (*http2.ClientConn, error) // HTTP/2 over conn, from the first request on
 }
@@ -108,7 +113,7 @@ func newRemoteNode(conn *streamConn) *remoteNode {
 		t := &http2.Transport{AllowHTTP: true, StrictMaxConcurrentStreams: true} // HTTP2 finds out that the node is gone
 		return t.NewClientConn(conn)
 	})
-	r.workloadsClient = newWorkloadsClient(&http.Client{Transport: r})
+	r.Client = workloads.NewClient(&http.Client{Transport: r})
 	return r
 }
 
@@ -127,7 +132,7 @@ func (n *Nodes) Workloads(nodeID string) (exchange.Workloads, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.workloadsClient, nil
+	return r.Client, nil
 }
 
 func (n *Nodes) node(nodeID string) (*remoteNode, error) {
@@ -151,13 +156,13 @@ func (n *Nodes) Suspect(serverID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range n.conns {
-		go func() { _ = r.conn.say(&chunk{Suspect: serverID}) }() // ends when it is said, or when the tunnel breaks
+		go func() { _ = r.conn.say(&wire.Chunk{Suspect: serverID}) }() // ends when it is said, or when the tunnel breaks
 	}
 }
 
 // serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one. Nodes of before close a tunnel
 // in which nothing is said for some seconds: they are not silent.
-func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk], silent bool) error {
+func (n *Nodes) serve(ctx context.Context, nodeID string, s *chunkStream, silent bool) error {
 	gone := make(chan struct{})
 	conn := newStreamConn(s.Receive, s.Send, sync.OnceFunc(func() { close(gone) }))
 	node := newRemoteNode(conn)
@@ -188,8 +193,8 @@ func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[
 
 // streamConn is a net.Conn over a stream of chunks. Deadlines are not needed by http2 beyond its pings.
 type streamConn struct {
-	receive func() (*chunk, error)
-	send    func(*chunk) error
+	receive func() (*wire.Chunk, error)
+	send    func(*wire.Chunk) error
 	onClose func()
 	rest    []byte     // owned by the reader
 	sendMu  sync.Mutex // one Send at a time
@@ -199,7 +204,7 @@ type streamConn struct {
 	suspects func(serverID string) // is told of servers; nil: nobody is
 }
 
-func newStreamConn(receive func() (*chunk, error), send func(*chunk) error, onClose func()) *streamConn {
+func newStreamConn(receive func() (*wire.Chunk, error), send func(*wire.Chunk) error, onClose func()) *streamConn {
 	return &streamConn{receive: receive, send: send, onClose: onClose}
 }
 
@@ -230,14 +235,14 @@ func (c *streamConn) Read(p []byte) (int, error) {
 
 // Write sends p as one chunk.
 func (c *streamConn) Write(p []byte) (int, error) {
-	if err := c.say(&chunk{Data: p}); err != nil {
+	if err := c.say(&wire.Chunk{Data: p}); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
 // say sends a chunk.
-func (c *streamConn) say(m *chunk) error {
+func (c *streamConn) say(m *wire.Chunk) error {
 	c.sendMu.Lock()
 	if c.closed {
 		c.sendMu.Unlock()

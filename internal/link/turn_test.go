@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drover-project/drover/internal/link/wire"
+
 	"connectrpc.com/connect"
 	"github.com/stretchr/testify/require"
 
@@ -131,7 +133,7 @@ func TestTunnelsAreSilent(t *testing.T) {
 	}
 }
 
-func hears(s *connect.BidiStreamForClient[chunk, chunk]) bool {
+func hears(s *connect.BidiStreamForClient[wire.Chunk, wire.Chunk]) bool {
 	m, err := s.Receive()
 	return err == nil && len(m.Data) > 0
 }

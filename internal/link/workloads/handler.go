@@ -1,62 +1,57 @@
-package link
+package workloads
 
 import (
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 	"github.com/drover-project/drover/usage"
 )
 
-const chunkSize = 64 << 10
-
-// workloadsHandler serves a node's workloads to control, over any number of connections (serveWorkloads). It is made when control
-// asks for the first time: it is larger than all else that a node keeps of a connection.
-func workloadsHandler(w exchange.Workloads) http.Handler {
-	made := sync.OnceValue(func() http.Handler { return newWorkloadsHandler(w) })
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { made().ServeHTTP(rw, r) })
-}
-
-func newWorkloadsHandler(w exchange.Workloads) http.Handler {
+// Handler serves a node's workloads to control, over any number of connections. broken reports whether that connection has ended over
+// which something was asked for.
+func Handler(w exchange.Workloads, broken func(context.Context) bool) *http.ServeMux {
 	mux := http.NewServeMux()
-	opts := handlerOptions
+	opts := wire.HandlerOptions
 	on := func(procedure string, f func(ctx context.Context, t *target) error) {
-		unary(mux, procedure, opts, func(ctx context.Context, _ http.Header, t *target) (*empty, error) { return &empty{}, f(ctx, t) })
+		wire.Unary(mux, procedure, opts, func(ctx context.Context, _ http.Header, t *target) (*wire.Empty, error) {
+			return &wire.Empty{}, f(ctx, t)
+		})
 	}
-	unary(mux, procExecutions, opts, func(ctx context.Context, _ http.Header, t *target) (*executionList, error) {
+	wire.Unary(mux, procExecutions, opts, func(ctx context.Context, _ http.Header, t *target) (*executionList, error) {
 		list, err := w.Executions(ctx, t.AllocID)
 		return &executionList{list}, err
 	})
-	unary(mux, procListFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*folderList, error) {
+	wire.Unary(mux, procListFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*folderList, error) {
 		list, err := w.ListFolder(ctx, t.AllocID, t.Path)
 		return &folderList{list}, err
 	})
-	unary(mux, procStatFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocFileInfo, error) {
+	wire.Unary(mux, procStatFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocFileInfo, error) {
 		info, err := w.StatFolder(ctx, t.AllocID, t.Path)
 		return &info, err
 	})
-	unary(mux, procAllocChecks, opts, func(ctx context.Context, _ http.Header, t *target) (*checkList, error) {
+	wire.Unary(mux, procAllocChecks, opts, func(ctx context.Context, _ http.Header, t *target) (*checkList, error) {
 		found, err := w.AllocChecks(ctx, t.AllocID)
 		return &checkList{found}, err
 	})
-	unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*usage.AllocResourceUsage, error) {
+	wire.Unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*usage.AllocResourceUsage, error) {
 		return w.AllocStats(ctx, t.AllocID, t.Task)
 	})
-	unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*usage.HostStats, error) {
+	wire.Unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*usage.HostStats, error) {
 		return w.NodeStats(ctx)
 	})
-	unary(mux, procIdentity, opts, func(ctx context.Context, _ http.Header, _ *target) (*claimsText, error) {
+	wire.Unary(mux, procIdentity, opts, func(ctx context.Context, _ http.Header, _ *target) (*claimsText, error) {
 		text, err := w.IdentityClaims(ctx)
 		return &claimsText{text}, err
 	})
-	unary(mux, procFileList, opts, func(ctx context.Context, _ http.Header, t *target) (*fileList, error) {
+	wire.Unary(mux, procFileList, opts, func(ctx context.Context, _ http.Header, t *target) (*fileList, error) {
 		list, err := w.Files(t.AllocID, t.Task).List(ctx, t.File)
 		return &fileList{list}, err
 	})
@@ -92,14 +87,13 @@ func newWorkloadsHandler(w exchange.Workloads) http.Handler {
 	mux.Handle(procFileExtract, upload(procFileExtract, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
 		return w.Files(p.Target.AllocID, p.Target.Task).Extract(ctx, p.Target.File, r)
 	}))
-	streamed(mux, procLogs, opts, func(ctx context.Context, t *target, s *connect.ServerStream[exchange.LogChunk]) error {
+	wire.Stream(mux, procLogs, opts, func(ctx context.Context, t *target, s *connect.ServerStream[exchange.LogChunk]) error {
 		return serveLogs(ctx, w, t.Log, s)
 	})
-	mux.Handle(procPipe, pipeHandler(mux, opts))
-	open := &sessions{workloads: w, open: map[string]execution.Session{}}
-	streamed(mux, procSession, opts, open.serve)
-	unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*empty, error) {
-		return &empty{}, open.perform(ctx, op)
+	open := &sessions{workloads: w, broken: broken, open: map[string]execution.Session{}}
+	wire.Stream(mux, procSession, opts, open.serve)
+	wire.Unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*wire.Empty, error) {
+		return &wire.Empty{}, open.perform(ctx, op)
 	})
 	return mux
 }
@@ -128,35 +122,25 @@ func serveLogs(ctx context.Context, w exchange.AllocFolder, r exchange.LogReques
 	}
 }
 
-// streamed mounts a procedure that answers with a stream, with the error translation.
-func streamed[Req, Res any](
-	mux *http.ServeMux, procedure string, opts connect.HandlerOption, f func(context.Context, *Req, *connect.ServerStream[Res]) error,
-) {
-	handle := func(ctx context.Context, r *connect.Request[Req], s *connect.ServerStream[Res]) error {
-		return toWire(f(ctx, r.Msg, s))
-	}
-	mux.Handle(procedure, connect.NewServerStreamHandler(procedure, handle, opts))
-}
-
 // download mounts a procedure that answers with what open opens.
 func download(
 	mux *http.ServeMux, procedure string, opts connect.HandlerOption,
 	open func(context.Context, *target) (*execution.FileInfo, io.ReadCloser, error),
 ) {
-	streamed(mux, procedure, opts, func(ctx context.Context, t *target, s *connect.ServerStream[chunk]) error {
+	wire.Stream(mux, procedure, opts, func(ctx context.Context, t *target, s *connect.ServerStream[wire.Chunk]) error {
 		info, body, err := open(ctx, t)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
-		if err := s.Send(&chunk{Info: info}); err != nil {
+		if err := s.Send(&wire.Chunk{Info: info}); err != nil {
 			return err
 		}
-		buf := make([]byte, chunkSize)
+		buf := make([]byte, wire.ChunkSize)
 		for {
 			n, err := body.Read(buf)
 			if n > 0 {
-				if err := s.Send(&chunk{Data: buf[:n]}); err != nil {
+				if err := s.Send(&wire.Chunk{Data: buf[:n]}); err != nil {
 					return err
 				}
 			}
@@ -172,18 +156,18 @@ func download(
 
 // upload is a procedure that takes a head, and then bytes for accept.
 func upload(procedure string, opts connect.HandlerOption, accept func(context.Context, *writePart, io.Reader) error) http.Handler {
-	handle := func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[empty], error) {
+	handle := func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[wire.Empty], error) {
 		if !s.Receive() {
-			return nil, toWire(drover.Errorf(drover.Invalid, "link: no head: %v", s.Err()))
+			return nil, wire.Wrap(drover.Errorf(drover.Invalid, "link: no head: %v", s.Err()))
 		}
 		head := *s.Msg()
 		if head.Target == nil {
-			return nil, toWire(drover.Errorf(drover.Invalid, "target: must be set"))
+			return nil, wire.Wrap(drover.Errorf(drover.Invalid, "target: must be set"))
 		}
 		if err := accept(ctx, &head, &partReader{stream: s}); err != nil {
-			return nil, toWire(err)
+			return nil, wire.Wrap(err)
 		}
-		return connect.NewResponse(&empty{}), nil
+		return connect.NewResponse(&wire.Empty{}), nil
 	}
 	return connect.NewClientStreamHandler(procedure, handle, opts)
 }

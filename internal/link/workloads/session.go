@@ -1,4 +1,4 @@
-package link
+package workloads
 
 import (
 	"context"
@@ -10,22 +10,23 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 // StartExecution starts a command.
-func (c *workloadsClient) StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error) {
+func (c *Client) StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error) {
 	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Spec: &spec})
 }
 
 // AttachExecution attaches to a command.
-func (c *workloadsClient) AttachExecution(
+func (c *Client) AttachExecution(
 	ctx context.Context, allocID, task, executionID string, from execution.Offsets,
 ) (execution.Session, error) {
 	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Attach: executionID, From: from})
 }
 
 // open bounds the opening by ctx; the session itself lives until Close.
-func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Session, error) {
+func (c *Client) open(ctx context.Context, o sessionOpen) (execution.Session, error) {
 	o.SessionID = id.Random{}.New()
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
@@ -34,9 +35,9 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Se
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fromWire(err)
+		return nil, wire.Unwrap(err)
 	}
-	client := connect.NewClient[sessionOpen, sessionEvent](c.http, nodeBase+procSession, c.opts)
+	client := connect.NewClient[sessionOpen, sessionEvent](c.HTTP, Base+procSession, wire.ClientOptions)
 	stream, err := client.CallServerStream(life, connect.NewRequest(&o))
 	if err != nil {
 		return fail(err)
@@ -61,7 +62,7 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Se
 // sessionClient is an execution's session over the link.
 type sessionClient struct {
 	id     string
-	client *workloadsClient
+	client *Client
 	stream *connect.ServerStreamForClient[sessionEvent]
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
@@ -87,7 +88,7 @@ func (s *sessionClient) receive() {
 			return
 		}
 	}
-	s.err = fromWire(s.stream.Err())
+	s.err = wire.Unwrap(s.stream.Err())
 }
 
 // Next returns the next frame.
@@ -135,7 +136,8 @@ func (s *sessionClient) op(ctx context.Context, op sessionOp) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)() //nolint:contextcheck // the session's end ends it too
-	_, err := call(ctx, connect.NewClient[sessionOp, empty](s.client.http, nodeBase+procSessionOp, s.client.opts), Identity{}, &op)
+	client := connect.NewClient[sessionOp, wire.Empty](s.client.HTTP, Base+procSessionOp, wire.ClientOptions)
+	_, err := wire.Call(ctx, client, connect.NewRequest(&op))
 	if err != nil && s.life.Err() != nil {
 		return drover.Errorf(drover.Gone, "link: the session was closed")
 	}

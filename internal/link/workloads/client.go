@@ -1,4 +1,4 @@
-package link
+package workloads
 
 import (
 	"context"
@@ -11,111 +11,109 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 	"github.com/drover-project/drover/service"
 	"github.com/drover-project/drover/usage"
 )
 
-// workloadsClient is exchange.Workloads of a node in another process.
-type workloadsClient struct {
-	http *http.Client
-	opts connect.ClientOption
-}
+// Client is exchange.Workloads of a node in another process.
+type Client struct{ HTTP *http.Client }
 
-const nodeBase = "http://node"
+// Base is the address of requests; where they go is the HTTP client's knowledge.
+const Base = "http://node"
 
-func newWorkloadsClient(hc *http.Client) *workloadsClient {
-	return &workloadsClient{hc, clientOptions}
-}
+// NewClient returns a client that reaches the node through hc.
+func NewClient(hc *http.Client) *Client { return &Client{hc} }
 
-func nodeCall[Res any](ctx context.Context, c *workloadsClient, procedure string, t target) (Res, error) {
-	return call(ctx, connect.NewClient[target, Res](c.http, nodeBase+procedure, c.opts), Identity{}, &t)
+func nodeCall[Res any](ctx context.Context, c *Client, procedure string, t target) (Res, error) {
+	return wire.Call(ctx, connect.NewClient[target, Res](c.HTTP, Base+procedure, wire.ClientOptions), connect.NewRequest(&t))
 }
 
 // Executions lists an allocation's executions.
-func (c *workloadsClient) Executions(ctx context.Context, allocID string) ([]execution.Execution, error) {
+func (c *Client) Executions(ctx context.Context, allocID string) ([]execution.Execution, error) {
 	r, err := nodeCall[executionList](ctx, c, procExecutions, target{AllocID: allocID})
 	return r.Executions, err
 }
 
 // ListFolder lists a folder of the allocation.
-func (c *workloadsClient) ListFolder(ctx context.Context, allocID, path string) ([]drover.AllocFileInfo, error) {
+func (c *Client) ListFolder(ctx context.Context, allocID, path string) ([]drover.AllocFileInfo, error) {
 	r, err := nodeCall[folderList](ctx, c, procListFolder, target{AllocID: allocID, Path: path})
 	return r.Files, err
 }
 
 // StatFolder describes a file of the allocation.
-func (c *workloadsClient) StatFolder(ctx context.Context, allocID, path string) (drover.AllocFileInfo, error) {
+func (c *Client) StatFolder(ctx context.Context, allocID, path string) (drover.AllocFileInfo, error) {
 	return nodeCall[drover.AllocFileInfo](ctx, c, procStatFolder, target{AllocID: allocID, Path: path})
 }
 
 // ReadFolder reads a file of the allocation.
-func (c *workloadsClient) ReadFolder(ctx context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error) {
+func (c *Client) ReadFolder(ctx context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error) {
 	_, r, err := c.download(ctx, procReadFolder, target{AllocID: allocID, Path: path, Offset: offset, Limit: limit})
 	return r, err
 }
 
 // SnapshotFolder reads what another node takes over.
-func (c *workloadsClient) SnapshotFolder(ctx context.Context, allocID string) (io.ReadCloser, error) {
+func (c *Client) SnapshotFolder(ctx context.Context, allocID string) (io.ReadCloser, error) {
 	_, r, err := c.download(ctx, procSnapshot, target{AllocID: allocID})
 	return r, err
 }
 
 // RestartTask restarts tasks.
-func (c *workloadsClient) RestartTask(ctx context.Context, allocID, task string, all bool) error {
-	_, err := nodeCall[empty](ctx, c, procRestart, target{AllocID: allocID, Task: task, All: all})
+func (c *Client) RestartTask(ctx context.Context, allocID, task string, all bool) error {
+	_, err := nodeCall[wire.Empty](ctx, c, procRestart, target{AllocID: allocID, Task: task, All: all})
 	return err
 }
 
 // SignalTask signals a task.
-func (c *workloadsClient) SignalTask(ctx context.Context, allocID, task, signal string) error {
-	_, err := nodeCall[empty](ctx, c, procSignal, target{AllocID: allocID, Task: task, Signal: signal})
+func (c *Client) SignalTask(ctx context.Context, allocID, task, signal string) error {
+	_, err := nodeCall[wire.Empty](ctx, c, procSignal, target{AllocID: allocID, Task: task, Signal: signal})
 	return err
 }
 
 // AllocStats samples an allocation.
-func (c *workloadsClient) AllocStats(ctx context.Context, allocID, task string) (*usage.AllocResourceUsage, error) {
+func (c *Client) AllocStats(ctx context.Context, allocID, task string) (*usage.AllocResourceUsage, error) {
 	r, err := nodeCall[usage.AllocResourceUsage](ctx, c, procAllocStats, target{AllocID: allocID, Task: task})
 	return &r, err
 }
 
 // NodeStats samples the machine.
-func (c *workloadsClient) NodeStats(ctx context.Context) (*usage.HostStats, error) {
+func (c *Client) NodeStats(ctx context.Context) (*usage.HostStats, error) {
 	r, err := nodeCall[usage.HostStats](ctx, c, procNodeStats, target{})
 	return &r, err
 }
 
 // AllocChecks returns what an allocation's checks found.
-func (c *workloadsClient) AllocChecks(ctx context.Context, allocID string) (map[string]service.CheckStatus, error) {
+func (c *Client) AllocChecks(ctx context.Context, allocID string) (map[string]service.CheckStatus, error) {
 	r, err := nodeCall[checkList](ctx, c, procAllocChecks, target{AllocID: allocID})
 	return r.Checks, err
 }
 
 // IdentityClaims returns what the node's token says.
-func (c *workloadsClient) IdentityClaims(ctx context.Context) ([]byte, error) {
+func (c *Client) IdentityClaims(ctx context.Context) ([]byte, error) {
 	r, err := nodeCall[claimsText](ctx, c, procIdentity, target{})
 	return r.Text, err
 }
 
 // RenewIdentity has the node get another token.
-func (c *workloadsClient) RenewIdentity(ctx context.Context) error {
-	_, err := nodeCall[empty](ctx, c, procRenew, target{})
+func (c *Client) RenewIdentity(ctx context.Context) error {
+	_, err := nodeCall[wire.Empty](ctx, c, procRenew, target{})
 	return err
 }
 
 // CollectGarbage removes folders of ended allocations.
-func (c *workloadsClient) CollectGarbage(ctx context.Context, allocID string) error {
-	_, err := nodeCall[empty](ctx, c, procCollect, target{AllocID: allocID})
+func (c *Client) CollectGarbage(ctx context.Context, allocID string) error {
+	_, err := nodeCall[wire.Empty](ctx, c, procCollect, target{AllocID: allocID})
 	return err
 }
 
 // Logs streams logs.
-func (c *workloadsClient) Logs(ctx context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
+func (c *Client) Logs(ctx context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	client := connect.NewClient[target, exchange.LogChunk](c.http, nodeBase+procLogs, c.opts)
+	client := connect.NewClient[target, exchange.LogChunk](c.HTTP, Base+procLogs, wire.ClientOptions)
 	s, err := client.CallServerStream(ctx, connect.NewRequest(&target{Log: r}))
 	if err != nil {
 		cancel()
-		return nil, fromWire(err)
+		return nil, wire.Unwrap(err)
 	}
 	l := &logReader{stream: s, cancel: cancel}
 	if err := l.accepted(); err != nil {
@@ -136,7 +134,7 @@ func (l *logReader) accepted() error {
 		return nil
 	}
 	if err := l.stream.Err(); err != nil {
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	return drover.Errorf(drover.Unavailable, "link: the node ended the logs at once")
 }
@@ -149,7 +147,7 @@ func (l *logReader) Next(ctx context.Context) (exchange.LogChunk, error) {
 			return exchange.LogChunk{}, err
 		}
 		if err := l.stream.Err(); err != nil {
-			return exchange.LogChunk{}, fromWire(err)
+			return exchange.LogChunk{}, wire.Unwrap(err)
 		}
 		return exchange.LogChunk{}, io.EOF
 	}
@@ -164,13 +162,13 @@ func (l *logReader) Close() error {
 
 // download begins to read a file. The first message describes it; the reader that is returned ends the call when
 // closed. Errors: Unavailable if the node ended the stream before that.
-func (c *workloadsClient) download(ctx context.Context, procedure string, t target) (execution.FileInfo, io.ReadCloser, error) {
+func (c *Client) download(ctx context.Context, procedure string, t target) (execution.FileInfo, io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	client := connect.NewClient[target, chunk](c.http, nodeBase+procedure, c.opts)
+	client := connect.NewClient[target, wire.Chunk](c.HTTP, Base+procedure, wire.ClientOptions)
 	s, err := client.CallServerStream(ctx, connect.NewRequest(&t))
 	if err != nil {
 		cancel()
-		return execution.FileInfo{}, nil, fromWire(err)
+		return execution.FileInfo{}, nil, wire.Unwrap(err)
 	}
 	if !s.Receive() {
 		err := s.Err()
@@ -179,7 +177,7 @@ func (c *workloadsClient) download(ctx context.Context, procedure string, t targ
 		if err == nil {
 			err = drover.Errorf(drover.Unavailable, "link: the node ended the file before it began")
 		}
-		return execution.FileInfo{}, nil, fromWire(err)
+		return execution.FileInfo{}, nil, wire.Unwrap(err)
 	}
 	var info execution.FileInfo
 	if s.Msg().Info != nil {
@@ -189,7 +187,7 @@ func (c *workloadsClient) download(ctx context.Context, procedure string, t targ
 }
 
 type bodyReader struct {
-	stream *connect.ServerStreamForClient[chunk]
+	stream *connect.ServerStreamForClient[wire.Chunk]
 	cancel context.CancelFunc
 	rest   []byte
 }
@@ -199,7 +197,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	for len(b.rest) == 0 {
 		if !b.stream.Receive() {
 			if err := b.stream.Err(); err != nil {
-				return 0, fromWire(err)
+				return 0, wire.Unwrap(err)
 			}
 			return 0, io.EOF
 		}
@@ -217,12 +215,12 @@ func (b *bodyReader) Close() error {
 }
 
 // Files gives access to a task's files.
-func (c *workloadsClient) Files(allocID, task string) execution.Files {
+func (c *Client) Files(allocID, task string) execution.Files {
 	return &filesClient{c, target{AllocID: allocID, Task: task}}
 }
 
 type filesClient struct {
-	c *workloadsClient
+	c *Client
 	t target
 }
 
@@ -245,7 +243,7 @@ func (f *filesClient) Read(ctx context.Context, r execution.FileRequest) (execut
 func (f *filesClient) Apply(ctx context.Context, changes []execution.FileChange) error {
 	t := f.t
 	t.Changes = changes
-	_, err := nodeCall[empty](ctx, f.c, procFileApply, t)
+	_, err := nodeCall[wire.Empty](ctx, f.c, procFileApply, t)
 	return err
 }
 
@@ -274,9 +272,9 @@ func (f *filesClient) Extract(ctx context.Context, r execution.FileRequest, tar 
 func (f *filesClient) upload(ctx context.Context, procedure string, head writePart, r io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := connect.NewClient[writePart, empty](f.c.http, nodeBase+procedure, f.c.opts).CallClientStream(ctx)
+	s := connect.NewClient[writePart, wire.Empty](f.c.HTTP, Base+procedure, wire.ClientOptions).CallClientStream(ctx)
 	err := s.Send(&head)
-	buf := make([]byte, chunkSize)
+	buf := make([]byte, wire.ChunkSize)
 	for err == nil {
 		n, readErr := r.Read(buf)
 		if n > 0 {
@@ -290,8 +288,8 @@ func (f *filesClient) upload(ctx context.Context, procedure string, head writePa
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: the node ended early, its error comes with the response
-		return fromWire(err)
+		return wire.Unwrap(err)
 	}
 	_, err = s.CloseAndReceive()
-	return fromWire(err)
+	return wire.Unwrap(err)
 }

@@ -1,4 +1,4 @@
-package link
+package wire
 
 import (
 	"context"
@@ -21,8 +21,8 @@ var connectCodes = map[drover.Code]connect.Code{
 	drover.TooLarge: connect.CodeOutOfRange, drover.NotImplemented: connect.CodeUnimplemented,
 }
 
-// toWire keeps the drover code beside connect's.
-func toWire(err error) error {
+// Wrap makes an error of connect's of it, which has the drover code beside connect's.
+func Wrap(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -33,13 +33,13 @@ func toWire(err error) error {
 		return connect.NewError(connect.CodeCanceled, err)
 	}
 	code := drover.CodeOf(err)
-	wire := connect.NewError(connectCodes[code], errors.New(err.Error()))
-	wire.Meta().Set(codeHeader, code.String())
-	return wire
+	out := connect.NewError(connectCodes[code], errors.New(err.Error()))
+	out.Meta().Set(codeHeader, code.String())
+	return out
 }
 
-// fromWire turns connect's errors back. What the other side did not say (a broken connection) is Unavailable.
-func fromWire(err error) error {
+// Unwrap turns what Wrap made back, at the other end. What the other side did not say (a broken connection) is Unavailable.
+func Unwrap(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}

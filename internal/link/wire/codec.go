@@ -1,4 +1,4 @@
-package link
+package wire
 
 import (
 	"reflect"
@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 )
 
-// msgpack is a connect.Codec for any Go value. Field names are Go's own, unless a codec tag says otherwise: json tags are not
+// Msgpack is a connect.Codec for any Go value. Field names are Go's own, unless a codec tag says otherwise: json tags are not
 // looked at.
-type msgpack struct{}
+type Msgpack struct{}
 
 // handle is the link's dialect of msgpack. There is one, as it learns the types that it is used for.
 var handle = func() *codec.MsgpackHandle {
@@ -22,15 +22,16 @@ var handle = func() *codec.MsgpackHandle {
 	return h
 }()
 
-// What both sides of a call agree on. Nothing is compressed: what a node is asked and told is small, and compressing it took
-// longer than anything else that was done with it. Older programs ask for gzip, and understand what is sent without it.
+// ClientOptions and HandlerOptions are what both sides of a call agree on. Nothing is compressed: what a node is asked and told is
+// small, and compressing it took longer than anything else that was done with it. Older programs ask for gzip, and understand what is
+// sent without it.
 var (
-	clientOptions  = connect.WithClientOptions(connect.WithCodec(msgpack{}), connect.WithAcceptCompression("gzip", nil, nil))
-	handlerOptions = connect.WithHandlerOptions(connect.WithCodec(msgpack{}), connect.WithCompression("gzip", nil, nil))
+	ClientOptions  = connect.WithClientOptions(connect.WithCodec(Msgpack{}), connect.WithAcceptCompression("gzip", nil, nil))
+	HandlerOptions = connect.WithHandlerOptions(connect.WithCodec(Msgpack{}), connect.WithCompression("gzip", nil, nil))
 )
 
 // Name is the codec's name in content types.
-func (msgpack) Name() string { return "msgpack" }
+func (Msgpack) Name() string { return "msgpack" }
 
 // encoders and decoders are used again: they are larger than what most messages have to say.
 var (
@@ -39,10 +40,10 @@ var (
 )
 
 // Marshal encodes v.
-func (m msgpack) Marshal(v any) ([]byte, error) { return m.MarshalAppend(nil, v) }
+func (m Msgpack) Marshal(v any) ([]byte, error) { return m.MarshalAppend(nil, v) }
 
 // MarshalAppend encodes v behind dst.
-func (m msgpack) MarshalAppend(dst []byte, v any) ([]byte, error) {
+func (m Msgpack) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder) // it has no others
 	defer encoders.Put(e)
 	out := e.room[:0]
@@ -66,7 +67,7 @@ type encoder struct {
 const mostRoom = 1 << 20
 
 // Unmarshal decodes into v, which keeps nothing of the bytes.
-func (m msgpack) Unmarshal(data []byte, v any) error {
+func (m Msgpack) Unmarshal(data []byte, v any) error {
 	d := decoders.Get().(*codec.Decoder) // it has no others
 	d.ResetBytes(data)
 	err := d.Decode(v)

@@ -1,4 +1,4 @@
-package link
+package workloads
 
 import (
 	"context"
@@ -16,8 +16,10 @@ import (
 // sessions knows the node's open sessions by the callers' ids.
 type sessions struct {
 	workloads exchange.Workloads
-	mu        sync.Mutex
-	open      map[string]execution.Session // guarded by mu
+	broken    func(context.Context) bool // the connection, over which something was asked for
+
+	mu   sync.Mutex
+	open map[string]execution.Session // guarded by mu
 }
 
 // serve opens a session and sends its frames; it is closed when the caller closes it. By closing it the caller also says that
@@ -27,7 +29,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 	if err != nil {
 		return err
 	}
-	defer leave(ctx, session)
+	defer s.leave(ctx, session)
 	s.mu.Lock()
 	s.open[o.SessionID] = session
 	s.mu.Unlock()
@@ -55,8 +57,8 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 }
 
 // leave closes a session. A caller whose connection broke did not close it: it may come back, to this execution or its receipt.
-func leave(ctx context.Context, session execution.Session) {
-	if l, ok := session.(interface{ Lost() }); ok && broken(ctx) {
+func (s *sessions) leave(ctx context.Context, session execution.Session) {
+	if l, ok := session.(interface{ Lost() }); ok && s.broken(ctx) {
 		l.Lost()
 		return
 	}
