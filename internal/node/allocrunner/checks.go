@@ -287,5 +287,18 @@ func (r *Runner) restartUnhealthy(c *checks.Check) {
 		return
 	}
 	delete(r.checks.failed, c.ID())
-	r.apply(task, taskmachine.Restart{Reason: fmt.Sprintf("healthcheck: check %q unhealthy", c.Name), Failure: true})
+	reason := fmt.Sprintf("healthcheck: check %q unhealthy", c.Name)
+	if said := firstLine(r.CheckStatuses()[c.ID()].Output); said != "" {
+		reason += ": " + said
+	}
+	r.apply(task, taskmachine.Restart{Reason: reason, Failure: true})
+}
+
+// mostSaid is how much an event tells of what a check printed, in bytes.
+const mostSaid = 200
+
+// firstLine is what an event tells of what a check printed.
+func firstLine(output string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
+	return strings.ToValidUTF8(strings.TrimSpace(line[:min(len(line), mostSaid)]), "")
 }

@@ -2,6 +2,7 @@ package allocrunner_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,6 +148,51 @@ func TestCheckRestart(t *testing.T) {
 		b.sleep(time.Minute)
 		require.Equal(t, drover.AllocClientFailed, b.last().ClientStatus, "the policy allows one restart")
 	})
+}
+
+// flapping passes every second time, and counts.
+type flapping struct{ probes atomic.Int64 }
+
+func (f *flapping) Probe(context.Context, *checks.Check) (int, string, bool) {
+	n := f.probes.Add(1)
+	return 0, fmt.Sprintf("\n try %d\nand more", n), n%2 == 0
+}
+
+// A check that fails every second time decides no rollout, and restarts nothing that wants two failures in a row. If one is enough, the
+// restarts are bounded by the task's policy, and each says why. However long it goes on, no probe is made beside its interval, no more than
+// one report is made of each, and the task's events do not grow.
+func TestAFlappingCheck(t *testing.T) {
+	for limit, restarts := range map[int]uint64{2: 0, 1: 1} {
+		t.Run(fmt.Sprintf("limit %d", limit), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				b, _ := checked(t, servicecheck.Check{
+					Name: "up", Type: "tcp", Interval: 5 * time.Second, CheckRestart: &service.CheckRestart{Limit: limit, Grace: new(time.Second)},
+				}, "checks")
+				f := &flapping{}
+				b.cfg.Prober = f
+				b.start()
+				b.sleep(time.Hour)
+				require.Equal(t, "unhealthy", b.healthy(), "it never passed for min_healthy_time")
+				require.LessOrEqual(t, f.probes.Load(), int64(time.Hour/(5*time.Second)+2))
+				require.LessOrEqual(t, len(b.told()), int(f.probes.Load())+12)
+				state := b.last().TaskStates["main"]
+				require.Equal(t, restarts, state.Restarts)
+				require.LessOrEqual(t, len(state.Events), drover.MaxTaskEvents)
+				if restarts == 0 {
+					require.Equal(t, drover.TaskStateRunning, state.State)
+					return
+				}
+				require.Equal(t, drover.AllocClientFailed, b.last().ClientStatus, "the policy allows one restart")
+				var said []string
+				for _, e := range state.Events {
+					if e.Type == drover.TaskRestartSignal {
+						said = append(said, e.DisplayMessage)
+					}
+				}
+				require.Equal(t, []string{`healthcheck: check "up" unhealthy: try 3`, `healthcheck: check "up" unhealthy: try 5`}, said)
+			})
+		})
+	}
 }
 
 // The node tells which services have a check that does not pass, from before the first result on.
