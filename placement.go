@@ -4,7 +4,28 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
+
+// missingDrivers begins the reason of a node that was left out for a driver; its name follows.
+const missingDrivers = "missing drivers: "
+
+// MissingDriver returns the driver for which all nodes were left out that were looked at; "" if another reason kept one from being used,
+// or there was none.
+func (m *AllocationMetric) MissingDriver() (driver string) {
+	if m == nil || m.NodesEvaluated == 0 || m.NodesFiltered < m.NodesEvaluated || len(m.ClassFiltered)+len(m.QuotaExhausted) > 0 {
+		return ""
+	}
+	for reason := range m.ConstraintFiltered {
+		name, found := strings.CutPrefix(reason, missingDrivers)
+		name, _, _ = strings.Cut(name, " ")
+		if !found || driver != "" && name != driver {
+			return ""
+		}
+		driver = name
+	}
+	return driver
+}
 
 // Reasons lists in words what kept nodes from being used, from the general to the special: none there, left out by a constraint, full. One
 // node can stand in several of them. A missing metric has none.

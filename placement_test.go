@@ -20,3 +20,22 @@ func TestReasons(t *testing.T) {
 		"not enough cpu on 1 node", "not enough memory on 1 node",
 	}, got))
 }
+
+func TestMissingDriver(t *testing.T) {
+	t.Parallel()
+	metric := func(nodes int, reasons ...string) *drover.AllocationMetric {
+		m := &drover.AllocationMetric{NodesEvaluated: nodes, NodesFiltered: len(reasons), ConstraintFiltered: map[string]int{}}
+		for _, r := range reasons {
+			m.ConstraintFiltered[r]++
+		}
+		return m
+	}
+	const docker, near = "missing drivers: docker (no daemon: x)", "missing drivers: docker (the nearest that is there: exec)"
+	require.Equal(t, "docker", metric(2, docker, near).MissingDriver())
+	require.Equal(t, "java", metric(1, "missing drivers: java").MissingDriver())
+	require.Empty(t, metric(3, docker, near).MissingDriver(), "one has it, and is full")
+	require.Empty(t, metric(2, docker, "${attr.kernel.name} = linux").MissingDriver())
+	require.Empty(t, metric(2, docker, "missing drivers: java").MissingDriver(), "of two tasks")
+	require.Empty(t, metric(0).MissingDriver())
+	require.Empty(t, (*drover.AllocationMetric)(nil).MissingDriver())
+}

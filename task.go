@@ -205,6 +205,12 @@ func (e *TaskEvent) Cause() string {
 	return ""
 }
 
+// DetailFinal is the key of Details that is "true" on the event of a failure that another try on the same node would only repeat.
+const DetailFinal = "final"
+
+// Final reports whether another try on the same node would only repeat the failure that the event tells of.
+func (e *TaskEvent) Final() bool { return e.Details[DetailFinal] == "true" }
+
 // TaskEventLegacy repeats Details for older clients.
 type TaskEventLegacy struct {
 	FailsTask        bool

@@ -60,6 +60,12 @@ type PoolStatus struct {
 	Claimed     int    `json:"claimed"`
 	Waiting     int    `json:"waiting"`             // claims in the queue
 	LastError   string `json:"lastError,omitempty"` // why runners do not come, e.g. the image cannot be pulled
+	// Final says that waiting does not mend LastError: the registry has no such image. Runners are tried again all the same, less and
+	// less often, up to once a minute.
+	Final    bool      `json:"final,omitempty"`
+	FailedAt time.Time `json:"failedAt,omitzero"` // when the runner of LastError failed; zero if none did
+	// MissingDriver is the driver that runners need and no node has; "" if another reason keeps them from being placed.
+	MissingDriver string `json:"missingDriver,omitempty"`
 }
 
 // RunnerState is the life of a runner.

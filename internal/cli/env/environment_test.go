@@ -3,6 +3,7 @@ package env_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -189,4 +190,58 @@ func TestAPoolIsAwaited(t *testing.T) {
 	})
 	api.Set("GET /v1/environment/py/pool", refused("404", "not_found", "it was deleted meanwhile"))
 	api.Check(clitest.Case{Args: "env put py", Code: 3, Err: []string{"it was deleted meanwhile"}})
+}
+
+// TestAPoolThatCannotFillIsNotAwaited: what waiting does not mend ends the wait at once, with the cause. What was known before counts only
+// when it came again.
+func TestAPoolThatCannotFillIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, world())
+	const starting = `{"size": 2, "starting": 1}`
+	const gone = `{"size": 2, "queued": 1, "lastError": "no such\nimage", "final": true, "failedAt": "2026-11-30T08:00:00Z"}`
+	const again = `{"size": 2, "queued": 1, "lastError": "no such\nimage", "final": true, "failedAt": "2026-11-30T08:00:09Z"}`
+	answers := func(pools ...string) { api.Set("GET /v1/environment/py/pool", strings.Join(pools, "\n---\n")) }
+	put := clitest.Case{
+		Args: "env put py", Code: 1,
+		Err: []string{`the pool of "py" does not fill: no such image (waiting does not mend that); 'drover env status py' tells`},
+	}
+	answers(starting, starting, gone)
+	api.Check(put)
+	answers(gone, gone, starting, again)
+	put.Out = []string{" 0 of 2 warm, 1 queued; last error: no such image\n 0 of 2 warm, 1 starting\n"}
+	api.Check(put)
+	answers(starting, `{"size": 2, "queued": 1, "lastError": "busy"}`, `{"size": 2, "warm": 2}`)
+	api.Check(clitest.Case{Args: "env put py", Out: []string{"last error: busy\n 2 of 2 warm\n"}})
+}
+
+// TestADriverThatNoNodeHas ends the wait, too, unless the fleet may bring a node that has it.
+func TestADriverThatNoNodeHas(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, world())
+	missing := `{"size": 1, "queued": 1, "lastError": "missing drivers: docker", "missingDriver": "docker"}`
+	node := func(docker string) string {
+		return `[{"Status": "ready", "Drivers": {"exec": {"Detected": true, "Healthy": true}, "qemu": {}, "docker": ` + docker + `}}]`
+	}
+	api.Set("GET /v1/environment/py/pool", missing)
+	api.Set("GET /v1/nodes", node("{}"))
+	api.Set("GET /v1/fleet/pools", "[]")
+	api.Set("GET /v1/fleet/waiting", "[]")
+	api.Set("GET /v1/job/environment-py", `{"ID": "environment-py", "NodePool": "default"}`)
+	hopeless := clitest.Case{Args: "env put py", Code: 1, Err: []string{
+		`the pool of "py" does not fill: no node has the driver docker, and no pool of the fleet brings one that does; there are exec; `,
+	}}
+	api.Check(hopeless)
+	api.Set("GET /v1/fleet/pools", `[{"Name": "std", "Policy": {"NodePool": "other"}}]`)
+	api.Check(hopeless)
+	api.Set("GET /v1/fleet/pools", `[{"Name": "std", "Policy": {"NodePool": "default"}}]`)
+	api.Set("GET /v1/fleet/waiting", `[{"Pool": "std", "Class": "environment-py/runner", "Reason": "needs driver docker, which it has not"}]`)
+	api.Check(hopeless)
+	waits := clitest.Case{Args: "env put -wait 20ms py", Code: 1, Err: []string{`the pool of "py" did not fill within 20ms`}}
+	for _, nodes := range []string{node(`{"Detected": true}`), "[]", "! 403 denied"} { // not well, none yet, and not for us
+		api.Set("GET /v1/nodes", nodes)
+		api.Check(waits)
+	}
+	api.Set("GET /v1/nodes", node("{}"))
+	api.Set("GET /v1/fleet/waiting", "[]") // it may bring one
+	api.Check(waits)
 }

@@ -49,5 +49,5 @@ func ofImage(ctx context.Context, app *term.App, c *client.Client, image string,
 		return "", err
 	}
 	fmt.Fprintf(app.Err, "Made the environment %q, which keeps a runner warm until 'drover env delete %[1]s'.\n", id)
-	return id, awaitPool(ctx, app.Err, c, id, 1, max(wait, imageWait))
+	return id, awaitPool(ctx, app, app.Err, c, filling{id: id, size: 1, wait: wait})
 }

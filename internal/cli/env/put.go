@@ -43,7 +43,9 @@ func putCommand(app *term.App) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error { return put(app, cmd, f, args) }
 	term.Describe(c, `
 Makes or replaces an environment, and waits until its pool is full. Flags that are not given are kept when the environment
-is there already. With -file the environment is read as JSON, as 'env status -json' prints it; flags go over it.`,
+is there already. The wait ends at once when a failure came that waiting does not mend, as an image that is not there, or a
+driver that no node has and no pool of the fleet may bring; the environment is stored all the same, and its runners are
+tried again now and then. With -file the environment is read as JSON, as 'env status -json' prints it; flags go over it.`,
 		`drover env put scratch -image host -pool-size 4
 drover env put python -image python:3.13-slim -memory 128 -memory-max 512
 drover env put -file python.json`)
@@ -90,6 +92,7 @@ func put(app *term.App, cmd *cobra.Command, f *putFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	before, _ := c.Pool(ctx, env.Key()) // there may be none
 	put, created, err := c.PutEnvironment(ctx, env)
 	if err != nil {
 		return err
@@ -102,7 +105,8 @@ func put(app *term.App, cmd *cobra.Command, f *putFlags, args []string) error {
 	if f.detach {
 		return nil
 	}
-	return awaitPool(ctx, app.Out, c, put.ID, put.PoolSize, f.wait)
+	// An old failure counts only when it came again: what was wrong may have been mended, such as by a push of the image.
+	return awaitPool(ctx, app, app.Out, c, filling{put.ID, put.Namespace, put.PoolSize, f.wait, before.FailedAt})
 }
 
 // wanted returns the environment to be stored: that of the file, else the one on the server, else a new one, with the

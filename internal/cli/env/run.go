@@ -23,6 +23,8 @@ type runFlags struct {
 	files []string
 	// For the claim only; the command itself is bounded by -limit-wall.
 	wait time.Duration
+	// For a new environment of an image: wait if that is given, else longer, as its image has to be fetched.
+	imageWait time.Duration
 	// Stands for the environment of this image, which is made if there is none.
 	image string
 	// Leaves the runner claimed, without an idle timeout of ours.
@@ -62,6 +64,11 @@ drover run python -f main.py python3 main.py < input.txt
 drover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'
 drover run scratch -t sh
 drover run -image python:3.13 python3 -c 'print(1)'`)
+	c.PreRun = func(c *cobra.Command, _ []string) {
+		if f.imageWait = f.wait; !c.Flags().Changed("wait") {
+			f.imageWait = imageWait
+		}
+	}
 	// Flags behind the command's name are the command's own, without a "--" before them.
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
 	fl := c.Flags()
@@ -69,7 +76,7 @@ drover run -image python:3.13 python3 -c 'print(1)'`)
 	fl.StringVar(&f.image, "image", "",
 		`run in the environment of this image ("host", an OCI reference, a path), and make it if there is none`)
 	_ = fl.SetAnnotation("image", term.StandsForFirst, []string{""}) // the flag is there
-	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
+	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner; with -image that is made first, 5m for that unless given")
 	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
 	f.bind(fl)
 	return c
@@ -93,7 +100,7 @@ func run(ctx context.Context, app *term.App, f *runFlags, environment string, ar
 		return err
 	}
 	if f.image != "" {
-		if environment, err = ofImage(ctx, app, c, f.image, f.wait); err != nil {
+		if environment, err = ofImage(ctx, app, c, f.image, f.imageWait); err != nil {
 			return err
 		}
 	}

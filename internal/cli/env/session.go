@@ -309,24 +309,42 @@ func inFolder(target, source string) string {
 }
 
 // claimed claims a runner. A claim that takes longer than a second is explained on stderr: how the pool stands, and
-// each change of it. Errors: the API's, Exhausted if no runner came within r.Wait.
+// each change of it. It ends when the pool fails in a way that waiting does not mend. Errors: the API's, Exhausted if no runner came within
+// r.Wait; Unavailable with what does not go away.
 func claimed(ctx context.Context, app *term.App, c *client.Client, r execution.ClaimRequest) (execution.Runner, error) {
-	waiting, done := context.WithCancel(ctx)
+	waiting, giveUp := context.WithCancelCause(ctx)
 	var telling sync.WaitGroup
-	telling.Go(func() { tellPool(waiting, app, c, r.Environment) }) // ends with waiting
-	defer telling.Wait()                                            // so that nothing of it comes among the program's output
-	defer done()
-	return c.Claim(ctx, r)
+	telling.Go(func() { // ends with waiting
+		if why := tellPool(waiting, app, c, r.Environment); why != "" {
+			giveUp(drover.Errorf(drover.Unavailable, "environment %q: %s; runners are tried again up to once a minute, "+
+				"'drover env status %[1]s' tells how it stands", r.Environment, why))
+		}
+	})
+	defer telling.Wait() // so that nothing of it comes among the program's output
+	defer giveUp(nil)
+	runner, err := c.Claim(waiting, r)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return runner, context.Cause(waiting)
+	}
+	return runner, err
 }
 
-// tellPool prints each second how a pool stands, if that is new, until ctx ends. Errors of the API are not told: the
-// claim meets them itself.
-func tellPool(ctx context.Context, app *term.App, c *client.Client, environment string) {
+// tellPool prints each second how a pool stands, if that is new, until ctx ends or waiting does not help any more: then it returns why.
+// Errors of the API are not told: the claim meets them itself.
+func tellPool(ctx context.Context, app *term.App, c *client.Client, environment string) string {
+	hope := hopes{app: app, out: app.Err}
 	for told := ""; clock.Sleep(ctx, clock.Wall{}, time.Second); {
 		p, err := c.Pool(ctx, environment)
-		if now := poolLine(p); err == nil && now != told {
+		if err != nil {
+			continue
+		}
+		if now := poolLine(p); now != told {
 			told = now
 			fmt.Fprintf(app.Err, "waiting for a runner of %q: %s\n", environment, now)
 		}
+		if why := hope.lost(ctx, &p, "", environment); why != "" && p.Starting == 0 {
+			return why
+		}
 	}
+	return ""
 }

@@ -43,6 +43,9 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 		return err
 	}
 	if f.Wait {
+		if hopeless, err := w.hopeless(ctx, eval); hopeless || err != nil {
+			return err
+		}
 		d, err := w.deployment(ctx, eval)
 		if err != nil {
 			return err

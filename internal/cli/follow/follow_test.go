@@ -236,3 +236,27 @@ func TestProgressOfATasksStartIsTold(t *testing.T) {
 		Not: []string{"no news", "it runs"},
 	})
 }
+
+// TestADriverThatNoNodeHas is not waited for, nor is the deployment, unless the fleet may bring a node that has it.
+func TestADriverThatNoNodeHas(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Stdin = `{"ID": "web"}`
+	api.Set("GET /v1/evaluation/e1", `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "complete",
+		"FailedTGAllocs": {"g": {"NodesEvaluated": 1, "NodesFiltered": 1, "ConstraintFiltered": {"missing drivers: docker (no daemon)": 1}}}}`)
+	api.Set("GET /v1/job/web/deployment", `{"ID": "d1", "Status": "running", "Namespace": "default"}`)
+	api.Set("GET /v1/deployment/d1", `{"ID": "d1", "Status": "successful", "StatusDescription": "it came"}`)
+	api.Set("GET /v1/nodes", `[{"Status": "ready", "Drivers": {"exec": {"Detected": true, "Healthy": true}, "docker": {}}}]`)
+	api.Set("GET /v1/fleet/pools", "[]")
+	api.Set("GET /v1/fleet/waiting", "[]")
+	api.Set("GET /v1/job/web", `{"ID": "web", "Namespace": "default", "NodePool": "default"}`)
+	api.Check(clitest.Case{
+		Args: "job run -wait -", Code: 4,
+		Out: []string{
+			`==> Waiting does not help group "g": no node has the driver docker, and no pool of the fleet brings one that does; there are exec.`,
+		},
+		Not: []string{"d1"},
+	})
+	api.Set("GET /v1/nodes", `[{"Status": "ready", "Drivers": {"docker": {"Detected": true}}}]`) // its daemon restarts, it may be
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"==> Deployment d1 is successful: it came\n"}})
+}

@@ -36,8 +36,8 @@ func runCommand(app *term.App) *cobra.Command {
 	}
 	c := term.Command(app, "run FILE|-", "Register a job and follow its placement", 1, 1, run)
 	term.Describe(c, `Registers the job in FILE (HCL, or JSON as the API has it; - is stdin) and follows it until its tasks have started, or
-until it is known why they cannot be placed. With -wait it says why, and waits for room, such as a first node, for -place-within. Ctrl-C
-stops following, not the job.
+until it is known why they cannot be placed. With -wait it says why, and waits for room, such as a first node, for -place-within. A driver
+that no node has is not waited for, unless a pool of the fleet may bring one that has it. Ctrl-C stops following, not the job.
 
 Exit codes: 0 placed, 2 the file is wrong, 4 registered but not all of it could be placed, 1 anything else, such as a task
 that failed at once (with -wait: that failed at all, or a deployment that did).`, `

@@ -180,8 +180,9 @@ func (s *Service) holds() bool { return s.deps.Holds == nil || s.deps.Holds() }
 // exhausted is the error of a claim that waited in vain. It says what keeps runners from coming, if that is known.
 func (s *Service) exhausted(req execution.ClaimRequest) error {
 	text := fmt.Sprintf("no runner of environment %q became ready within %s", req.Environment, req.Wait)
-	if why := lastError(s.deps.Snapshot(), req.Environment); why != "" {
-		text += ": " + why
+	var st execution.PoolStatus
+	if tellError(s.deps.Snapshot(), req.Environment, &st); st.LastError != "" {
+		text += ": " + st.LastError
 	}
 	return drover.Errorf(drover.Exhausted, "%s", text)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -45,18 +46,64 @@ func (s *Service) PoolStatus(ctx context.Context, environmentID string) (st exec
 	}
 	st.Queued = max(0, st.Size-st.Warm-st.Starting)
 	if st.Warm < st.Size {
-		st.LastError = lastError(snap, environmentID)
+		tellError(snap, environmentID, &st)
 	}
 	return st, nil
 }
 
-// lastError is why the newest failed runner failed, unless a newer one came up; else why none can be placed.
-func lastError(snap Snapshot, environmentID string) string {
+// tellError says why the newest failed runner failed, unless a newer one came up; else why none can be placed.
+func tellError(snap Snapshot, environmentID string, st *execution.PoolStatus) {
 	job := environment.JobOf(environmentID)
 	if failed := newestFailure(snap, job); failed != nil {
-		return failure(failed)
+		st.LastError, st.Final, st.FailedAt = failure(failed), final(snap, failed), time.Unix(0, failed.ModifyTime).UTC()
+		return
 	}
-	return unplaced(snap, job)
+	m, why := unplaced(snap, job)
+	st.LastError, st.MissingDriver = why, m.MissingDriver()
+}
+
+// NodeLister is an optional power of a Snapshot.
+type NodeLister interface {
+	Nodes(prefix string) iter.Seq[*drover.Node]
+}
+
+// final reports whether waiting does not mend what made the runner fail, as another try on its node would only repeat it. If there are
+// other nodes, one of them has said so, too: it might have what this one lacks.
+func final(snap Snapshot, failed *drover.Allocation) bool {
+	others := map[string]bool{}
+	if s, ok := snap.(NodeLister); ok {
+		for n := range s.Nodes("") {
+			if n.ID != failed.NodeID && n.Ready() && hasDriver(n, failed.Job) {
+				others[n.ID] = true
+			}
+		}
+	}
+	said := false
+	for a := range snap.AllocationsByJob(failed.Namespace, failed.JobID) {
+		if a.ClientStatus == drover.AllocClientFailed && ofPresent(snap, a) && failedForGood(a) {
+			said = said || others[a.NodeID]
+		}
+	}
+	return failedForGood(failed) && (said || len(others) == 0)
+}
+
+// hasDriver reports whether the node has the driver of the environment's job, well or not. Of a job that is not known any node will do.
+func hasDriver(n *drover.Node, job *drover.Job) bool {
+	if job == nil || len(job.TaskGroups) == 0 || len(job.TaskGroups[0].Tasks) == 0 {
+		return true
+	}
+	d := n.Drivers[job.TaskGroups[0].Tasks[0].Driver]
+	return d != nil && d.Detected
+}
+
+// failedForGood reports whether a task failed in a way that another try on the node would only repeat.
+func failedForGood(a *drover.Allocation) bool {
+	for _, state := range a.TaskStates {
+		if slices.ContainsFunc(state.Events, (*drover.TaskEvent).Final) {
+			return true
+		}
+	}
+	return false
 }
 
 // newestFailure returns the newest failed runner, unless a newer one came up.
@@ -77,10 +124,11 @@ func newestFailure(snap Snapshot, job drover.NamespacedID) *drover.Allocation {
 	return failed
 }
 
-// ofPresent reports whether the runner was made as the environment is now: what an older image did wrong is over.
+// ofPresent reports whether the runner was made for the environment as it is now: what an older image did wrong is over, and so is what
+// happened to a deleted environment of the name.
 func ofPresent(snap Snapshot, a *drover.Allocation) bool {
 	job := snap.Job(a.Namespace, a.JobID)
-	return job == nil || sameRunner(a.Job, job)
+	return job == nil || a.CreateIndex >= job.CreateIndex && sameRunner(a.Job, job)
 }
 
 // failure says why a runner failed, by the newest event that tells of a failure. Without one it is the client's
@@ -99,7 +147,7 @@ func failure(a *drover.Allocation) string {
 }
 
 // unplaced is why the scheduler, when it looked last, found no place for runners; "" if it found one for all.
-func unplaced(snap Snapshot, job drover.NamespacedID) string {
+func unplaced(snap Snapshot, job drover.NamespacedID) (m *drover.AllocationMetric, why string) {
 	var newest *drover.Evaluation
 	for e := range snap.EvaluationsByJob(job.Namespace, job.ID) {
 		looked := e.Status == drover.EvalComplete || len(e.FailedTGAllocs) > 0
@@ -108,21 +156,23 @@ func unplaced(snap Snapshot, job drover.NamespacedID) string {
 		}
 	}
 	if newest == nil || len(newest.FailedTGAllocs) == 0 {
-		return ""
+		return nil, ""
 	}
-	m := newest.FailedTGAllocs[environment.GroupName]
+	m = newest.FailedTGAllocs[environment.GroupName]
 	if m == nil {
-		return "no node can take a runner"
+		return nil, "no node can take a runner"
 	}
 	switch {
 	case len(m.QuotaExhausted) > 0:
-		return fmt.Sprintf("quota %q is reached: %s", newest.QuotaLimitReached, strings.Join(m.QuotaExhausted, ", "))
+		return m, fmt.Sprintf("quota %q is reached: %s", newest.QuotaLimitReached, strings.Join(m.QuotaExhausted, ", "))
 	case m.NodesEvaluated == 0:
-		return "no node can take a runner: there is no ready node"
+		return m, "no node can take a runner: there is no ready node"
 	case m.NodesExhausted > 0:
-		return fmt.Sprintf("no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, counted(m.DimensionExhausted))
+		return m, fmt.Sprintf(
+			"no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, counted(m.DimensionExhausted),
+		)
 	}
-	return fmt.Sprintf(
+	return m, fmt.Sprintf(
 		"no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, counted(m.ConstraintFiltered),
 	)
 }

@@ -130,6 +130,14 @@ func setupFailureEvent(x PrepareFailed) *drover.TaskEvent {
 }
 
 // driverFailureEvent describes a start that the driver could not carry out.
+// final marks the event of a failure that another try on this node would only repeat.
+func final(e *drover.TaskEvent, is bool) *drover.TaskEvent {
+	if is {
+		e.Details[drover.DetailFinal] = "true"
+	}
+	return e
+}
+
 func driverFailureEvent(reason string) *drover.TaskEvent {
 	e := newEvent(drover.TaskDriverFailure, reason)
 	e.DriverError, e.Details["driver_error"] = reason, reason

@@ -105,7 +105,7 @@ func (m *machine) prepared() {
 func (m *machine) prepareFailed(ev PrepareFailed) {
 	switch m.Phase {
 	case Preparing:
-		m.note(setupFailureEvent(ev))
+		m.note(final(setupFailureEvent(ev), !ev.Recoverable))
 		m.ended(false, !ev.Recoverable)
 	case Stopping:
 		m.finishStop()
@@ -134,7 +134,7 @@ func (m *machine) started() {
 func (m *machine) startFailed(ev StartFailed) {
 	switch m.Phase {
 	case Starting:
-		m.note(driverFailureEvent(ev.Reason))
+		m.note(final(driverFailureEvent(ev.Reason), !ev.Recoverable))
 		m.ended(false, !ev.Recoverable)
 	case Stopping:
 		m.finishStop()

@@ -2,6 +2,7 @@ package taskmachine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -304,4 +305,19 @@ func TestStepProperties(t *testing.T) {
 			t.Fatalf("phase %s, finished %d times", s.Phase, finished)
 		}
 	})
+}
+
+// TestFinalFailures are marked, so that who waits for the task learns that waiting does not help.
+func TestFinalFailures(t *testing.T) {
+	t.Parallel()
+	for _, fails := range [][]Event{
+		{Go{}, Prepared{}, StartFailed{Reason: "no such image"}},
+		{Go{}, PrepareFailed{Reason: "no such scheme"}},
+		{Go{}, Prepared{}, StartFailed{Reason: "busy", Recoverable: true}},
+		{Go{}, PrepareFailed{Reason: "busy", Recoverable: true}},
+	} {
+		s, _ := transcript(View{}, New(start), fails...)
+		told := slices.ContainsFunc(s.State.Events, (*drover.TaskEvent).Final)
+		require.Equal(t, !strings.Contains(fmt.Sprint(fails), "busy"), told, fails)
+	}
 }
