@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -99,8 +98,9 @@ func (c *Client) Resolve(ctx context.Context, ref string, a Account) (digest str
 	return whole.Digest.String(), nil
 }
 
-// Error says what went wrong with a registry and whether trying again helps. Errors: NotFound (it has no such image, or there is no host
-// of its name), Forbidden (it refuses), Unavailable (the network, or the registry), and the code that err has.
+// Error says what went wrong with a registry and whether trying again helps. Errors: NotFound (it has no such image), Forbidden (it
+// refuses), Unavailable (the network, or the registry; a name of no host, too: Nomad tries again as well, as names appear late where a
+// machine boots), and the code that err has.
 func Error(ref string, err error) error {
 	if ours := (*drover.Error)(nil); errors.As(err, &ours) {
 		return drover.Errorf(ours.Code, "image %s: %w", ref, err)
@@ -110,11 +110,7 @@ func Error(ref string, err error) error {
 		if strings.Contains(err.Error(), "no child with platform") {
 			return drover.Errorf(drover.NotFound, "image %s: the registry has it, but not for linux/%s", ref, runtime.GOARCH)
 		}
-		code := drover.Unavailable
-		if dns := (*net.DNSError)(nil); errors.As(err, &dns) && dns.IsNotFound { // a name server said so; one that is silent may answer yet
-			code = drover.NotFound
-		}
-		return drover.Errorf(code, "image %s: reaching the registry: %w", ref, err)
+		return drover.Errorf(drover.Unavailable, "image %s: reaching the registry: %w", ref, err)
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:

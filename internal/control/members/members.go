@@ -89,7 +89,7 @@ func serfConfig(cfg *Config, log *slog.Logger) (*serf.Config, error) {
 		patience := sc.MemberlistConfig.TCPTimeout
 		sc.MemberlistConfig = memberlist.DefaultLocalConfig()
 		sc.MemberlistConfig.TCPTimeout = patience // of a join: a busy machine answers later than a second
-		sc.MemberlistConfig.RetransmitMult = 4 // as on a LAN: of two packets to two members both may be for the one that is gone
+		sc.MemberlistConfig.RetransmitMult = 4    // as on a LAN: of two packets to two members both may be for the one that is gone
 		sc.ReapInterval, sc.ReconnectInterval, sc.LeavePropagateDelay = time.Second, time.Second, 100*time.Millisecond
 	}
 	sc.NodeName, sc.Tags = cfg.Self.FullName(), cfg.Self.tags()

@@ -129,7 +129,6 @@ func setupFailureEvent(x PrepareFailed) *drover.TaskEvent {
 	return e
 }
 
-// driverFailureEvent describes a start that the driver could not carry out.
 // final marks the event of a failure that another try on this node would only repeat.
 func final(e *drover.TaskEvent, is bool) *drover.TaskEvent {
 	if is {
@@ -138,6 +137,7 @@ func final(e *drover.TaskEvent, is bool) *drover.TaskEvent {
 	return e
 }
 
+// driverFailureEvent describes a start that the driver could not carry out.
 func driverFailureEvent(reason string) *drover.TaskEvent {
 	e := newEvent(drover.TaskDriverFailure, reason)
 	e.DriverError, e.Details["driver_error"] = reason, reason
