@@ -43,7 +43,7 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 		return err
 	}
 	if f.Wait {
-		if hopeless, err := w.hopeless(ctx, eval); hopeless || err != nil {
+		if err := w.hopeful(ctx, eval); err != nil {
 			return err
 		}
 		d, err := w.deployment(ctx, eval)

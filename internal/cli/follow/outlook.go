@@ -110,9 +110,9 @@ func refusing(ctx context.Context, c *api.Client, namespace, job string) (map[st
 // DriverGrace is how long a driver may be missing on nodes that say nothing of it: one that has just started may find it yet.
 const DriverGrace = 3 * time.Second
 
-// hopeless reports whether a group of the job needs a driver that no node has and that waiting does not bring, and says so. If the fleet
-// may bring it, it says that. Errors: *term.ExitError with 4 if it is hopeless; Canceled.
-func (f *follower) hopeless(ctx context.Context, e *drover.Evaluation) (bool, error) {
+// hopeful says of each group that needs a driver which no node has whether waiting can bring it: it cannot, or the fleet may. Errors:
+// *term.ExitError with 4 if it cannot; Canceled.
+func (f *follower) hopeful(ctx context.Context, e *drover.Evaluation) error {
 	for _, group := range slices.Sorted(maps.Keys(e.FailedTGAllocs)) {
 		driver := e.FailedTGAllocs[group].MissingDriver()
 		if driver == "" {
@@ -121,18 +121,18 @@ func (f *follower) hopeless(ctx context.Context, e *drover.Evaluation) (bool, er
 		o := DriverOutlook(ctx, f.api, e.Namespace, e.JobID, driver)
 		if o.Hopeless && !o.Asked || !o.Hopeless && o.Why != "" {
 			if !clock.Sleep(ctx, f.app.Clock, DriverGrace) {
-				return false, drover.Errorf(drover.Canceled, "interrupted; the job goes on waiting")
+				return drover.Errorf(drover.Canceled, "interrupted; the job goes on waiting")
 			}
 			o = DriverOutlook(ctx, f.api, e.Namespace, e.JobID, driver)
 		}
 		if o.Hopeless {
 			fmt.Fprintf(f.app.Out, "==> Waiting does not help group %q: %s. The job is registered, and starts when a node with the driver joins.\n",
 				group, o.Why)
-			return true, &term.ExitError{Code: term.ExitUnplaced}
+			return &term.ExitError{Code: term.ExitUnplaced}
 		}
 		if o.Why != "" {
 			fmt.Fprintf(f.app.Out, "    Group %q: %s.\n", group, o.Why)
 		}
 	}
-	return false, nil
+	return nil
 }
