@@ -78,7 +78,9 @@ func TestGoroutinesAreFound(t *testing.T) {
 	for _, text := range []string{"It starts no goroutines.", "It has no goroutine: it is data.", "Nor has it no goroutines and"} {
 		require.Regexp(t, noGoroutines, text)
 	}
-	for _, text := range []string{"It starts no goroutines but those of f.", "It starts no goroutines of its own.", "Run owns the goroutines."} {
+	for _, text := range []string{
+		"It starts no goroutines but those of f.", "It starts no goroutines of its own.", "Run owns the goroutines.",
+	} {
 		require.NotRegexp(t, noGoroutines, text)
 	}
 }

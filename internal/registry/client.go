@@ -99,8 +99,8 @@ func (c *Client) Resolve(ctx context.Context, ref string, a Account) (digest str
 }
 
 // Error says what went wrong with a registry and whether trying again helps. Errors: NotFound (it has no such image), Forbidden (it
-// refuses), Unavailable (the network, or the registry; a name of no host, too: Nomad tries again as well, as names appear late where a
-// machine boots), and the code that err has.
+// refuses), Unavailable (the network, or the registry), and the code that err has. A name of no host is Unavailable, too: Nomad tries again
+// as well, as names appear late where a machine boots.
 func Error(ref string, err error) error {
 	if ours := (*drover.Error)(nil); errors.As(err, &ours) {
 		return drover.Errorf(ours.Code, "image %s: %w", ref, err)

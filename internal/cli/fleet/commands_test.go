@@ -60,7 +60,8 @@ func TestPoolsAndMachinesAreListed(t *testing.T) {
 		clitest.Case{
 			Args: "fleet pools", Out: []string{
 				"std cloud default 1-5 1 booting, 2 active 4 ",
-				"no such region; breaker open; 1 is missing; a create failed 7s ago: no bridge; ends with its last machine; creates and destroys paused: too dear\n",
+				"no such region; breaker open; 1 is missing; a create failed 7s ago: no bridge; " +
+					"ends with its last machine; creates and destroys paused: too dear\n",
 				"free here - 0-any - - - - -\n",
 			},
 		},

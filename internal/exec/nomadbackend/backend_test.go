@@ -28,7 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newBackend(t *testing.T, address string) *Backend {
 	t.Helper()
-	b, err := New(Config{Cluster: Cluster{Address: address}}, Deps{Clock: clock.Wall{}, IDs: id.NewSeeded(1), Log: slog.New(slog.DiscardHandler)})
+	b, err := New(Config{Cluster: Cluster{Address: address}}, Deps{
+		Clock: clock.Wall{}, IDs: id.NewSeeded(1), Log: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(t, err)
 	return b
 }
