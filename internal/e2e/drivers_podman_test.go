@@ -105,9 +105,12 @@ func TestPodmansEnvironment(t *testing.T) {
 	run := func(runner, script string) string {
 		t.Helper()
 		x, err := a.native().StartExecution(t.Context(), runner, execution.Request{Command: script})
-		require.NoError(t, err)
-		_, err = a.native().WaitExecution(t.Context(), x.ID)
-		require.NoError(t, err)
+		if err == nil {
+			_, err = a.native().WaitExecution(t.Context(), x.ID)
+		}
+		if err != nil {
+			require.NoError(t, err, history(t, a.nomad()))
+		}
 		out, err := a.native().Output(t.Context(), x.ID, "stdout", 0)
 		require.NoError(t, err)
 		text, err := io.ReadAll(out)
@@ -146,4 +149,21 @@ func TestPodmansEnvironment(t *testing.T) {
 		out, err := podman.Docker("ps", "-a", "--format", "{{.Names}}")
 		return err == nil && strings.TrimSpace(out) == "", out
 	})
+}
+
+// history is what became of all allocations: for a failure that does not say.
+func history(t *testing.T, c *api.Client) string {
+	t.Helper()
+	list, _, err := c.Allocations().List(nil)
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, a := range list {
+		fmt.Fprintf(&b, "\n%s of %s: %s (%s), %s (%s)", a.ID, a.JobID, a.DesiredStatus, a.DesiredDescription, a.ClientStatus, a.ClientDescription)
+		for _, s := range a.TaskStates {
+			for _, e := range s.Events {
+				fmt.Fprintf(&b, "\n    %s %s: %s", time.Unix(0, e.Time).Format(time.StampMilli), e.Type, e.DisplayMessage)
+			}
+		}
+	}
+	return b.String()
 }

@@ -245,7 +245,7 @@ func (c *Control) Deps() runner.Deps {
 	}
 }
 
-// Start runs a service until the test ends or stop is called; stop is like kill -9 in that nothing is flushed.
+// Start runs a service until the test ends or stop is called; stop is like kill -9 in that nothing is flushed. With the test the node ends.
 func Start(t testing.TB, c *Control, cfg runner.Config) (s *runner.Service, stop func()) {
 	t.Helper()
 	s, err := runner.New(cfg, c.Deps())
@@ -254,7 +254,10 @@ func Start(t testing.TB, c *Control, cfg runner.Config) (s *runner.Service, stop
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Run(ctx) }() // ends with ctx
 	stop = sync.OnceFunc(func() { cancel(); <-done })
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		c.Node.end()
+	})
 	return s, stop
 }
 

@@ -163,6 +163,16 @@ func (n *Node) Break(allocID string) {
 	}
 }
 
+// end ends everything that runs, as the machine's end does: a supervisor whose server has gone keeps what it has for it.
+func (n *Node) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.sessions {
+		s.once.Do(func() { close(s.closed) })
+		s.cancel(errKilled)
+	}
+}
+
 // Files serves exchange.Workloads.
 func (n *Node) Files(allocID, _ string) execution.Files { return &files{n, allocID} }
 
