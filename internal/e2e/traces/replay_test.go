@@ -41,6 +41,7 @@ type replay struct {
 	told    map[string]bool // what differed in the step before
 	due     time.Time       // when the requests of the step are to be answered; zero: at any time
 	late    time.Duration   // how much the latest of those came later
+	busiest float64         // the largest factor of load
 	details strings.Builder // what differs in what need not be equal
 }
 
@@ -145,6 +146,7 @@ func (r *replay) tell(st step, differs []string) {
 func (r *replay) settle(ctx context.Context, st step, sent time.Time) ([]difference, error) {
 	still := stillness{moving: st.moving()}
 	for {
+		r.busiest = max(r.busiest, r.load.factor())
 		v, err := look(r.cluster.api, r.job)
 		if err != nil {
 			return nil, err
