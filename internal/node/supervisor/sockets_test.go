@@ -64,6 +64,13 @@ func (m *machine) start(t testing.TB, name string) (state string, listener *os.F
 	return state, listener
 }
 
+// end ends a listener as its process's end does. Closing alone does not while another test forks: its child has a copy until it executes.
+func end(t testing.TB, listener *os.File) {
+	t.Helper()
+	require.NoError(t, unix.Shutdown(int(listener.Fd()), unix.SHUT_RDWR))
+	require.NoError(t, listener.Close())
+}
+
 func reached(t testing.TB, state string) {
 	t.Helper()
 	conn, err := dial(SocketPath(state))
@@ -91,7 +98,7 @@ func TestASocketLiesInMemoryBehindALinkThatServesAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, m.folder(), filepath.Dir(target))
 
-	require.NoError(t, listener.Close())
+	end(t, listener)
 	_, err = dial(SocketPath(first))
 	require.ErrorIs(t, err, driver.ErrGone)
 	require.NoError(t, m.Put(first))
@@ -160,7 +167,7 @@ func TestARebootLeavesALinkToNothing(t *testing.T) {
 	data, parent := t.TempDir(), t.TempDir()
 	m := newMachine(t, data, parent)
 	state, listener := m.start(t, "a")
-	require.NoError(t, listener.Close())
+	end(t, listener)
 	require.NoError(t, os.RemoveAll(m.folder()))
 
 	m = newMachine(t, data, parent)
@@ -192,10 +199,10 @@ func TestWhatAKilledAgentsSupervisorsLeftIsRemovedAndNothingElse(t *testing.T) {
 	m, other := newMachine(t, data, parent), newMachine(t, t.TempDir(), parent)
 	_, dead := m.start(t, "dead")
 	alive, _ := m.start(t, "alive")
-	require.NoError(t, dead.Close())
+	end(t, dead)
 	foreign, closed := other.start(t, "foreign")
 	_, gone := other.start(t, "gone")
-	require.NoError(t, gone.Close())
+	end(t, gone)
 
 	m = newMachine(t, data, parent)
 	require.Equal(t, 2, m.count(t))
@@ -207,7 +214,7 @@ func TestWhatAKilledAgentsSupervisorsLeftIsRemovedAndNothingElse(t *testing.T) {
 	require.Equal(t, 2, other.count(t), "another agent's")
 
 	// All end while there is no agent, and so does the data: the next agent of that path takes the rest away.
-	require.NoError(t, closed.Close())
+	end(t, closed)
 	require.NoError(t, os.RemoveAll(other.states))
 	other = newMachine(t, filepath.Dir(other.states), parent)
 	last, _ := other.start(t, "last")
@@ -220,7 +227,7 @@ func TestAnAgentThatKnowsNothingOfLinks(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, t.TempDir(), t.TempDir())
 	state, listener := m.start(t, "a")
-	require.NoError(t, listener.Close())
+	end(t, listener)
 	old, err := listen(SocketPath(state)) // as it does
 	require.NoError(t, err)
 	require.True(t, onDisk(t, state))
@@ -347,7 +354,7 @@ func TestAListenerOfAnotherUserIsNoSupervisor(t *testing.T) {
 	}
 	m := newMachine(t, t.TempDir(), t.TempDir())
 	state, listener := m.start(t, "a")
-	require.NoError(t, listener.Close())
+	end(t, listener)
 	target, err := os.Readlink(SocketPath(state))
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(target))
