@@ -34,8 +34,11 @@ type Scope struct {
 	Over  bool
 }
 
-// Spawn starts f as a proc of the scope, as an event.
+// Spawn starts f as a proc of the scope, as an event; not if the scope is over, as nothing would end it.
 func (s *Scope) Spawn(name string, f func(p *Proc)) {
+	if s.Over {
+		return
+	}
 	p := &Proc{w: s.W, host: s.Host, name: name}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
