@@ -4,11 +4,10 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/drover-project/drover/internal/link/wire"
-
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/link/wire"
 )
 
 const procEnroll = controlPath + "Enroll"

@@ -107,7 +107,7 @@ func (h *hopes) lost(ctx context.Context, p *execution.PoolStatus, namespace, id
 	switch {
 	case o.Hopeless && (o.Asked || late):
 		return o.Why
-	case !o.Hopeless && late && o.Why != h.said:
+	case late && o.Why != "" && o.Why != h.said:
 		h.said = o.Why
 		fmt.Fprintln(h.out, "   ", o.Why)
 	}

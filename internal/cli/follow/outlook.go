@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,7 +56,7 @@ func DriverOutlook(ctx context.Context, c *api.Client, namespace, job, driver st
 	}
 	o.Hopeless = true
 	o.Why = fmt.Sprintf("no node has the driver %s, and no pool of the fleet brings one that does; there are %s", driver,
-		strings.Join(slices.Sorted(maps.Keys(have)), ", "))
+		cmp.Or(strings.Join(slices.Sorted(maps.Keys(have)), ", "), "none"))
 	return o
 }
 

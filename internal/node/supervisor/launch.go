@@ -52,7 +52,7 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	if err != nil {
 		how := ""
 		if hungUp(err) { // a process that ends closes what it has open before anybody can collect it
-			how = p.fate(bounded)
+			how = p.fate(bounded, opts.Clock)
 		}
 		_ = Bury(ctx, cfg.StateDir, opts.Clock)
 		p.kill() // its id was not noted

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
@@ -49,8 +51,13 @@ func told(status unix.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", status.ExitStatus())
 }
 
-// fate says how a drover-init ended that ended by itself; "" if ctx ends first.
-func (c *Child) fate(ctx context.Context) string {
+// dyingIn is how long a process may take from closing what it has open to where it can be collected.
+const dyingIn = time.Second
+
+// fate says how a drover-init ended that ended by itself; "" if it lives on, or if ctx ends first.
+func (c *Child) fate(ctx context.Context, clk clock.Clock) string {
+	ctx, cancel := clk.WithTimeout(ctx, dyingIn)
+	defer cancel()
 	select {
 	case <-c.gone:
 		return " (" + c.status + ")"
