@@ -15,6 +15,9 @@
 // Nomad took and ten seconds (more on a machine with other work, by measure). It has also failed when a state that was reached
 // is left again, or when at any moment fewer allocations ran than Nomad kept running.
 //
+// What differs while the machine was elsewhere for half of the time is sent again by itself, after all others and three times at most. The
+// measure is of this process's own thread. So a difference that only a crowd shows, and not each time, passes: -v tells it.
+//
 // Where this project differs on purpose, exceptions_test.go names the history, the step and both lines, with the reason;
 // an exception that does not occur fails its history. Its races are histories in which the recording did something after
 // so many seconds, in the midst of a rollout, and which may go on in more than one way. Histories that are known to fail
